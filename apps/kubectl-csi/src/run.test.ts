@@ -1,6 +1,3 @@
-import { FakeClock } from '@csi-sidecars/base'
-import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
-import { apiErrorOf } from '@csi-sidecars/kube-client'
 import {
   CSI_NODES,
   EVENTS,
@@ -10,18 +7,13 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   PODS,
-  type Resource,
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { bound, csiNode, InProcessClient, pod, pvc, storageClass, va } from '@csi-sidecars/testkit'
+import { bound, csiNode, pod, pvc, storageClass, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import type { Options, Question } from './options.ts'
-import { run } from './run.ts'
-import { withProxy } from './testing/client.ts'
+import { ask, clientOf, explain, STUCK, type Stored, serving } from './testing/ask.ts'
 import { ATTACHER_LEASE, ago, lease, NOW } from './testing/facts.ts'
-
-type Stored = readonly [Resource<unknown>, KubeObject]
 
 const { claim, volume } = bound()
 const BARE: Stored = [CSI_NODES, csiNode('node-1', { spec: { drivers: [] } })]
@@ -39,34 +31,6 @@ const SOUND: readonly Stored[] = [
   ],
 ]
 
-function serving(objects: readonly Stored[]): InProcessServer {
-  const server = createInProcessServer({ clock: new FakeClock({ now: NOW }) })
-  for (const [resource, object] of objects) server.create(resource, object)
-  return server
-}
-
-async function ask(server: InProcessServer, question: Question, json = false) {
-  let text = ''
-  const options: Options = { question, kubeconfig: undefined, context: undefined, json, stuckAfterMs: 30_000 }
-  const code = await run(options, {
-    client: withProxy(new InProcessClient(server, { errorOf: apiErrorOf })).client,
-    namespace: 'default',
-    clock: new FakeClock({ now: NOW }),
-    signal: new AbortController().signal,
-    write: (part) => {
-      text += part
-    },
-  })
-  return { code, text, first: text.split('\n')[0] }
-}
-
-const explain = (kind: 'pod' | 'pvc' | 'pv' | 'va' | 'node', name: string): Question => ({
-  ask: 'explain',
-  kind,
-  name,
-  namespace: undefined,
-})
-
 const CAUSE =
   'external-attacher of csi.example.com has been waiting 3m12s for driver csi.example.com to register on node node-1'
 
@@ -79,12 +43,12 @@ describe('explain', () => {
     ['node', 'node-1', `Node node-1: ${CAUSE} (VolumeAttachment va-1).`],
   ] as const)('%s %s leads to the one who waits', async (kind, name, first) => {
     const server = serving([...SOUND, BARE, WAITING])
-    expect(await ask(server, explain(kind, name))).toMatchObject({ code: 1, first })
+    expect(await ask(clientOf(server), explain(kind, name))).toMatchObject({ code: 1, first })
     expect(new Set(server.requests.entries.map(({ method }) => method))).toEqual(new Set(['GET']))
   })
 
   it('has evidence with object and field, the text of the page, how sure it is, and what was not seen', async () => {
-    const { text } = await ask(serving([...SOUND, BARE, WAITING]), explain('va', 'va-1'))
+    const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('va', 'va-1'))
     expect(text.split('\n\n').map((part) => part.split('\n')[0])).toEqual([
       `VolumeAttachment va-1: ${CAUSE}.`,
       'Evidence',
@@ -101,14 +65,14 @@ describe('explain', () => {
 
   it('names what delays a pod before what its claim waits for', async () => {
     const grows = bound({ claim: { spec: { resources: { requests: { storage: '2Gi' } } } } }).claim
-    const others = SOUND.filter(([, { kind }]) => kind !== 'PersistentVolumeClaim')
+    const others = SOUND.filter(([resource]) => resource !== PERSISTENT_VOLUME_CLAIMS)
     const server = serving([...others, [PERSISTENT_VOLUME_CLAIMS, grows], BARE, WAITING])
-    const { text, first } = await ask(server, explain('pod', 'web'))
+    const { text, first } = await ask(clientOf(server), explain('pod', 'web'))
     expect(first).toBe(`Pod default/web: ${CAUSE} (VolumeAttachment va-1).`)
     expect(text).toContain(
       '\n\nAlso: Pod default/web: external-resizer of csi.example.com waits for an external-resizer',
     )
-    expect(await ask(server, explain('pvc', 'pvc-1'))).toMatchObject({
+    expect(await ask(clientOf(server), explain('pvc', 'pvc-1'))).toMatchObject({
       first: expect.stringMatching(/^PersistentVolumeClaim default\/pvc-1: external-resizer/),
     })
   })
@@ -119,13 +83,13 @@ describe('explain', () => {
     const failed: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(192) }, status })]
     const server = serving([...SOUND, [CSI_NODES, csiNode('node-1')], failed])
     const words = 'mount failed Mounting command: mount [2J 31mred gnp .exe '
-    const { first, text } = await ask(server, explain('va', 'va-1'))
+    const { first, text } = await ask(clientOf(server), explain('va', 'va-1'))
     expect(first).toContain(`for what the last try has failed for: ${words}.`)
     expect(text).toContain(`    .status.attachError.message: ${words}\n`)
-    expect((await ask(server, { ask: 'stuck' })).text).toContain(
+    expect((await ask(clientOf(server), STUCK)).text).toContain(
       `waits for what the last try has failed for: ${words}\n`,
     )
-    const { text: json } = await ask(server, explain('va', 'va-1'), true)
+    const { text: json } = await ask(clientOf(server), explain('va', 'va-1'), { json: true })
     expect(json).not.toMatch(/[\p{Bidi_Control}]/u)
     expect(JSON.parse(json).findings[0].waitsFor).toContain(message)
   })
@@ -144,16 +108,16 @@ describe('explain', () => {
       PODS,
       pod('web', { metadata: { creationTimestamp: ago(90) }, spec: { nodeName: null }, status: { phase: 'Pending' } }),
     ]
-    expect(await ask(serving([unbound('none'), web]), explain('pod', 'web'))).toMatchObject({
+    expect(await ask(clientOf(serving([unbound('none'), web])), explain('pod', 'web'))).toMatchObject({
       first: expect.stringContaining('the claim has been waiting 1m for StorageClass none, which does not exist'),
     })
-    expect(await ask(serving([unbound('later'), later, web]), explain('pod', 'web'))).toMatchObject({
+    expect(await ask(clientOf(serving([unbound('later'), later, web])), explain('pod', 'web'))).toMatchObject({
       first: 'Pod default/web: the pod has been waiting 1m30s for the scheduler to choose a node.',
     })
   })
 
   it('says in JSON what it says in words', async () => {
-    const { text } = await ask(serving([...SOUND, BARE, WAITING]), explain('pv', 'pv-1'), true)
+    const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('pv', 'pv-1'), { json: true })
     expect(JSON.parse(text)).toMatchObject({
       subject: { kind: 'PersistentVolume', name: 'pv-1' },
       verdict: 'stuck',
@@ -177,7 +141,7 @@ describe('explain', () => {
     ['pvc', 'pvc-1', 'PersistentVolumeClaim default/pvc-1: nothing is stuck. It has 1Gi as asked for, in pv-1.'],
     ['node', 'node-9', 'Node node-9: nothing is stuck. Volumes attached to it: 1.'],
   ] as const)('%s %s is well where nothing waits', async (kind, name, first) => {
-    expect(await ask(serving(SOUND), explain(kind, name))).toMatchObject({ code: 0, first })
+    expect(await ask(clientOf(serving(SOUND)), explain(kind, name))).toMatchObject({ code: 0, first })
   })
 
   it.each([
@@ -187,13 +151,13 @@ describe('explain', () => {
     ['va', 'VolumeAttachment no'],
     ['node', 'Node no'],
   ] as const)('%s of a name that is not there is an error', async (kind, what) => {
-    await expect(ask(serving(SOUND), explain(kind, 'no'))).rejects.toThrow(`${what} does not exist`)
+    await expect(ask(clientOf(serving(SOUND)), explain(kind, 'no'))).rejects.toThrow(`${what} does not exist`)
   })
 
   it('still reports what is under way, with exit code 0', async () => {
     const young: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(3) } })]
     const server = serving([...SOUND, [CSI_NODES, csiNode()], young])
-    const { code, text } = await ask(server, explain('va', 'va-1'))
+    const { code, text } = await ask(clientOf(server), explain('va', 'va-1'))
     expect(code).toBe(0)
     expect(text).toContain('has been waiting 3s for its turn')
     expect(text).toContain('Under way, not stuck yet.')
@@ -203,7 +167,7 @@ describe('explain', () => {
     const server = serving(SOUND)
     const refused = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
     server.faults.add({ match: { resource: 'volumeattachments' }, action: refused })
-    const { code, text, first } = await ask(server, explain('pv', 'pv-1'))
+    const { code, text, first } = await ask(clientOf(server), explain('pv', 'pv-1'))
     expect([code, first]).toEqual([2, 'PersistentVolume pv-1: unknown, because not all could be read.'])
     expect(text).toMatch(/\nNot seen\n(?:.*\n)* {2}volumeattachments\.storage\.k8s\.io: no\n/)
   })
@@ -212,7 +176,7 @@ describe('explain', () => {
     const server = serving(SOUND)
     const action = { do: 'answer', code: 401, reason: 'Unauthorized', message: 'who?' } as const
     server.faults.add({ match: { resource: 'persistentvolumes' }, action })
-    await expect(ask(server, explain('pv', 'pv-1'))).rejects.toThrow('who?')
+    await expect(ask(clientOf(server), explain('pv', 'pv-1'))).rejects.toThrow('who?')
   })
 })
 
@@ -235,7 +199,7 @@ describe('stuck', () => {
   ]
 
   it('lists who waits, by reason, and pods without a requested attach', async () => {
-    const { code, text } = await ask(serving([...SOUND, ...refusedPod]), { ask: 'stuck' })
+    const { code, text } = await ask(clientOf(serving([...SOUND, ...refusedPod])), STUCK)
     expect(code).toBe(1)
     expect(text).toContain('1 object is stuck, the oldest for 1m. More on each: kubectl csi explain.')
     expect(text).toContain(
@@ -249,28 +213,28 @@ describe('stuck', () => {
       return [VOLUME_ATTACHMENTS, va(name, { metadata: { creationTimestamp: ago(100 + index) } })]
     })
     const server = serving([...SOUND, BARE, ...many])
-    const { text } = await ask(server, { ask: 'stuck' })
+    const { text } = await ask(clientOf(server), STUCK)
     expect(text).toContain('25 objects are stuck, the oldest for 2m4s.')
     expect(text).toContain('NodeWithoutDriver (25)\n  2m4s    VolumeAttachment va-24:')
     expect(text).toContain('\n  and 5 more, all of them with -o json\n')
     expect(text).not.toContain('va-4:')
-    const { items } = JSON.parse((await ask(server, { ask: 'stuck' }, true)).text) as { items: unknown[] }
+    const { items } = JSON.parse((await ask(clientOf(server), STUCK, { json: true })).text) as { items: unknown[] }
     expect(items).toHaveLength(25)
   })
 
   it('knows from the lists what does not exist', async () => {
     const lost: Stored = [VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'lost' } } })]
-    const { text } = await ask(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE]), { ask: 'stuck' })
+    const { text } = await ask(clientOf(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE])), STUCK)
     expect(text).toContain('waits for PersistentVolume lost, which does not exist')
     expect(text).toContain('waits for node nowhere, which does not exist')
   })
 
   it('says that nothing is stuck, or that it is unknown', async () => {
-    expect(await ask(serving(SOUND), { ask: 'stuck' })).toMatchObject({ code: 0, first: 'Nothing is stuck.' })
+    expect(await ask(clientOf(serving(SOUND)), STUCK)).toMatchObject({ code: 0, first: 'Nothing is stuck.' })
     const server = serving(SOUND)
     const action = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
     server.faults.add({ match: { resource: 'persistentvolumeclaims' }, action })
-    expect(await ask(server, { ask: 'stuck' })).toMatchObject({
+    expect(await ask(clientOf(server), STUCK)).toMatchObject({
       code: 2,
       first: 'It is unknown whether anything is stuck, because not all could be read.',
     })

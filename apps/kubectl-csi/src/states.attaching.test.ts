@@ -1,7 +1,7 @@
 import { CSI_NODES, LEASES, NODES, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { it } from '@jest/globals'
-import { ATTACHER_LEASE, ago, lease } from './testing/facts.ts'
+import { ATTACHER_LEASE, lease } from './testing/facts.ts'
 import {
   attachedThere,
   attachment,
@@ -9,6 +9,7 @@ import {
   CLASS,
   CSI_NODE,
   checkState,
+  endingThere,
   FORBIDDEN,
   failing,
   LED,
@@ -121,33 +122,19 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'attaching: a pod in Terminating on another node': {
     of: ['pod', 'web'],
-    objects: [
-      ...SOUND,
-      CLAIM,
-      web(),
-      there({ metadata: { deletionTimestamp: ago(200) } }),
-      attachedThere,
-      [NODES, node('node-2', 'True')],
-    ],
+    objects: [...SOUND, CLAIM, web(), endingThere, attachedThere, [NODES, node('node-2', 'True')]],
     reason: 'MultiAttach',
     says: 'volume pv-1 to be detached from node node-2, where old ends: it can be attached to one node only',
   },
   'attaching: a pod in Terminating on a node that is not ready': {
     of: ['pod', 'web'],
-    objects: [
-      ...SOUND,
-      CLAIM,
-      web(),
-      there({ metadata: { deletionTimestamp: ago(200) } }),
-      attachedThere,
-      [NODES, node('node-2', 'Unknown')],
-    ],
+    objects: [...SOUND, CLAIM, web(), endingThere, attachedThere, [NODES, node('node-2', 'Unknown')]],
     reason: 'NodeNotReady',
     says: 'old to end on node node-2, whose kubelet does not answer',
   },
   'attaching: a pod on another node, which does not exist any more': {
     of: ['pod', 'web'],
-    objects: [...SOUND, CLAIM, web(), there({ metadata: { deletionTimestamp: ago(200) } }), attachedThere],
+    objects: [...SOUND, CLAIM, web(), endingThere, attachedThere],
     reason: 'NodeGone',
     says: 'old to be deleted by force: its node node-2 does not exist',
   },

@@ -1,13 +1,13 @@
 import { PODS, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { pod, vac } from '@csi-sidecars/testkit'
 import { it } from '@jest/globals'
-import { ago } from './testing/facts.ts'
 import {
   attachment,
   CLASS,
   checkState,
   FORBIDDEN,
   growing,
+  growingOnNode,
   modifying,
   ofClaim,
   SOUND,
@@ -74,27 +74,13 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'expanding: the kubelet, with a pod': {
     of: ['pvc', 'pvc-1'],
-    objects: [
-      ...SOUND,
-      growing({
-        allocatedResourceStatuses: { storage: 'NodeResizePending' },
-        conditions: [{ type: 'FileSystemResizePending', status: 'True', lastTransitionTime: ago(300) }],
-      }),
-      [PODS, pod('web')],
-      attachment({ status: { attached: true } }),
-    ],
+    objects: [...SOUND, growingOnNode, [PODS, pod('web')], attachment({ status: { attached: true } })],
     reason: 'NodeResizePending',
     says: 'the kubelet to make it grow, where default/web runs',
   },
   'expanding: the kubelet, without a pod': {
     of: ['pvc', 'pvc-1'],
-    objects: [
-      ...SOUND,
-      growing({
-        allocatedResourceStatuses: { storage: 'NodeResizePending' },
-        conditions: [{ type: 'FileSystemResizePending', status: 'True', lastTransitionTime: ago(300) }],
-      }),
-    ],
+    objects: [...SOUND, growingOnNode],
     reason: 'NodeResizePending',
     says: 'a pod that uses the claim, where the kubelet can make it grow',
     idle: true,

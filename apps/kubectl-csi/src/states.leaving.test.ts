@@ -12,7 +12,7 @@ import {
   detaching,
   LED,
   NODE,
-  OLD,
+  released,
   SOUND,
   type State,
   said,
@@ -134,14 +134,7 @@ const STATES: Readonly<Record<string, State>> = {
     of: ['pv', 'pv-1'],
     objects: [
       ...LED,
-      [
-        PERSISTENT_VOLUMES,
-        pv('pv-1', {
-          metadata: { uid: 'uid-pv-1', ...OLD },
-          spec: { persistentVolumeReclaimPolicy: 'Delete' },
-          status: { phase: 'Released', lastPhaseTransitionTime: ago(300) },
-        }),
-      ],
+      released({ metadata: { uid: 'uid-pv-1' } }),
       said('PersistentVolume', 'pv-1', ['VolumeFailedDelete', 'rpc error: code = FailedPrecondition desc = snapshots']),
     ],
     reason: 'DriverRefuses',
@@ -149,33 +142,13 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'deleting: a webhook denies': {
     of: ['pv', 'pv-1'],
-    objects: [
-      ...LED,
-      [
-        PERSISTENT_VOLUMES,
-        pv('pv-1', {
-          metadata: { uid: 'uid-pv-1', ...OLD },
-          spec: { persistentVolumeReclaimPolicy: 'Delete' },
-          status: { phase: 'Failed', message: WEBHOOK, lastPhaseTransitionTime: ago(300) },
-        }),
-      ],
-    ],
+    objects: [...LED, released({ metadata: { uid: 'uid-pv-1' }, status: { phase: 'Failed', message: WEBHOOK } })],
     reason: 'WebhookDenies',
     says: 'admission webhook w.io to allow it: not today',
   },
   'deleting: no provisioner': {
     of: ['pv', 'pv-1'],
-    objects: [
-      ...LED,
-      [
-        PERSISTENT_VOLUMES,
-        pv('pv-1', {
-          metadata: { ...OLD, finalizers: ['external-provisioner.volume.kubernetes.io/finalizer'] },
-          spec: { persistentVolumeReclaimPolicy: 'Delete' },
-          status: { phase: 'Released', lastPhaseTransitionTime: ago(300) },
-        }),
-      ],
-    ],
+    objects: [...LED, released({ metadata: { finalizers: ['external-provisioner.volume.kubernetes.io/finalizer'] } })],
     reason: 'VolumeDeleting',
     says: 'its provisioner to delete it: its claim is gone',
   },

@@ -8,15 +8,13 @@ import {
   type PersistentVolumeClaim,
   PODS,
   type Pod,
-  type Resource,
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import { claimFindings } from '../findings/claim.ts'
 import { isPending } from './collect.ts'
 import { Collection } from './collection.ts'
-import { claimKeysOf, claimNamesOf, type Facts, type KnownObjects, keyOf, mayWait, objectOf, refOf } from './facts.ts'
-import type { Reader } from './reader.ts'
+import { claimKeysOf, claimNamesOf, type Facts, keyOf, mayWait, objectOf, refOf } from './facts.ts'
 
 /** Heartbeats of nodes, one for each of them. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
@@ -25,30 +23,19 @@ const MOST_NODES = 100
 
 /** Reads a whole cluster in lists side by side, page by page. */
 export async function collectAll(into: Collection): Promise<void> {
-  const { reader } = into
   const [leases] = await Promise.all([
-    reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
+    into.reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
     podsAndClaims(into),
     into.attachmentsWhere(() => true),
-    all(reader, PERSISTENT_VOLUMES, into.volumes),
-    all(reader, CSI_NODES, into.csiNodes),
-    all(reader, CSI_DRIVERS, into.drivers),
-    all(reader, STORAGE_CLASSES, into.storageClasses),
-    all(reader, VOLUME_ATTRIBUTES_CLASSES, into.attributesClasses),
+    into.all(into.volumes, PERSISTENT_VOLUMES),
+    into.all(into.csiNodes, CSI_NODES),
+    into.all(into.drivers, CSI_DRIVERS),
+    into.all(into.storageClasses, STORAGE_CLASSES),
+    into.all(into.attributesClasses, VOLUME_ATTRIBUTES_CLASSES),
     events(into),
   ])
   into.leases = leases
   await nodesOf(into)
-}
-
-interface Named {
-  readonly metadata?: { readonly name?: string | undefined } | undefined
-}
-
-async function all<T extends Named>(reader: Reader, resource: Resource<T>, known: KnownObjects<T>): Promise<void> {
-  const listed = await reader.list(resource, { notUnderstood: (name) => known.set(name, { is: 'unseen' }) })
-  for (const object of listed ?? []) known.set(object.metadata?.name ?? '', { is: 'present', object })
-  known.complete = listed !== undefined
 }
 
 /** The pods that use claims. Then their claims, where they wait, and those that would have findings whatever else is known. */

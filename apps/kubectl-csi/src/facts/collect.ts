@@ -136,11 +136,11 @@ export function isPending({ metadata, status }: VolumeAttachment): boolean {
 /** Of claims and pods only: a VolumeAttachment has its error in its status. */
 async function collectEvents(into: Collection): Promise<void> {
   const about: Ref[] = [
-    ...[...into.pods.values()].filter(mayWait).map(({ metadata }) => refTo('Pod', metadata)),
-    ...into.claims.present.map(({ metadata }) => refTo('PersistentVolumeClaim', metadata)),
+    ...[...into.pods.values()].filter(mayWait).map((pod) => refOf('Pod', pod)),
+    ...into.claims.present.map((claim) => refOf('PersistentVolumeClaim', claim)),
     ...into.volumes.present
       .filter(({ status }) => status?.phase === 'Released' || status?.phase === 'Failed')
-      .map(({ metadata }) => refTo('PersistentVolume', metadata)),
+      .map((pv) => refOf('PersistentVolume', pv)),
   ]
   await Promise.all(
     about.map(async ({ kind, namespace, name }) => {
@@ -148,12 +148,6 @@ async function collectEvents(into: Collection): Promise<void> {
       into.events.push(...((await into.reader.list(EVENTS, { namespace, fieldSelector })) ?? []))
     }),
   )
-}
-
-type Meta = { readonly namespace?: string | undefined; readonly name?: string | undefined } | undefined
-
-function refTo(kind: string, metadata: Meta): Ref {
-  return { kind, namespace: metadata?.namespace, name: metadata?.name ?? '' }
 }
 
 /** The Leases of what works on the objects that have been seen so far, wherever they are. */

@@ -21,7 +21,7 @@ import {
   type VolumeAttachment,
   type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
-import { byObject, byUid, driverOf, type Facts, KnownObjects, keyOf, objectOf, type Seen } from './facts.ts'
+import { byObject, byUid, driverOf, type Facts, KnownObjects, keyOf, type Named, objectOf, type Seen } from './facts.ts'
 import type { PendingItem } from './pending.ts'
 import type { Reader } from './reader.ts'
 
@@ -98,10 +98,19 @@ export class Collection {
       ...[volumeAttributesClassName, target].map((name) =>
         this.#named(this.attributesClasses, VOLUME_ATTRIBUTES_CLASSES, name),
       ),
-      spec?.storageClassName === undefined ? this.#classes() : undefined,
+      // One of them may be the default.
+      spec?.storageClassName === undefined ? this.all(this.storageClasses, STORAGE_CLASSES) : undefined,
       this.#named(this.storageClasses, STORAGE_CLASSES, storageClassName),
       this.#volumeAndDriver(volumeName),
     ])
+  }
+
+  /** All objects of a kind that is in no namespace. */
+  async all<T extends Named>(known: KnownObjects<T>, resource: Resource<T>): Promise<void> {
+    if (known.complete) return
+    const listed = await this.reader.list(resource, { notUnderstood: (name) => known.set(name, { is: 'unseen' }) })
+    for (const object of listed ?? []) known.set(object.metadata?.name ?? '', { is: 'present', object })
+    known.complete = listed !== undefined
   }
 
   csiNode(name: string): Promise<Seen<CSINode>> {
@@ -118,36 +127,18 @@ export class Collection {
   }
 
   facts(now: number, stuckAfterMs: number): Facts {
+    const { reader, pods, attachments, neighbours, events, pending, ...known }: Collection = this
     return {
+      ...known,
       now,
       stuckAfterMs,
-      pods: [...this.pods.values()],
-      claims: this.claims,
-      volumes: this.volumes,
-      attachments: [...this.attachments.values()],
-      neighbours: [...new Map([...this.neighbours, ...this.attachments]).values()],
-      csiNodes: this.csiNodes,
-      nodes: this.nodes,
-      drivers: this.drivers,
-      storageClasses: this.storageClasses,
-      attributesClasses: this.attributesClasses,
-      leases: this.leases,
-      events: byUid(this.events),
-      pending: byObject(this.pending),
-      sidecarPods: this.sidecarPods,
-      holdersGone: this.holdersGone,
-      unseen: this.reader.unseen,
+      pods: [...pods.values()],
+      attachments: [...attachments.values()],
+      neighbours: [...new Map([...neighbours, ...attachments]).values()],
+      events: byUid(events),
+      pending: byObject(pending),
+      unseen: reader.unseen,
     }
-  }
-
-  /** All of them, to find the default one. */
-  async #classes(): Promise<void> {
-    if (this.storageClasses.complete) return
-    const listed = await this.reader.list(STORAGE_CLASSES, {
-      notUnderstood: (name) => this.storageClasses.set(name, { is: 'unseen' }),
-    })
-    for (const object of listed ?? []) this.storageClasses.set(object.metadata?.name ?? '', { is: 'present', object })
-    this.storageClasses.complete = listed !== undefined
   }
 
   async #volumeAndDriver(name: string): Promise<void> {

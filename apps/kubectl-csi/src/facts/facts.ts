@@ -99,7 +99,8 @@ export interface Ref {
   readonly name: string
 }
 
-interface Named {
+/** Any object, by its name. */
+export interface Named {
   readonly metadata?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined
 }
 

@@ -1,6 +1,6 @@
 import { ApiError, isNotFound, type KubeClient, type Selection } from '@csi-sidecars/kube-client'
-import type { ObjectMeta, ObjectRef, Resource } from '@csi-sidecars/kube-types'
-import { keyOf, refOf, type Seen, textOf, type Unseen } from './facts.ts'
+import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import { keyOf, type Named, refOf, type Seen, textOf, type Unseen } from './facts.ts'
 import { notUnderstood, withoutNulls } from './shapes.ts'
 
 /** The verbs that change nothing, and none of the watch, which would stay behind. */
@@ -22,10 +22,6 @@ export interface ListQuery<T> extends Selection {
   readonly keep?: (object: T) => T
   /** Of those that are not understood, and not among the others. */
   readonly notUnderstood?: (key: string) => void
-}
-
-interface Named {
-  readonly metadata?: ObjectMeta | undefined
 }
 
 const PAGE_SIZE = 1000

@@ -16,10 +16,6 @@ import type {
 /** What is wrong with a value at a path, as `.spec.volumes is no list`; undefined: it is as expected. */
 type Check = (value: unknown, path: string) => string | undefined
 
-/**
- * The fields that this command reads, of each kind. What is absent is fine unless it is required. All else relies on
- * this, so that one object that is not understood spoils no answer about others.
- */
 const ofType =
   (word: string, ...types: readonly string[]): Check =>
   (value, path) =>
@@ -32,11 +28,6 @@ const flag = ofType('boolean', 'boolean')
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const list =
-  (of: Check): Check =>
-  (value, path) =>
-    Array.isArray(value) ? firstOf(value.map((each, at) => [of, each, `${path}[${at}]`])) : `${path} is no list`
-
 const map =
   (of: Check): Check =>
   (value, path) =>
@@ -44,20 +35,36 @@ const map =
       ? firstOf(Object.entries(value).map(([key, each]) => [of, each, `${path}.${key}`]))
       : `${path} is no object`
 
-function fields<T>(
-  known: { readonly [K in keyof NonNullable<T>]?: Check },
-  ...required: readonly (keyof NonNullable<T> & string)[]
-): Check {
-  const checks = Object.entries<Check | undefined>(known)
+/** A check, the shape of the items of a list, or the shapes of fields; the name of one that is required ends in `!`. */
+type Shape<T> =
+  | Check
+  | (T extends readonly (infer Item)[]
+      ? readonly [Shape<Item>]
+      : T extends object
+        ? { readonly [K in keyof T & string as K | `${K}!`]?: Shape<NonNullable<T[K]>> }
+        : never)
+
+function shape<T>(given: Shape<T>): Check {
+  return checkOf(given)
+}
+
+function checkOf(given: unknown): Check {
+  if (typeof given === 'function') return given as Check
+  if (!Array.isArray(given)) return fields(Object(given))
+  const of = checkOf(given[0])
+  return (value, path) =>
+    Array.isArray(value) ? firstOf(value.map((each, at) => [of, each, `${path}[${at}]`])) : `${path} is no list`
+}
+
+function fields(shapes: Readonly<Record<string, unknown>>): Check {
+  const known = Object.entries(shapes).map(([key, each]) => [key.replace('!', ''), checkOf(each)] as const)
+  const required = Object.keys(shapes).flatMap((key) => (key.endsWith('!') ? [key.slice(0, -1)] : []))
   return (value, path) => {
     if (!isObject(value)) return `${path || 'it'} is no object`
     const missing = required.find((key) => value[key] === undefined)
     if (missing !== undefined) return `${path}.${missing} is missing`
-    return firstOf(
-      checks.flatMap(([key, check]) =>
-        check === undefined || value[key] === undefined ? [] : [[check, value[key], `${path}.${key}`] as const],
-      ),
-    )
+    const given = known.filter(([key]) => value[key] !== undefined)
+    return firstOf(given.map(([key, check]) => [check, value[key], `${path}.${key}`]))
   }
 }
 
@@ -70,181 +77,98 @@ function firstOf(checks: readonly (readonly [Check, unknown, string])[]): string
 }
 
 const anyObject = map(() => undefined)
-const metadata = fields<ObjectMeta>(
-  {
-    name: text,
-    namespace: text,
-    uid: text,
-    creationTimestamp: text,
-    deletionTimestamp: text,
-    finalizers: list(text),
-    annotations: map(text),
-  },
-  'name',
-)
-
-type Of<T, K extends keyof NonNullable<T>> = NonNullable<NonNullable<T>[K]>
-type Item<T> = T extends readonly (infer Each)[] ? Each : never
-
+const metadata = shape<ObjectMeta>({
+  'name!': text,
+  namespace: text,
+  uid: text,
+  creationTimestamp: text,
+  deletionTimestamp: text,
+  finalizers: [text],
+  annotations: map(text),
+})
 const condition = { type: text, status: text, lastTransitionTime: text, message: text } as const
+const failure = { message: text, time: text } as const
 
-const pod = fields<Pod>(
-  {
-    metadata,
-    spec: fields<Pod['spec']>({
+/**
+ * The fields that this command reads, of each kind. What is absent is fine unless it is required. All else relies on
+ * this, so that one object that is not understood spoils no answer about others.
+ */
+const CHECKS: Readonly<Record<string, Check>> = {
+  pods: shape<Pod>({
+    'metadata!': metadata,
+    spec: {
       nodeName: text,
-      volumes: list(
-        fields<Item<Of<Pod['spec'], 'volumes'>>>({
-          name: text,
-          persistentVolumeClaim: fields<{ claimName: string }>({ claimName: text }, 'claimName'),
-          ephemeral: anyObject,
-        }),
-      ),
-      containers: list(
-        fields<Item<Of<Pod['spec'], 'containers'>>>({
-          name: text,
-          image: text,
-          args: list(text),
-          command: list(text),
-        }),
-      ),
-    }),
-    status: fields<Pod['status']>({
+      volumes: [{ name: text, persistentVolumeClaim: { 'claimName!': text }, ephemeral: anyObject }],
+      containers: [{ name: text, image: text, args: [text], command: [text] }],
+    },
+    status: {
       phase: text,
-      conditions: list(fields<Item<Of<Pod['status'], 'conditions'>>>(condition)),
-      containerStatuses: list(
-        fields<Item<Of<Pod['status'], 'containerStatuses'>>>({ name: text, ready: flag, state: map(anyObject) }),
-      ),
-    }),
-  },
-  'metadata',
-)
-
-const claim = fields<PersistentVolumeClaim>(
-  {
-    metadata,
-    spec: fields<PersistentVolumeClaim['spec']>({
+      conditions: [condition],
+      containerStatuses: [{ name: text, ready: flag, state: map(anyObject) }],
+    },
+  }),
+  persistentvolumeclaims: shape<PersistentVolumeClaim>({
+    'metadata!': metadata,
+    spec: {
       storageClassName: text,
       volumeName: text,
       volumeAttributesClassName: text,
-      resources: fields<Of<PersistentVolumeClaim['spec'], 'resources'>>({ requests: map(text) }),
-    }),
-    status: fields<PersistentVolumeClaim['status']>({
+      resources: { requests: map(text) },
+    },
+    status: {
       phase: text,
       capacity: map(text),
       allocatedResources: map(text),
       allocatedResourceStatuses: map(text),
-      conditions: list(fields<Item<Of<PersistentVolumeClaim['status'], 'conditions'>>>(condition)),
+      conditions: [condition],
       currentVolumeAttributesClassName: text,
-      modifyVolumeStatus: fields<Of<PersistentVolumeClaim['status'], 'modifyVolumeStatus'>>({
-        status: text,
-        targetVolumeAttributesClassName: text,
-      }),
-    }),
-  },
-  'metadata',
-)
-
-const volume = fields<PersistentVolume>(
-  {
-    metadata,
-    spec: fields<PersistentVolume['spec']>({
-      accessModes: list(text),
+      modifyVolumeStatus: { status: text, targetVolumeAttributesClassName: text },
+    },
+  }),
+  persistentvolumes: shape<PersistentVolume>({
+    'metadata!': metadata,
+    spec: {
+      accessModes: [text],
       persistentVolumeReclaimPolicy: text,
-      claimRef: fields<Of<PersistentVolume['spec'], 'claimRef'>>({ namespace: text, name: text }),
-      csi: fields<Of<PersistentVolume['spec'], 'csi'>>({ driver: text, volumeHandle: text }),
-    }),
-    status: fields<PersistentVolume['status']>({ phase: text, message: text, lastPhaseTransitionTime: text }),
-  },
-  'metadata',
-)
-
-const failure = fields<{ message: string; time: string }>({ message: text, time: text })
-
-const attachment = fields<VolumeAttachment>(
-  {
-    metadata,
-    spec: fields<VolumeAttachment['spec']>(
-      {
-        attacher: text,
-        nodeName: text,
-        source: fields<Of<VolumeAttachment['spec'], 'source'>>({ persistentVolumeName: text }),
-      },
-      'source',
-    ),
-    status: fields<VolumeAttachment['status']>({ attached: flag, attachError: failure, detachError: failure }),
-  },
-  'metadata',
-  'spec',
-)
-
-const csiNode = fields<CSINode>(
-  {
-    metadata,
-    spec: fields<CSINode['spec']>({
-      drivers: list(
-        fields<Item<CSINode['spec']['drivers']>>({
-          name: text,
-          allocatable: fields<{ count: number }>({ count: number }),
-        }),
-      ),
-    }),
-  },
-  'metadata',
-  'spec',
-)
-
-const node = fields<Node>(
-  {
-    metadata,
-    status: fields<Node['status']>({
-      conditions: list(fields<Item<Of<Node['status'], 'conditions'>>>({ ...condition, reason: text })),
-      volumesAttached: list(fields<Item<Of<Node['status'], 'volumesAttached'>>>({ name: text })),
-      volumesInUse: list(text),
-    }),
-  },
-  'metadata',
-)
-
-const lease = fields<Lease>(
-  {
-    metadata,
-    spec: fields<Lease['spec']>({ holderIdentity: text, renewTime: text, leaseDurationSeconds: number }),
-  },
-  'metadata',
-)
-
-const event = fields<Event>(
-  {
-    metadata,
-    involvedObject: fields<Event['involvedObject']>({ kind: text, namespace: text, name: text, uid: text }),
+      claimRef: { namespace: text, name: text },
+      csi: { driver: text, volumeHandle: text },
+    },
+    status: { phase: text, message: text, lastPhaseTransitionTime: text },
+  }),
+  volumeattachments: shape<VolumeAttachment>({
+    'metadata!': metadata,
+    'spec!': { attacher: text, nodeName: text, 'source!': { persistentVolumeName: text } },
+    status: { attached: flag, attachError: failure, detachError: failure },
+  }),
+  csinodes: shape<CSINode>({
+    'metadata!': metadata,
+    'spec!': { drivers: [{ name: text, allocatable: { count: number } }] },
+  }),
+  nodes: shape<Node>({
+    'metadata!': metadata,
+    status: {
+      conditions: [{ ...condition, reason: text }],
+      volumesAttached: [{ name: text }],
+      volumesInUse: [text],
+    },
+  }),
+  csidrivers: shape<CSIDriver>({ 'metadata!': metadata, 'spec!': { attachRequired: flag } }),
+  storageclasses: shape<StorageClass>({ 'metadata!': metadata, provisioner: text, volumeBindingMode: text }),
+  volumeattributesclasses: shape<VolumeAttributesClass>({ 'metadata!': metadata, driverName: text }),
+  leases: shape<Lease>({
+    'metadata!': metadata,
+    spec: { holderIdentity: text, renewTime: text, leaseDurationSeconds: number },
+  }),
+  events: shape<Event>({
+    'metadata!': metadata,
+    'involvedObject!': { kind: text, namespace: text, name: text, uid: text },
     reason: text,
     message: text,
     firstTimestamp: text,
     lastTimestamp: text,
     eventTime: text,
     count: number,
-  },
-  'metadata',
-  'involvedObject',
-)
-
-const CHECKS: Readonly<Record<string, Check>> = {
-  pods: pod,
-  persistentvolumeclaims: claim,
-  persistentvolumes: volume,
-  volumeattachments: attachment,
-  csinodes: csiNode,
-  nodes: node,
-  csidrivers: fields<CSIDriver>(
-    { metadata, spec: fields<CSIDriver['spec']>({ attachRequired: flag }) },
-    'metadata',
-    'spec',
-  ),
-  storageclasses: fields<StorageClass>({ metadata, provisioner: text, volumeBindingMode: text }, 'metadata'),
-  volumeattributesclasses: fields<VolumeAttributesClass>({ metadata, driverName: text }, 'metadata'),
-  leases: lease,
-  events: event,
+  }),
 }
 
 /** Why an object of a kind is not understood; undefined where it is. */

@@ -1,11 +1,9 @@
-import { FakeClock } from '@csi-sidecars/base'
 import { apiErrorOf } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import { bound, csiNode, pod, pv, pvc, storageClass, va, vac } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import type { Question } from '../options.ts'
-import { run } from '../run.ts'
-import { ATTACHER_LEASE, ago, lease, NOW } from '../testing/facts.ts'
+import { ask, explain, STUCK } from '../testing/ask.ts'
+import { ATTACHER_LEASE, ago, lease } from '../testing/facts.ts'
 import type { SubjectKind } from './collect.ts'
 import type { ReadOnlyClient } from './reader.ts'
 
@@ -142,21 +140,6 @@ function clientOf(objects: Readonly<Record<string, readonly KubeObject[]>>): Rea
   }
 }
 
-async function ask(objects: Readonly<Record<string, readonly KubeObject[]>>, question: Question): Promise<string> {
-  let text = ''
-  const options = { question, kubeconfig: undefined, context: undefined, json: true, stuckAfterMs: 30_000 }
-  await run(options, {
-    client: clientOf(objects),
-    namespace: 'default',
-    clock: new FakeClock({ now: NOW }),
-    signal: new AbortController().signal,
-    write: (part) => {
-      text += part
-    },
-  })
-  return text
-}
-
 /** All paths of an object but the ones that name it. */
 function pathsOf(value: unknown, at: Path = []): readonly Path[] {
   if (typeof value !== 'object' || value === null) return [at]
@@ -197,10 +180,9 @@ async function answers(plural: string, strange: KubeObject): Promise<readonly st
     ]),
   )
   const [kind, name] = SUBJECTS[plural] ?? ['pvc', 'pvc-1']
-  return [
-    await ask(objects, { ask: 'stuck' }),
-    await ask(objects, { ask: 'explain', kind, name, namespace: undefined }),
-  ]
+  const client = clientOf(objects)
+  const questions = [STUCK, explain(kind, name)]
+  return Promise.all(questions.map(async (question) => (await ask(client, question, { json: true })).text))
 }
 
 interface Stuck {

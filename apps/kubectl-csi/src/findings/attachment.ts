@@ -2,7 +2,7 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { type Facts, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { attachmentCause } from './attachment-cause.ts'
 import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
-import { type Evidence, type Finding, sidecarOf, stuckNow } from './finding.ts'
+import { type Evidence, evidenceOf, type Finding, sidecarOf, stuckNow } from './finding.ts'
 import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence, noLeaderText } from './leadership.ts'
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
@@ -38,33 +38,31 @@ function waiting(va: VolumeAttachment, facts: Facts): Finding {
       ...pendingEvidence(pending),
     ],
   }
+  const stuck = (reason: string): boolean => stuckNow(reason, { since, pending, facts })
   if (hasNoLeader(leadership)) {
     // The text of an earlier failure is still worth reading: a leader will meet the same.
     const waitsFor = noLeaderText(leadership, facts, cause.silent ? undefined : cause.waitsFor)
-    const stuck = stuckNow('NoLeader', { since, pending, facts })
-    return { ...common, reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, stuck, ...doubtOf(leadership) }
+    const noLeader = { reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
+    return { ...common, ...noLeader, stuck: stuck('NoLeader') }
   }
   const { reason, waitsFor, advice, sure, doubt } = cause
-  const stuck = stuckNow(reason, { since, pending, facts })
-  return { ...common, reason, waitsFor, advice, stuck, sure, doubt }
+  return { ...common, reason, waitsFor, advice, stuck: stuck(reason), sure, doubt }
 }
 
 function stateEvidence(va: VolumeAttachment): readonly Evidence[] {
-  const object = refOf('VolumeAttachment', va)
   const { metadata, spec, status } = va
-  const fields: readonly (readonly [string, string | null | undefined])[] = [
-    ['.metadata.creationTimestamp', metadata?.creationTimestamp],
-    ['.metadata.deletionTimestamp', metadata?.deletionTimestamp],
-    ['.metadata.finalizers', metadata?.finalizers?.join(', ')],
-    ['.spec.nodeName', spec?.nodeName],
-    ['.spec.source.persistentVolumeName', spec?.source.persistentVolumeName],
-    ['.status.attached', String(status?.attached ?? '(no status)')],
-    ['.status.attachError.message', status?.attachError?.message],
-    ['.status.attachError.time', status?.attachError?.time],
-    ['.status.detachError.message', status?.detachError?.message],
-    ['.status.detachError.time', status?.detachError?.time],
-  ]
-  return fields.flatMap(([field, value]) => (value == null ? [] : [{ object, field, value }]))
+  return evidenceOf(refOf('VolumeAttachment', va), {
+    '.metadata.creationTimestamp': metadata?.creationTimestamp,
+    '.metadata.deletionTimestamp': metadata?.deletionTimestamp,
+    '.metadata.finalizers': metadata?.finalizers?.join(', '),
+    '.spec.nodeName': spec?.nodeName,
+    '.spec.source.persistentVolumeName': spec?.source.persistentVolumeName,
+    '.status.attached': String(status?.attached ?? '(no status)'),
+    '.status.attachError.message': status?.attachError?.message,
+    '.status.attachError.time': status?.attachError?.time,
+    '.status.detachError.message': status?.detachError?.message,
+    '.status.detachError.time': status?.detachError?.time,
+  })
 }
 
 /** A node that is gone or down does not keep a volume from being detached, but explains much. */

@@ -53,55 +53,43 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   const words = failed?.message ?? pending?.message
   const said = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
   const since = timeOf(pending?.since) ?? earliest(work.since, timeOf(failed?.firstTimestamp))
-  const known = (reason: string): boolean => stuckNow(reason, { since, pending, facts })
-  const common = {
+  const finding = (cause: FailureCause, sure: Certainty, reason = cause.reason): Finding => ({
     object,
     waiter: sidecarOf(SIDECAR, driver),
     since,
     atLeast: timeOf(pending?.since) === undefined,
+    ...cause,
+    ...sure,
+    stuck: stuckNow(reason, { since, pending, facts }),
     evidence: [
       ...work.evidence,
       ...eventEvidence(failed),
       ...leaseEvidence(leadership, facts),
       ...pendingEvidence(pending),
     ],
-  }
+  })
   if (hasNoLeader(leadership)) {
     const waitsFor = noLeaderText(leadership, facts, said?.waitsFor)
-    return {
-      ...common,
-      reason: 'NoLeader',
-      waitsFor,
-      advice: ROWS.noLeader,
-      stuck: known('NoLeader'),
-      ...doubtOf(leadership),
-    }
+    return finding({ reason: 'NoLeader', waitsFor, advice: ROWS.noLeader }, doubtOf(leadership))
   }
   if (said !== undefined) {
-    const sure = work.known === undefined ? likely('it is what the last try has ended with') : CERTAIN
-    return { ...common, ...said, stuck: known(said.reason), ...sure }
+    return finding(said, work.known === undefined ? likely('it is what the last try has ended with') : CERTAIN)
   }
   if (pending !== undefined && pending.waitsFor.length > 0) {
-    const waitsFor = pending.waitsFor.join(', ')
-    return { ...common, ...work.silent, waitsFor, stuck: known(pending.reason ?? ''), ...CERTAIN }
+    return finding({ ...work.silent, waitsFor: pending.waitsFor.join(', ') }, CERTAIN, pending.reason ?? '')
   }
   const leader = leaderCause(leadership, facts)
-  if (leader !== undefined) return { ...common, ...leader, stuck: known(leader.reason) }
+  if (leader !== undefined) return finding(leader, leader)
   if (leadership.is === 'none' && work.silent.reason === 'NotBegun') {
     const waitsFor = `an ${SIDECAR} for ${driver}, of which there is no sign`
-    return {
-      ...common,
-      ...work.silent,
-      reason: 'NoSidecarSeen',
-      waitsFor,
-      stuck: known('NoSidecarSeen'),
-      ...doubtIn(leadership, driver),
-    }
+    return finding({ ...work.silent, reason: 'NoSidecarSeen', waitsFor }, doubtIn(leadership, driver))
   }
-  return { ...common, ...work.silent, stuck: known(work.silent.reason), ...doubtIn(leadership, driver) }
+  return finding(work.silent, doubtIn(leadership, driver))
 }
 
-function doubtIn({ is }: Leadership, driver: string): Pick<Finding, 'sure' | 'doubt'> {
+type Certainty = Pick<Finding, 'sure' | 'doubt'>
+
+function doubtIn({ is }: Leadership, driver: string): Certainty {
   if (is === 'unseen') return possible(NO_LEASES)
   if (is !== 'none') return likely(ALIKE)
   return possible(

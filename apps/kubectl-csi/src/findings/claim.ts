@@ -6,7 +6,7 @@ import { usersOf } from './claim-users.ts'
 import { eventEvidence } from './events.ts'
 import type { Evidence, Finding } from './finding.ts'
 import { modifyFinding } from './modify.ts'
-import { evidenceOf, expandFinding, sinceOf } from './resize.ts'
+import { expandFinding, resizeEvidence, sinceOf } from './resize.ts'
 import { waitingFinding } from './waiting.ts'
 
 /** What a claim waits for: to be bound, to grow, to be modified, to be deleted. */
@@ -29,8 +29,7 @@ function findingOf(wait: Wait, claim: PersistentVolumeClaim, facts: Facts): Find
       return modifyFinding(claim, context)
     default: {
       const object = refOf('PersistentVolumeClaim', claim)
-      const { unseen } = facts
-      return waitingFinding(wait, { object, unseen, ...aboutOf(wait, claim, facts) }, facts)
+      return waitingFinding(wait, { object, ...aboutOf(wait, claim, facts) }, facts)
     }
   }
 }
@@ -73,7 +72,7 @@ function aboutOf({ reason }: Wait, claim: PersistentVolumeClaim, facts: Facts): 
       return {
         since: sinceOf(claim, ['FileSystemResizePending', 'NodeResizeError']),
         atLeast: true,
-        evidence: evidenceOf(claim),
+        evidence: resizeEvidence(claim),
       }
     default: {
       const className = spec?.storageClassName ?? ''

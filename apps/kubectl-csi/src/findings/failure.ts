@@ -42,50 +42,34 @@ const RULES: readonly Rule[] = [
   },
   {
     words: /PersistentVolume "([^"]+)" is marked for deletion/,
-    cause: ([, pv = '']) => ({
-      reason: 'VolumeBeingDeleted',
-      waitsFor: `PersistentVolume ${pv}, which is being deleted`,
-      advice: ROWS.volumeBeingDeleted,
-    }),
+    cause: ([, pv]) =>
+      because('VolumeBeingDeleted', 'volumeBeingDeleted', `PersistentVolume ${pv}, which is being deleted`),
   },
-  { words: /failed to load secret "([^"]+)"/, cause: ([, name = '']) => secretUnreadable(name) },
+  { words: /failed to load secret "([^"]+)"/, cause: ([, name]) => secretUnreadable(`${name}`) },
   {
     words: /error getting secret (\S+) in namespace ([^:\s]+)/,
-    cause: ([, name = '', namespace = '']) => secretUnreadable(`${namespace}/${name}`),
+    cause: ([, name, namespace]) => secretUnreadable(`${namespace}/${name}`),
   },
   {
     // bounded: one line of an error
     words: /admission webhook "([^"]+)" denied the request(?:: (.*))?/,
-    cause: ([, webhook = '', why]) => ({
-      reason: 'WebhookDenies',
-      waitsFor: `admission webhook ${webhook} to allow it${why === undefined ? '' : `: ${why}`}`,
-      advice: ROWS.apiRefuses,
-    }),
+    cause: ([, webhook, why]) =>
+      because(
+        'WebhookDenies',
+        'apiRefuses',
+        `admission webhook ${webhook} to allow it${why === undefined ? '' : `: ${why}`}`,
+      ),
   },
   {
     words: /exceeded quota: ([^,]+)/,
-    cause: ([, quota = '']) => ({
-      reason: 'QuotaExceeded',
-      waitsFor: `room in ResourceQuota ${quota}`,
-      advice: ROWS.apiRefuses,
-    }),
+    cause: ([, quota]) => because('QuotaExceeded', 'apiRefuses', `room in ResourceQuota ${quota}`),
   },
   {
     words: /is forbidden: User "([^"]+)" cannot (\S+) resource "([^"]+)"/,
-    cause: ([, user = '', verb = '', resource = '']) => ({
-      reason: 'Forbidden',
-      waitsFor: `a role that lets ${user} ${verb} ${resource}`,
-      advice: ROWS.apiRefuses,
-    }),
+    cause: ([, user, verb, resource]) =>
+      because('Forbidden', 'apiRefuses', `a role that lets ${user} ${verb} ${resource}`),
   },
-  {
-    words: /only supports offline expansion/,
-    cause: () => ({
-      reason: 'ClaimInUse',
-      waitsFor: 'the pods that use the claim to end, because the driver expands only volumes that are not in use',
-      advice: ROWS.claimInUse,
-    }),
-  },
+  { words: /only supports offline expansion/, cause: () => because('ClaimInUse', 'claimInUse', OFFLINE) },
   {
     words: /code = ResourceExhausted/,
     only: 'external-attacher',
@@ -94,40 +78,39 @@ const RULES: readonly Rule[] = [
   {
     words: /code = FailedPrecondition/,
     only: 'external-attacher',
-    cause: (_, { node, driver, deleting }) => ({
-      reason: 'AttachedElsewhere',
-      waitsFor:
-        deleting === true
-          ? `driver ${driver}, which refuses to detach the volume from node ${node}`
-          : `the volume to leave the node where ${driver} still has it`,
-      advice: deleting === true ? ROWS.detachFails : ROWS.attachedElsewhere,
-    }),
+    cause: (_, { node, driver, deleting }) =>
+      deleting === true
+        ? because(
+            'AttachedElsewhere',
+            'detachFails',
+            `driver ${driver}, which refuses to detach the volume from node ${node}`,
+          )
+        : because(
+            'AttachedElsewhere',
+            'attachedElsewhere',
+            `the volume to leave the node where ${driver} still has it`,
+          ),
   },
   {
     words: /code = (?:DeadlineExceeded|Canceled)/,
-    cause: (_, { driver }) => ({
-      reason: 'DriverTooSlow',
-      waitsFor: `driver ${driver} to answer, which takes longer than the time-out`,
-      advice: ROWS.driverTooSlow,
-    }),
+    cause: (_, { driver }) =>
+      because('DriverTooSlow', 'driverTooSlow', `driver ${driver} to answer, which takes longer than the time-out`),
   },
   {
     words: /code = Unavailable/,
-    cause: (_, { driver }) => ({
-      reason: 'DriverUnavailable',
-      waitsFor: `driver ${driver} to be reachable`,
-      advice: ROWS.driverUnavailable,
-    }),
+    cause: (_, { driver }) => because('DriverUnavailable', 'driverUnavailable', `driver ${driver} to be reachable`),
   },
   {
     words: /code = (\w+)/,
-    cause: ([, code = ''], { driver, sidecar, deleting }) => ({
-      reason: 'DriverRefuses',
-      waitsFor: `driver ${driver} to do what it has refused with ${code}`,
-      advice: sidecar === 'external-resizer' ? ROWS.resizeFailed : deleting ? ROWS.detachFails : ROWS.driverRefuses,
-    }),
+    cause: ([, code], { driver, sidecar, deleting }) => {
+      const refused = deleting === true ? 'detachFails' : 'driverRefuses'
+      const advice = sidecar === 'external-resizer' ? 'resizeFailed' : refused
+      return because('DriverRefuses', advice, `driver ${driver} to do what it has refused with ${code}`)
+    },
   },
 ]
+
+const OFFLINE = 'the pods that use the claim to end, because the driver expands only volumes that are not in use'
 
 /** What a failure waits for, by its text. Undefined: the text is unknown. */
 export function causeOf(message: string, context: FailureContext): FailureCause | undefined {
@@ -140,31 +123,24 @@ export function causeOf(message: string, context: FailureContext): FailureCause 
 }
 
 export function nodeFullCause(node: string, driver: string): FailureCause {
-  return {
-    reason: 'NodeFull',
-    waitsFor: `room for one more volume of ${driver} on node ${node}`,
-    advice: ROWS.nodeFull,
-  }
+  return because('NodeFull', 'nodeFull', `room for one more volume of ${driver} on node ${node}`)
 }
 
 export function nodeWithoutDriver(node: string, driver: string): FailureCause {
-  return {
-    reason: 'NodeWithoutDriver',
-    waitsFor: `driver ${driver} to register on node ${node}`,
-    advice: ROWS.nodeWithoutDriver,
-  }
+  return because('NodeWithoutDriver', 'nodeWithoutDriver', `driver ${driver} to register on node ${node}`)
 }
 
 export function volumeMissing(pv: string, deleting: boolean): FailureCause {
+  const missing = `PersistentVolume ${pv}, which does not exist`
   return deleting
-    ? {
-        reason: 'VolumeGone',
-        waitsFor: `PersistentVolume ${pv}, which does not exist, and without which the volume to detach is unknown`,
-        advice: ROWS.volumeGone,
-      }
-    : { reason: 'VolumeMissing', waitsFor: `PersistentVolume ${pv}, which does not exist`, advice: ROWS.volumeMissing }
+    ? because('VolumeGone', 'volumeGone', `${missing}, and without which the volume to detach is unknown`)
+    : because('VolumeMissing', 'volumeMissing', missing)
 }
 
 function secretUnreadable(name: string): FailureCause {
-  return { reason: 'SecretUnreadable', waitsFor: `Secret ${name}, which cannot be read`, advice: ROWS.secretUnreadable }
+  return because('SecretUnreadable', 'secretUnreadable', `Secret ${name}, which cannot be read`)
+}
+
+function because(reason: string, row: keyof typeof ROWS, waitsFor: string): FailureCause {
+  return { reason, waitsFor, advice: ROWS[row] }
 }

@@ -10,6 +10,14 @@ export interface Evidence {
   readonly value: string
 }
 
+/** The fields of an object that have a value. */
+export function evidenceOf(
+  object: Ref,
+  fields: Readonly<Record<string, string | null | undefined>>,
+): readonly Evidence[] {
+  return Object.entries(fields).flatMap(([field, value]) => (value == null ? [] : [{ object, field, value }]))
+}
+
 /** A row of the tables of docs/operations.md, by its heading and by a part of its first cell that no other row has. */
 export interface RowKey {
   readonly heading: string

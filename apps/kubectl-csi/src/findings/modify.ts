@@ -2,7 +2,7 @@ import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf } from '../facts/facts.ts'
 import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
 import type { FailureCause } from './failure.ts'
-import type { Finding } from './finding.ts'
+import { evidenceOf, type Finding } from './finding.ts'
 import { conditionEvidence, sinceOf } from './resize.ts'
 import { ROWS } from './rows.ts'
 
@@ -11,14 +11,12 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}
   const target = state?.targetVolumeAttributesClassName || wanted
-  const object = refOf('PersistentVolumeClaim', claim)
-  const fields: readonly (readonly [string, string | undefined])[] = [
-    ['.spec.volumeAttributesClassName', wanted],
-    ['.status.currentVolumeAttributesClassName', current],
-    ['.status.modifyVolumeStatus.status', state?.status],
-    ['.status.modifyVolumeStatus.targetVolumeAttributesClassName', state?.targetVolumeAttributesClassName],
-  ]
-  const evidence = fields.flatMap(([field, value]) => (value ? [{ object, field, value }] : []))
+  const evidence = evidenceOf(refOf('PersistentVolumeClaim', claim), {
+    '.spec.volumeAttributesClassName': wanted || undefined,
+    '.status.currentVolumeAttributesClassName': current || undefined,
+    '.status.modifyVolumeStatus.status': state?.status,
+    '.status.modifyVolumeStatus.targetVolumeAttributesClassName': state?.targetVolumeAttributesClassName,
+  })
   const silent = {
     reason: state === undefined ? 'NotBegun' : 'DriverSilent',
     waitsFor:

@@ -1,6 +1,6 @@
 import { type Facts, type Ref, textOf, timeOf } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
-import { CERTAIN, type Evidence, type Finding } from './finding.ts'
+import { CERTAIN, type Evidence, evidenceOf, type Finding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** Two controllers may work on one claim at once. */
@@ -13,18 +13,12 @@ export function pendingOf({ pending }: Facts, ref: Ref, operations: readonly Ope
 
 export function pendingEvidence(item: PendingItem | undefined): readonly Evidence[] {
   if (item === undefined) return []
-  const object: Ref = { kind: '/debug/stuck of', name: `${item.sidecar} of ${item.driver}` }
-  const fields: readonly (readonly [string, string | undefined])[] = [
-    ['state', [item.operation, item.state].filter((word) => word !== '').join(', ')],
-    ['reason', item.reason],
-    ['since', item.since],
-    ['tries', item.tries?.toString()],
-    ['code', item.code],
-    ['message', item.message],
-    ['waitsFor', item.waitsFor.join(', ') || undefined],
-    ['nextTry', item.nextTry],
-  ]
-  return fields.flatMap(([field, value]) => (value === undefined ? [] : [{ object, field, value }]))
+  const { sidecar, driver, operation, state, reason, since, tries, code, message, waitsFor, nextTry } = item
+  const object: Ref = { kind: '/debug/stuck of', name: `${sidecar} of ${driver}` }
+  const work = [operation, state].filter((word) => word !== '').join(', ')
+  const others = waitsFor.join(', ') || undefined
+  const known = { reason, since, tries: tries?.toString(), code, message, waitsFor: others, nextTry }
+  return [{ object, field: 'state', value: work }, ...evidenceOf(object, known)]
 }
 
 /** What only the sidecars know of: nothing that they call stuck is left out because its object does not show it. */

@@ -47,7 +47,6 @@ function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: Facts): Fi
       since: timeOf(metadata?.deletionTimestamp) ?? (mount === undefined ? earliest(first, from) : first),
       atLeast: mount !== undefined,
       name: isMissing ? around.claimKey : around.volume?.key,
-      unseen: facts.unseen,
       evidence: [...podEvidence(pod, wait), ...volumeEvidence(wait, { around, facts }), ...eventEvidence(event)],
     },
     facts,

@@ -1,7 +1,7 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf, timeOf } from '../facts/facts.ts'
 import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
-import type { Evidence, Finding } from './finding.ts'
+import { type Evidence, evidenceOf, type Finding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** What the resizer's part of an expansion waits for. */
@@ -27,7 +27,7 @@ export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContex
         ? { reason: 'DriverSilent', waitsFor: `driver ${driver} to expand the volume`, advice: ROWS.resizing }
         : { reason: 'NotBegun', waitsFor: `its turn to be expanded to ${wanted}`, advice: ROWS.resizeNotBegun },
       refusedAdvice: ROWS.resizeFailed,
-      evidence: evidenceOf(claim),
+      evidence: resizeEvidence(claim),
     },
     context,
   )
@@ -50,16 +50,14 @@ export function sinceOf(claim: PersistentVolumeClaim, types: readonly string[]):
 }
 
 /** What the claim asks for, what it has, and what its conditions say. */
-export function evidenceOf(claim: PersistentVolumeClaim): readonly Evidence[] {
-  const object = refOf('PersistentVolumeClaim', claim)
+export function resizeEvidence(claim: PersistentVolumeClaim): readonly Evidence[] {
   const { status } = claim
-  const fields: readonly (readonly [string, string | undefined])[] = [
-    ['.spec.resources.requests.storage', requestOf(claim)],
-    ['.status.capacity.storage', status?.capacity?.['storage']],
-    ['.status.allocatedResources.storage', status?.allocatedResources?.['storage']],
-    ['.status.allocatedResourceStatuses.storage', status?.allocatedResourceStatuses?.['storage']],
-  ]
-  const known = fields.flatMap(([field, value]) => (value === undefined ? [] : [{ object, field, value }]))
+  const known = evidenceOf(refOf('PersistentVolumeClaim', claim), {
+    '.spec.resources.requests.storage': requestOf(claim),
+    '.status.capacity.storage': status?.capacity?.['storage'],
+    '.status.allocatedResources.storage': status?.allocatedResources?.['storage'],
+    '.status.allocatedResourceStatuses.storage': status?.allocatedResourceStatuses?.['storage'],
+  })
   return [...known, ...conditionEvidence(claim)]
 }
 

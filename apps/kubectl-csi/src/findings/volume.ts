@@ -21,7 +21,6 @@ export function volumeFindings(pv: PersistentVolume, facts: Facts): readonly Fin
     since: timeOf(metadata?.deletionTimestamp) ?? timeOf(status?.lastPhaseTransitionTime),
     name: keyOf({ namespace: claimRef?.namespace, name: claimRef?.name ?? '' }),
     driver: driverOf(pv),
-    unseen: facts.unseen,
     evidence: [
       { object, field: '.metadata.finalizers', value: (metadata?.finalizers ?? []).join(', ') || '(none)' },
       { object, field: '.status.phase', value: status?.phase ?? '(empty)' },

@@ -1,32 +1,23 @@
-import { FakeClock } from '@csi-sidecars/base'
-import { createInProcessServer } from '@csi-sidecars/emulator'
-import { apiErrorOf } from '@csi-sidecars/kube-client'
 import {
   CSI_NODES,
   EVENTS,
   type Event,
-  type KubeObject,
   LEASES,
   NODES,
   type Node,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   PODS,
-  type Resource,
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { bound, csiNode, InProcessClient, pod, pvc, storageClass, va } from '@csi-sidecars/testkit'
+import { bound, csiNode, pod, pv, pvc, storageClass, va } from '@csi-sidecars/testkit'
 import { expect } from '@jest/globals'
 import type { SubjectKind } from '../facts/collect.ts'
-import type { Question } from '../options.ts'
-import { run } from '../run.ts'
-import { withProxy } from './client.ts'
-import { ATTACHER_LEASE, ago, lease, NOW, RESIZER_LEASE } from './facts.ts'
+import { ask, clientOf, explain, STUCK, type Stored, serving } from './ask.ts'
+import { ATTACHER_LEASE, ago, lease, RESIZER_LEASE } from './facts.ts'
 
 /** For tests of states in which something blocks a volume: its objects, and what is said of them as read from an API server. */
-
-type Stored = readonly [Resource<unknown>, object]
 
 export interface State {
   readonly objects: readonly Stored[]
@@ -81,6 +72,18 @@ export const there = (change: Parameters<typeof pod>[1] = {}): Stored => [
   PODS,
   pod('old', { ...change, spec: { nodeName: 'node-2' } }),
 ]
+/** A pod that ends on another node. */
+export const endingThere = there({ metadata: { deletionTimestamp: ago(200) } })
+/** A volume that its driver or its provisioner has to delete. */
+export const released = (change: Parameters<typeof pv>[1] = {}): Stored => [
+  PERSISTENT_VOLUMES,
+  pv('pv-1', {
+    ...change,
+    metadata: { ...OLD, ...change.metadata },
+    spec: { persistentVolumeReclaimPolicy: 'Delete' },
+    status: { phase: 'Released', lastPhaseTransitionTime: ago(300), ...change.status },
+  }),
+]
 export const attachment = (change: NonNullable<Parameters<typeof va>[1]> = {}): Stored => [
   VOLUME_ATTACHMENTS,
   va('va-1', { ...change, metadata: { ...OLD, ...change.metadata } }),
@@ -104,6 +107,11 @@ export const growing = (status: object, spec: object = {}): Stored => [
     },
   }).claim,
 ]
+/** Its volume has grown, and its file system has not. */
+export const growingOnNode = growing({
+  allocatedResourceStatuses: { storage: 'NodeResizePending' },
+  conditions: [{ type: 'FileSystemResizePending', status: 'True', lastTransitionTime: ago(300) }],
+})
 export const modifying = (modifyVolumeStatus: object | undefined, metadata: object = OLD): Stored => [
   PERSISTENT_VOLUME_CLAIMS,
   bound({
@@ -152,25 +160,6 @@ export const WEBHOOK = 'admission webhook "w.io" denied the request: not today'
 export const FORBIDDEN =
   'User "system:sa" cannot patch resource "persistentvolumes" in API group "" at the cluster scope'
 
-async function ask(objects: readonly Stored[], question: Question, json: boolean) {
-  const server = createInProcessServer({ clock: new FakeClock({ now: NOW }) })
-  for (const [resource, object] of objects) server.create(resource, object as KubeObject)
-  let text = ''
-  await run(
-    { question, kubeconfig: undefined, context: undefined, json, stuckAfterMs: 120_000 },
-    {
-      client: withProxy(new InProcessClient(server, { errorOf: apiErrorOf })).client,
-      namespace: 'default',
-      clock: new FakeClock({ now: NOW }),
-      signal: new AbortController().signal,
-      write: (part) => {
-        text += part
-      },
-    },
-  )
-  return text
-}
-
 interface Item {
   readonly reason: string
   readonly waitsFor: string
@@ -196,15 +185,17 @@ export async function checkState(
   title: string,
   { of: [kind, name], objects, says, reason, ...state }: State,
 ): Promise<void> {
-  const text = await ask(objects, { ask: 'explain', kind, name, namespace: undefined }, false)
-  const [first = ''] = text.split('\n')
+  const client = clientOf(serving(objects))
+  const stuckAfterMs = 120_000
+  const { text, first } = await ask(client, explain(kind, name), { stuckAfterMs })
   const since = state.ageless ? 'waits' : 'has been waiting (?:at least )?(?:5m|4m|3m20s)'
   expect(first).toContain(` for ${says}`)
   expect(first).toMatch(new RegExp(`${since} for `))
   expect(text).toContain(state.idle ? '\nUnder way, not stuck yet. ' : '\nStuck. ')
   const [, heading = ''] = /\nWhat to do \(docs\/operations\.md, ([^)]+)\)\n {2}\S/.exec(text) ?? []
   expect(heading).toMatch(HEADINGS[title.split(':')[0] ?? ''] ?? /^$/)
-  const { items } = JSON.parse(await ask(objects, { ask: 'stuck' }, true)) as { items: readonly Item[] }
+  const stuck = await ask(client, STUCK, { json: true, stuckAfterMs })
+  const { items } = JSON.parse(stuck.text) as { items: readonly Item[] }
   const found = items.map((item) => `${item.reason}: ${item.waitsFor}`)
   const expected = `${reason}: ${says.replace(aboutOther, '')}`
   if (state.idle) expect(found).not.toContain(expected)

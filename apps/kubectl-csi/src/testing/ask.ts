@@ -1,0 +1,51 @@
+import { FakeClock } from '@csi-sidecars/base'
+import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
+import { apiErrorOf } from '@csi-sidecars/kube-client'
+import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
+import { InProcessClient } from '@csi-sidecars/testkit'
+import type { SubjectKind } from '../facts/collect.ts'
+import type { ReadOnlyClient } from '../facts/reader.ts'
+import type { Options, Question } from '../options.ts'
+import { run } from '../run.ts'
+import { withProxy } from './client.ts'
+import { NOW } from './facts.ts'
+
+/** An object, and where it is stored. */
+export type Stored = readonly [Resource<unknown>, object]
+
+/** An API server that has these objects at the moment of all tests. */
+export function serving(objects: readonly Stored[]): InProcessServer {
+  const server = createInProcessServer({ clock: new FakeClock({ now: NOW }) })
+  for (const [resource, object] of objects) server.create(resource, object as KubeObject)
+  return server
+}
+
+export function clientOf(server: InProcessServer): ReadOnlyClient {
+  return withProxy(new InProcessClient(server, { errorOf: apiErrorOf })).client
+}
+
+export const STUCK: Question = { ask: 'stuck' }
+
+export function explain(kind: SubjectKind, name: string): Question {
+  return { ask: 'explain', kind, name, namespace: undefined }
+}
+
+/** What the command writes, its first line, and its exit code. */
+export async function ask(
+  client: ReadOnlyClient,
+  question: Question,
+  { json = false, stuckAfterMs = 30_000 }: Partial<Pick<Options, 'json' | 'stuckAfterMs'>> = {},
+) {
+  let text = ''
+  const options = { question, kubeconfig: undefined, context: undefined, json, stuckAfterMs }
+  const code = await run(options, {
+    client,
+    namespace: 'default',
+    clock: new FakeClock({ now: NOW }),
+    signal: new AbortController().signal,
+    write: (part) => {
+      text += part
+    },
+  })
+  return { code, text, first: text.split('\n')[0] }
+}
