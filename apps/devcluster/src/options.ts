@@ -2,7 +2,7 @@ import { refuseRepeated } from '@csi-sidecars/base'
 import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
-import { addressOf, positive } from './driver-test/option-values.ts'
+import { addressOf, numberFlag, positive, textFlag } from './driver-test/option-values.ts'
 
 /** What a person asks for on the command line. */
 export interface Options {
@@ -42,27 +42,19 @@ export const PROGRAM = import.meta.url.endsWith('.ts') ? 'npm start --' : 'csi-d
 
 export const STORY_FLAGS = {
   exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },
-  nodes: { type: 'number', describe: 'Nodes; 2, or 1 with --driver', requiresArg: true },
-  driver: { type: 'string', describe: 'Your own CSI driver, unix:///path', requiresArg: true },
-  attacher: { type: 'string', describe: 'Another csi-attacher to run', requiresArg: true },
-  resizer: { type: 'string', describe: 'Another csi-resizer to run', requiresArg: true },
-  kubeconfig: { type: 'string', describe: 'A real API server instead of the emulated one', requiresArg: true },
-  controllers: {
-    type: 'string',
-    describe: `Parts to run beside a real controller manager, of ${CONTROLLERS.join(',')}`,
-    requiresArg: true,
-  },
-  data: { type: 'string', describe: 'Where volumes are really mounted', requiresArg: true },
-  patience: {
-    type: 'number',
-    describe: 'Seconds that a step may take; 30, or 300 with --driver',
-    requiresArg: true,
-  },
-  pause: { type: 'number', describe: 'Seconds to wait before each step; 1 in a terminal', requiresArg: true },
-  load: { type: 'string', describe: 'A storm after the story, as attach=1000', requiresArg: true },
-  chaos: { type: 'string', describe: 'Break things instead, by seeds, as 7 or 1-10', requiresArg: true },
-  'chaos-seconds': { type: 'number', default: 120, describe: 'How long for each seed', requiresArg: true },
-  'page-port': { type: 'number', default: 0, describe: 'Port of the page; 0: any', requiresArg: true },
+  nodes: numberFlag('Nodes; 2, or 1 with --driver'),
+  driver: textFlag('Your own CSI driver, unix:///path'),
+  attacher: textFlag('Another csi-attacher to run'),
+  resizer: textFlag('Another csi-resizer to run'),
+  kubeconfig: textFlag('A real API server instead of the emulated one'),
+  controllers: textFlag(`Parts to run beside a real controller manager, of ${CONTROLLERS.join(',')}`),
+  data: textFlag('Where volumes are really mounted'),
+  patience: numberFlag('Seconds that a step may take; 30, or 300 with --driver'),
+  pause: numberFlag('Seconds to wait before each step; 1 in a terminal'),
+  load: textFlag('A storm after the story, as attach=1000'),
+  chaos: textFlag('Break things instead, by seeds, as 7 or 1-10'),
+  'chaos-seconds': { ...numberFlag('How long for each seed'), default: 120 },
+  'page-port': { ...numberFlag('Port of the page; 0: any'), default: 0 },
 } as const
 
 /** Throws one line that says what is wrong with them. */
@@ -101,13 +93,7 @@ function parseChaos(text: string, seconds: number): Chaos {
 }
 
 /** What an own driver has one socket for, or nothing behind it that could be broken. */
-function refuseWithDriver({
-  nodes,
-  chaos,
-}: {
-  readonly nodes: number | undefined
-  readonly chaos: string | undefined
-}): void {
+function refuseWithDriver({ nodes, chaos }: Pick<InferredOptionTypes<typeof STORY_FLAGS>, 'nodes' | 'chaos'>): void {
   if (chaos !== undefined) {
     throw new Error(`--chaos breaks the emulated driver; "${PROGRAM} test --driver" is for your own`)
   }

@@ -1,4 +1,10 @@
-import { KINDS, type Kind } from './driver/abilities.ts'
+/** Kinds of volumes that not every driver supports; a mounted one for one node is required. */
+export const KINDS = ['block', 'shared', 'clone', 'topology', 'inline'] as const
+export type Kind = (typeof KINDS)[number]
+
+/** A flag that needs a value. */
+export const textFlag = (describe: string) => ({ type: 'string', describe, requiresArg: true }) as const
+export const numberFlag = (describe: string) => ({ type: 'number', describe, requiresArg: true }) as const
 
 /** As Linux has it, and the end of the text after it. */
 const LONGEST_PATH = 107
@@ -32,6 +38,11 @@ export function parametersOf(flag: string, texts: readonly string[] = []): Reado
       return [text.slice(0, at), text.slice(at + 1)]
     }),
   )
+}
+
+/** The same as texts. */
+export function pairsOf(parameters: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(parameters).map((pair) => pair.join('='))
 }
 
 export function positive(name: string, value: number): number {

@@ -4,8 +4,19 @@ import { refuseRepeated } from '@csi-sidecars/base'
 import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
 import { PROGRAM } from '../options.ts'
-import { KINDS, type Kind } from './driver/abilities.ts'
-import { addressOf, kindOf, listOf, parametersOf, positive, quoted } from './option-values.ts'
+import {
+  addressOf,
+  KINDS,
+  type Kind,
+  kindOf,
+  listOf,
+  numberFlag,
+  pairsOf,
+  parametersOf,
+  positive,
+  quoted,
+  textFlag,
+} from './option-values.ts'
 
 /** What a person asks for after `test`. */
 export interface TestOptions {
@@ -18,7 +29,9 @@ export interface TestOptions {
   readonly csiDriverFile: string | undefined
   /** For the folders of the nodes; without it one that is created for the test. */
   readonly data: string | undefined
+  /** What the driver calls its nodes; empty: its node service is asked. */
   readonly nodeIds: readonly string[]
+  /** Kinds of volumes to try; undefined: all that the driver takes. */
   readonly capabilities: readonly Kind[] | undefined
   readonly parameters: Readonly<Record<string, string>>
   /** Of volumes that pods declare themselves. */
@@ -28,6 +41,7 @@ export interface TestOptions {
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly convergeSeconds: number
+  /** Asks at the end what no cluster asks. */
   readonly strict: boolean
   readonly attacher: string | undefined
   readonly resizer: string | undefined
@@ -39,72 +53,47 @@ export interface TestOptions {
 }
 
 export const TEST_FLAGS = {
-  driver: { type: 'string', describe: "The driver's socket, unix:///path", requiresArg: true },
-  controller: { type: 'string', describe: 'Its socket, where it has the controller service alone', requiresArg: true },
+  driver: textFlag("The driver's socket, unix:///path"),
+  controller: textFlag('Its socket, where it has the controller service alone'),
   node: {
-    type: 'string',
+    ...textFlag('The socket of a node service; again for each node. Without it nothing is mounted'),
     array: true,
-    describe: 'The socket of a node service; again for each node. Without it nothing is mounted',
-    requiresArg: true,
   },
-  data: {
-    type: 'string',
-    describe: 'Where the nodes have their folders, if the driver does not see /tmp',
-    requiresArg: true,
-  },
+  data: textFlag('Where the nodes have their folders, if the driver does not see /tmp'),
   'driver-command': {
-    type: 'string',
-    array: true,
-    describe:
+    ...textFlag(
       'Starts the driver, in the foreground; again for more processes. With it they are killed now and then, and started again',
-    requiresArg: true,
+    ),
+    array: true,
   },
-  csidriver: { type: 'string', describe: "A file with the driver's CSIDriver, YAML or JSON", requiresArg: true },
-  'node-ids': {
-    type: 'string',
-    describe: 'What the driver calls its nodes, as i-1,i-2; without it NodeGetInfo is asked for one',
-    requiresArg: true,
-  },
-  capabilities: {
-    type: 'string',
-    describe: `Kinds of volumes beside the usual one, of ${KINDS.join(',')}; without it what the driver takes`,
-    requiresArg: true,
-  },
+  csidriver: textFlag("A file with the driver's CSIDriver, YAML or JSON"),
+  'node-ids': textFlag('What the driver calls its nodes, as i-1,i-2; without it NodeGetInfo is asked for one'),
+  capabilities: textFlag(
+    `Kinds of volumes beside the usual one, of ${KINDS.join(',')}; without it what the driver takes`,
+  ),
   parameter: { type: 'string', array: true, describe: 'Of the StorageClass, as type=fast; again for more' },
-  'inline-attribute': {
-    type: 'string',
-    array: true,
-    describe: 'Of inline volumes, as size=1Gi; again for more',
-  },
+  'inline-attribute': { type: 'string', array: true, describe: 'Of inline volumes, as size=1Gi; again for more' },
   attributes: {
-    type: 'string',
+    ...textFlag('Of a VolumeAttributesClass, as iops=3000,tier=fast; again for each class. Volumes are modified then'),
     array: true,
-    describe: 'Of a VolumeAttributesClass, as iops=3000,tier=fast; again for each class. Volumes are modified then',
-    requiresArg: true,
   },
-  chaos: { type: 'string', default: '1-3', describe: 'Seeds, as 7 or 1-10', requiresArg: true },
-  seed: { type: 'string', describe: 'This seed alone', requiresArg: true },
-  seconds: { type: 'number', default: 12, describe: 'How long each seed disturbs', requiresArg: true },
-  patience: { type: 'number', default: 60, describe: 'Seconds in which everything has to converge', requiresArg: true },
+  chaos: { ...textFlag('Seeds, as 7 or 1-10'), default: '1-3' },
+  seed: textFlag('This seed alone'),
+  seconds: { ...numberFlag('How long each seed disturbs'), default: 12 },
+  patience: { ...numberFlag('Seconds in which everything has to converge'), default: 60 },
   strict: {
     type: 'boolean',
     default: true,
     describe: 'Ask the driver at the end what no cluster asks, about volumes of its own; --strict=false leaves it out',
   },
-  sidecars: {
-    type: 'string',
-    describe: 'A folder with other sidecars to run, the Go originals for instance: csi-attacher and csi-resizer',
-    requiresArg: true,
-  },
-  compare: {
-    type: 'string',
-    describe: 'A folder with sidecars; each seed runs with them too, and what only one of both does is shown',
-    requiresArg: true,
-  },
-  attacher: { type: 'string', describe: 'Another csi-attacher to run', requiresArg: true },
-  resizer: { type: 'string', describe: 'Another csi-resizer to run', requiresArg: true },
-  report: { type: 'string', describe: 'Write a JUnit report to this file', requiresArg: true },
-  markdown: { type: 'string', describe: 'Write a Markdown report to this file', requiresArg: true },
+  sidecars: textFlag(
+    'A folder with other sidecars to run, the Go originals for instance: csi-attacher and csi-resizer',
+  ),
+  compare: textFlag('A folder with sidecars; each seed runs with them too, and what only one of both does is shown'),
+  attacher: textFlag('Another csi-attacher to run'),
+  resizer: textFlag('Another csi-resizer to run'),
+  report: textFlag('Write a JUnit report to this file'),
+  markdown: textFlag('Write a Markdown report to this file'),
 } as const
 
 /** Throws one line that says what is wrong with them. */
@@ -148,36 +137,28 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
 
 /** The command that repeats a run with one seed, or as it was, but for its reports. It can be pasted into a shell. */
 export function againLine(options: TestOptions, seed?: number): string {
-  const { driver, nodeSockets, driverCommands, nodeIds, capabilities, parameters, inlineAttributes, attributes } =
-    options
-  const given: readonly (readonly [string, string | number | undefined])[] = [
-    ['driver', driver],
-    ...nodeSockets.map((each) => ['node', each] as const),
-    ...driverCommands.map((each) => ['driver-command', each] as const),
-    ['data', options.data],
-    ['csidriver', options.csiDriverFile],
-    ['node-ids', nodeIds.length > 0 ? nodeIds.join(',') : undefined],
-    ['capabilities', capabilities?.join(',')],
-    ...Object.entries(parameters).map(([key, value]) => ['parameter', `${key}=${value}`] as const),
-    ...Object.entries(inlineAttributes).map(([key, value]) => ['inline-attribute', `${key}=${value}`] as const),
-    ...attributes.map(
-      (each) =>
-        [
-          'attributes',
-          Object.entries(each)
-            .map((pair) => pair.join('='))
-            .join(','),
-        ] as const,
-    ),
-    ['attacher', options.attacher],
-    ['resizer', options.resizer],
-    ['compare', options.compare],
-    ['seconds', options.seconds],
-    ['patience', options.convergeSeconds],
-    ...(seed === undefined ? [] : [['seed', seed] as const]),
-  ]
-  const flags = given.flatMap(([name, value]) => (value === undefined ? [] : [quoted(`--${name}=${value}`)]))
-  if (!options.strict) flags.push('--strict=false')
+  const given: Readonly<Record<string, string | number | readonly string[] | undefined>> = {
+    driver: options.driver,
+    node: options.nodeSockets,
+    'driver-command': options.driverCommands,
+    data: options.data,
+    csidriver: options.csiDriverFile,
+    'node-ids': options.nodeIds.length > 0 ? options.nodeIds.join(',') : undefined,
+    capabilities: options.capabilities?.join(','),
+    parameter: pairsOf(options.parameters),
+    'inline-attribute': pairsOf(options.inlineAttributes),
+    attributes: options.attributes.map((each) => pairsOf(each).join(',')),
+    attacher: options.attacher,
+    resizer: options.resizer,
+    compare: options.compare,
+    seconds: options.seconds,
+    patience: options.convergeSeconds,
+    seed,
+    strict: options.strict ? undefined : 'false',
+  }
+  const flags = Object.entries(given).flatMap(([name, value = []]) =>
+    [value].flat().map((each) => quoted(`--${name}=${each}`)),
+  )
   return `${ownCommand()} test ${flags.join(' ')}`
 }
 

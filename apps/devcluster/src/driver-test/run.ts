@@ -53,7 +53,7 @@ interface TestParts extends RunParts {
 async function test(options: TestOptions, parts: TestParts, signal: AbortSignal): Promise<number> {
   const { directory, clock, terminal } = parts
   const { write, style } = terminal
-  const { driver: address, parameters, capabilities, nodeIds, attributes } = options
+  const { driver: address } = options
   const csiDriver = await csiDriverOf(options.csiDriverFile)
   await checkReportFile('report', options.junit)
   await checkReportFile('markdown', options.markdown)
@@ -81,19 +81,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const nodeParts = { name: direct.name, clock, log, stack }
   const ownNodes = await openOwnNodes(options.nodeSockets, nodeParts, signal).catch(unlessEnded)
   if (typeof ownNodes === 'string') return await leave(direct.name, ownNodes)
-  const crash = own !== undefined
-  const asked = {
-    address,
-    nodeIds,
-    ownNodes,
-    parameters,
-    capabilities,
-    attributes,
-    crash,
-    csiDriver,
-    clock,
-    ...early.trials,
-  }
+  const asked = { ...options, address, ownNodes, crash: own !== undefined, csiDriver, clock, ...early.trials }
   const abilities = await learnAbilities(direct, asked, signal).catch(unlessEnded)
   if (typeof abilities === 'string') return await leave(direct.name, abilities)
   results.push(...early.results())
@@ -105,17 +93,9 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const binaries = await sidecarBinaries(options)
   const { controller } = direct.capabilities
   const resizes = controller.has(ControllerRpc.EXPAND_VOLUME) || controller.has(ControllerRpc.MODIFY_VOLUME)
-  const sidecars = { attacher: binaries.attacher, ...(resizes && { resizer: binaries.resizer }) }
-  const others =
-    options.compare === undefined
-      ? undefined
-      : {
-          attacher: join(options.compare, 'csi-attacher'),
-          ...(resizes && { resizer: join(options.compare, 'csi-resizer') }),
-        }
-  const times = { durationMs: options.seconds * 1000, convergeMs: options.convergeSeconds * 1000 }
-  const { inlineAttributes, strict } = options
-  const usual = { ...times, abilities, parameters, inlineAttributes, strict, sidecars, csiDriver }
+  const sidecarsOf = ({ attacher, resizer }: typeof binaries) => ({ attacher, ...(resizes && { resizer }) })
+  const { compare, seconds, convergeSeconds } = options
+  const usual = { ...options, durationMs: seconds * 1000, convergeMs: convergeSeconds * 1000, abilities, csiDriver }
   const progress = new ProgressPrinter(terminal)
   const onProgress = (state: SeedProgress): void => progress.show(state)
   // With what was found before the seeds: a driver that is gone by then has no seed.
@@ -125,22 +105,23 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const held = await runSeeds(options.seeds, {
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
-      const runWith = async (name: string, those: typeof sidecars): Promise<SeedResult> => {
-        const [place, data] = [join(directory, name), join(parts.data, name, 'nodes')]
+      const runWith = async (name: string, those: typeof binaries): Promise<SeedResult> => {
+        const folders = { directory: join(directory, name), data: join(parts.data, name, 'nodes') }
         const result = await runSeed(
-          { ...usual, sidecars: those, seed, directory: place, data },
-          { direct, address, ownNodes, ...processParts(own), gone, clock, log, onProgress },
+          { ...usual, ...folders, sidecars: sidecarsOf(those), seed },
+          { direct, address, ownNodes, own, gone, clock, log, onProgress },
           signal,
         )
         progress.end()
         return result
       }
-      const result = await runWith(`seed-${seed}`, sidecars)
+      const result = await runWith(`seed-${seed}`, binaries)
       const verdict = verdictOf(result, results)
       results.push(result)
-      if (others !== undefined && !signal.aborted) {
+      if (compare !== undefined && !signal.aborted) {
+        const others = { attacher: join(compare, 'csi-attacher'), resizer: join(compare, 'csi-resizer') }
         const other = await runWith(`seed-${seed}-compared`, others)
-        const title = `seed ${seed}, with ${options.compare}`
+        const title = `seed ${seed}, with ${compare}`
         const comparison = comparisonOf(result, { ...other, title })
         verdict.appendix.push(...comparison)
         results.push({ ...other, title, comparison })
@@ -187,15 +168,4 @@ async function startOwn(
   stack.defer(own.watchDeaths(early.onDeath))
   for (const command of driverCommands) terminal.write(`Started ${driver} by: ${command}\n`)
   return own
-}
-
-function processParts(own: DriverProcess | undefined) {
-  if (own === undefined) {
-    return { kill: undefined, killAll: undefined, watchDeaths: () => () => undefined }
-  }
-  return {
-    kill: () => own.kill(),
-    killAll: () => own.killAll(),
-    watchDeaths: (listener: (how: string) => void) => own.watchDeaths(listener),
-  }
 }

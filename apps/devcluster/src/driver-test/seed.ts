@@ -14,9 +14,11 @@ import { ClusterRules } from './checks/cluster-rules.ts'
 import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
 import { DirectCalls } from './driver/direct-calls.ts'
+import type { DriverProcess } from './driver/driver-process.ts'
 import { DriverUnderTest } from './driver/driver-under-test.ts'
 import { mountOptions, mountsBelow } from './driver/mounts.ts'
 import { type OwnNode, OwnNodes } from './driver/nodes.ts'
+import type { TestOptions } from './options.ts'
 import { checkData } from './questions/data.ts'
 import { checkKills } from './questions/killed.ts'
 import { checkMountOptions } from './questions/mount-options.ts'
@@ -25,16 +27,12 @@ import { Setting } from './questions/setting.ts'
 import { checkSnapshots } from './questions/snapshots.ts'
 import { askStrictly } from './questions/strict.ts'
 
-export interface SeedOptions {
+export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAttributes' | 'strict'> {
   readonly seed: number
   readonly durationMs: number
   /** How long everything may take to converge. */
   readonly convergeMs: number
   readonly abilities: Abilities
-  readonly parameters: Readonly<Record<string, string>>
-  /** Asks at the end what no cluster asks. */
-  readonly strict: boolean
-  readonly inlineAttributes: Readonly<Record<string, string>>
   readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
   /** The object with which the driver's author registers it in a cluster. */
   readonly csiDriver: CSIDriver | undefined
@@ -51,11 +49,8 @@ export interface SeedParts {
   readonly address: string
   /** Node services with sockets of their own; where there is none it is emulated. */
   readonly ownNodes: readonly OwnNode[]
-  readonly kill: (() => void) | undefined
-  /** The same for all of its processes. */
-  readonly killAll: (() => void) | undefined
-  /** Calls the listener when the driver has ended by itself. Returns the undo. */
-  readonly watchDeaths: (listener: (how: string) => void) => () => void
+  /** Where the driver is ours to kill. */
+  readonly own: Pick<DriverProcess, 'kill' | 'killAll' | 'watchDeaths'> | undefined
   /** Aborted when the driver does not stay up any more. */
   readonly gone?: AbortSignal | undefined
   readonly clock: Clock
@@ -100,14 +95,13 @@ const CLEAR_UP_MS = 20_000
 export async function runSeed(options: SeedOptions, parts: SeedParts, asked: AbortSignal): Promise<SeedResult> {
   using life = scope(asked, parts.gone)
   const { signal } = life
-  const { seed, durationMs, convergeMs, parameters, abilities } = options
+  const { seed, abilities } = options
   const { clock, direct, log } = parts
   const startedAt = clock.monotonic()
   const nodes = new OwnNodes(parts.ownNodes, options.data)
   const checker = new Checker({ startedAt, shortened: (path) => nodes.shortened(path) })
   const rules = new ClusterRules(checker.tracker, nodes, abilities.can.methods.includes('ControllerPublishVolume'))
-  const { inlineAttributes } = options
-  const driverUnderTest = new DriverUnderTest({ ...parts, inlineAttributes, nodes, mountsBelow, checker, rules })
+  const driverUnderTest = new DriverUnderTest({ ...options, ...parts, nodes, mountsBelow, checker, rules })
   await driverUnderTest.begin(signal)
   const result = (parts: Partial<SeedResult>): SeedResult => ({
     title: `seed ${seed}`,
@@ -127,7 +121,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     await using stack = new AsyncDisposableStack()
     const died = (how: string): void =>
       checker.find({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
-    stack.defer(parts.watchDeaths(died))
+    if (parts.own !== undefined) stack.defer(parts.own.watchDeaths(died))
     /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
     const troubles: string[] = []
     const onTrouble = (text: string): void => void troubles.push(text)
@@ -143,7 +137,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
       progress.now('everything has to converge')
     }
     const target = { api, driver: driverUnderTest, ...hands, clock, log, report }
-    const chaos = { seed, durationMs, profile: 'driver' as const, can: abilities.can, parameters, convergeMs }
+    const chaos = { ...options, profile: 'driver' as const, can: abilities.can }
     const { actions, violations, missing, left } = await whileWatched(driverUnderTest, signal, (life) =>
       runChaos(target, chaos, life),
     )
@@ -152,23 +146,17 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     if (options.strict) {
       progress.now('direct questions')
       const calls = new DirectCalls({ clock, signal, report: (call) => checker.see(call) })
-      const find = (broken: Violation): void => checker.find(broken)
-      const unique = `${seed}-${clock.now()}`
-      const asked = {
+      const setting = new Setting({
+        ...options,
         driver: direct,
         nodes,
-        abilities,
         calls,
-        parameters,
-        inlineAttributes,
-        find,
-        unique,
+        find: (broken) => checker.find(broken),
+        unique: `${seed}-${clock.now()}`,
         mountOptions,
-        csiDriver: options.csiDriver,
-        pause: (ms: number) => clock.sleep(ms, signal),
-        kill: parts.killAll,
-      }
-      const setting = new Setting(asked)
+        pause: (ms) => clock.sleep(ms, signal),
+        kill: parts.own?.killAll,
+      })
       for (const ask of [askStrictly, checkRepeated, checkData, checkMountOptions, checkSnapshots, checkKills])
         await ask(setting)
     }

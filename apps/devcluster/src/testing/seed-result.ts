@@ -88,16 +88,7 @@ export async function seedResult({
       csiDriver,
       sidecars: { attacher },
     },
-    {
-      direct,
-      address,
-      ownNodes,
-      kill: undefined,
-      killAll: undefined,
-      watchDeaths: () => () => undefined,
-      ...PARTS,
-      substitutes,
-    },
+    { direct, address, ownNodes, own: undefined, ...PARTS, substitutes },
     signal,
   )
 }

@@ -1,4 +1,4 @@
-import { type Clock, messageOf } from '@csi-sidecars/base'
+import { messageOf } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
@@ -9,10 +9,12 @@ import {
 import type { CSIDriver } from '@csi-sidecars/kube-types'
 import type { DriverCan, Zone } from '../../chaos/action.ts'
 import { nodeInfo } from '../../driver/driver.ts'
+import type { Kind } from '../option-values.ts'
+import type { TestOptions } from '../options.ts'
 import { canList, listsNodes } from './lists.ts'
 import { nodeLacks, nodeMethods, type OwnNode, OwnNodes } from './nodes.ts'
 import { retrying } from './retrying-client.ts'
-import { Tries } from './tries.ts'
+import { Tries, type TryParts } from './tries.ts'
 
 /** What the test can try with this driver, and what it cannot and why. */
 export interface Abilities {
@@ -21,30 +23,19 @@ export interface Abilities {
   readonly leftOut: readonly string[]
 }
 
-export interface AbilityOptions {
+export interface AbilityOptions
+  extends TryParts,
+    Pick<TestOptions, 'nodeIds' | 'capabilities'>,
+    Partial<Pick<TestOptions, 'attributes'>> {
   readonly address: string
-  /** What the driver calls its nodes; empty: its node service is asked. */
-  readonly nodeIds: readonly string[]
-  readonly parameters: Readonly<Record<string, string>>
   /** Node services with sockets of their own; empty: it is emulated. */
   readonly ownNodes: readonly OwnNode[]
   readonly csiDriver: CSIDriver | undefined
-  /** Kinds of volumes to try; undefined: all that the driver takes. */
-  readonly capabilities: readonly Kind[] | undefined
-  /** Of VolumeAttributesClasses to try. */
-  readonly attributes?: NonNullable<DriverCan['attributes']>
   /** The driver may be killed. */
   readonly crash: boolean
-  readonly clock: Clock
   /** Called before each trial with what is tried. */
   readonly onTrial?: (what: string) => void
-  /** Called with what was tried while the driver was lost again and again. */
-  readonly onLost?: (what: string) => void
 }
-
-/** Kinds of volumes that not every driver supports; a mounted one for one node is required. */
-export const KINDS = ['block', 'shared', 'clone', 'topology', 'inline'] as const
-export type Kind = (typeof KINDS)[number]
 
 /** Asks the driver, and creates a volume of each kind as a trial. Throws when it cannot be tested at all. */
 export async function learnAbilities(driver: Driver, options: AbilityOptions, signal: AbortSignal): Promise<Abilities> {

@@ -42,7 +42,7 @@ async function left({ looks = [], deletedAfterMs }: Seen): Promise<readonly stri
   const waiting = [...looks]
   const mountsBelow = async () => (waiting.length > 1 ? waiting.shift() : waiting[0]) ?? []
   const rules = new ClusterRules(checker.tracker, nodes, false)
-  const none = { inlineAttributes: {}, kill: undefined, killAll: undefined }
+  const none = { inlineAttributes: {}, own: undefined }
   const time = new FakeClock()
   const see = (calls: readonly ProxiedCall[]): void => {
     for (const call of calls) checker.see(call)

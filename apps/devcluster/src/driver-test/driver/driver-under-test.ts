@@ -9,6 +9,7 @@ import type { ClusterRules } from '../checks/cluster-rules.ts'
 import type { Listed } from '../checks/listing.ts'
 import { UsageLooks } from '../checks/stats.ts'
 import { certain, text } from '../checks/volume-tracker.ts'
+import type { DriverProcess } from './driver-process.ts'
 import { leftAtLast } from './left.ts'
 import { canList, listVolumes } from './lists.ts'
 import type { OwnNodes } from './nodes.ts'
@@ -25,8 +26,7 @@ export interface DriverUnderTestParts {
   readonly rules: ClusterRules
   readonly clock: Clock
   /** Where the driver is ours to kill. */
-  readonly kill: (() => void) | undefined
-  readonly killAll: (() => void) | undefined
+  readonly own: Pick<DriverProcess, 'kill' | 'killAll'> | undefined
 }
 
 /** Faults that may wait for a call of their method. */
@@ -60,13 +60,13 @@ export class DriverUnderTest implements ChaosDriver {
   #refusals = 0
 
   constructor(parts: DriverUnderTestParts) {
-    const { direct, kill, checker, nodes } = parts
+    const { direct, own, checker, nodes } = parts
     this.#parts = parts
     this.#usage = new UsageLooks(checker.tracker, nodes)
     this.name = direct.name
     this.inlineAttributes = parts.inlineAttributes
     // The supervisor of the driver decides when it comes back.
-    if (kill !== undefined) this.crash = async () => kill()
+    if (own !== undefined) this.crash = async () => own.kill()
   }
 
   /** For the proxy. */
@@ -86,7 +86,7 @@ export class DriverUnderTest implements ChaosDriver {
     if (code !== 0) return this.breakCall(method, { do: 'kill' })
     this.#parts.clock.schedule(KILL_MS, () => {
       if (this.#calm) return
-      this.#parts.killAll?.()
+      this.#parts.own?.killAll()
       this.#soonLooks = SOON_LOOKS
     })
   }

@@ -1,6 +1,7 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import { CODES, type Driver, RpcError, volumeCapabilityOf } from '@csi-sidecars/csi'
 import { ControllerModifyVolume, CreateVolume, type CreateVolumeRequest, DeleteVolume } from '@csi-sidecars/csi-proto'
+import type { TestOptions } from '../options.ts'
 import { retrying } from './retrying-client.ts'
 
 const USES = {
@@ -14,26 +15,22 @@ const TRY_MS = 120_000
 const LOST_MS = 20_000
 const SIZE = 1024n ** 3n
 
-interface TryParts {
-  readonly parameters: Readonly<Record<string, string>>
+export interface TryParts extends Pick<TestOptions, 'parameters'> {
   readonly clock: Clock
+  /** Called with what was tried while the driver was lost again and again. */
   readonly onLost?: (what: string) => void
 }
 
 /** Creates volumes to see whether the driver does, and deletes them again. */
 export class Tries {
   readonly #driver: Driver
-  readonly #parameters: Readonly<Record<string, string>>
-  readonly #clock: Clock
-  readonly #onLost: ((what: string) => void) | undefined
-  readonly #signal: AbortSignal
+  readonly #parts: TryParts
+  readonly #limits: { readonly timeoutMs: number; readonly signal: AbortSignal }
 
-  constructor(driver: Driver, { parameters, clock, onLost }: TryParts, signal: AbortSignal) {
+  constructor(driver: Driver, parts: TryParts, signal: AbortSignal) {
     this.#driver = driver
-    this.#parameters = parameters
-    this.#clock = clock
-    this.#onLost = onLost
-    this.#signal = signal
+    this.#parts = parts
+    this.#limits = { timeoutMs: TRY_MS, signal }
   }
 
   /** The driver's error message when it does not create such a volume. */
@@ -45,31 +42,33 @@ export class Tries {
 
   /** The same of a volume with the content of another one. */
   refusalOfClone(): Promise<string | undefined> {
-    return this.#refusal('a clone', async () => {
-      const volumeId = await this.#create(this.#requestOf('mount', 'source'))
-      try {
+    return this.#refusal('a clone', () =>
+      this.#with('source', async (volumeId) => {
         const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
         await this.#delete(await this.#create({ ...this.#requestOf('mount', 'clone'), volumeContentSource }))
-      } finally {
-        await this.#delete(volumeId)
-      }
-    })
+      }),
+    )
   }
 
   /** The same of modifications. */
   refusalOfAttributes(all: readonly Readonly<Record<string, string>>[]): Promise<string | undefined> {
-    return this.#refusal('a modification', async () => {
-      const volumeId = await this.#create(this.#requestOf('mount', 'modified'))
-      const limits = { timeoutMs: TRY_MS, signal: this.#signal }
-      try {
+    return this.#refusal('a modification', () =>
+      this.#with('modified', async (volumeId) => {
         for (const mutableParameters of all) {
           const request = { volumeId, secrets: {}, mutableParameters: { ...mutableParameters } }
-          await this.#retrying(() => this.#driver.call(ControllerModifyVolume, request, limits))
+          await this.#retrying(() => this.#driver.call(ControllerModifyVolume, request, this.#limits))
         }
-      } finally {
-        await this.#delete(volumeId)
-      }
-    })
+      }),
+    )
+  }
+
+  async #with(name: string, work: (volumeId: string) => Promise<void>): Promise<void> {
+    const volumeId = await this.#create(this.#requestOf('mount', name))
+    try {
+      await work(volumeId)
+    } finally {
+      await this.#delete(volumeId)
+    }
   }
 
   async #refusal(what: string, work: () => Promise<void>): Promise<string | undefined> {
@@ -77,8 +76,8 @@ export class Tries {
       await work()
       return undefined
     } catch (error) {
-      this.#signal.throwIfAborted()
-      if (error instanceof RpcError && error.code === CODES.Unavailable) this.#onLost?.(what)
+      this.#limits.signal.throwIfAborted()
+      if (error instanceof RpcError && error.code === CODES.Unavailable) this.#parts.onLost?.(what)
       return messageOf(error)
     }
   }
@@ -87,10 +86,10 @@ export class Tries {
     const { volumeMode, accessModes } = USES[kind]
     const use = { volumeMode, accessModes: [...accessModes], fsType: '', mountOptions: [] }
     return {
-      name: `csi-devcluster-${name}-${this.#clock.now()}`,
+      name: `csi-devcluster-${name}-${this.#parts.clock.now()}`,
       capacityRange: { requiredBytes: SIZE, limitBytes: 0n },
       volumeCapabilities: [volumeCapabilityOf(use, false)],
-      parameters: { ...this.#parameters },
+      parameters: { ...this.#parts.parameters },
       secrets: {},
       volumeContentSource: undefined,
       accessibilityRequirements: undefined,
@@ -100,18 +99,17 @@ export class Tries {
 
   #create(request: CreateVolumeRequest): Promise<string> {
     return this.#retrying(async () => {
-      const { volume } = await this.#driver.call(CreateVolume, request, { timeoutMs: TRY_MS, signal: this.#signal })
+      const { volume } = await this.#driver.call(CreateVolume, request, this.#limits)
       if (!volume?.volumeId) throw new Error('CreateVolume succeeded and names no volume')
       return volume.volumeId
     })
   }
 
   async #delete(volumeId: string): Promise<void> {
-    const limits = { timeoutMs: TRY_MS, signal: this.#signal }
-    await this.#retrying(() => this.#driver.call(DeleteVolume, { volumeId, secrets: {} }, limits))
+    await this.#retrying(() => this.#driver.call(DeleteVolume, { volumeId, secrets: {} }, this.#limits))
   }
 
   #retrying<T>(work: () => Promise<T>): Promise<T> {
-    return retrying({ clock: this.#clock, signal: this.#signal }, work, { withinMs: LOST_MS })
+    return retrying({ clock: this.#parts.clock, signal: this.#limits.signal }, work, { withinMs: LOST_MS })
   }
 }

@@ -2,10 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '@csi-sidecars/base'
 import {
-  ControllerExpandVolume,
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   CreateVolume,
-  NodeExpandVolume,
   NodeGetVolumeStats,
   NodeServiceCapability_RPC_Type as NodeRpc,
   type Volume,
@@ -13,8 +11,8 @@ import {
 import { nodeCan } from '../../driver/driver.ts'
 import type { OwnNode } from '../driver/nodes.ts'
 import { BYTES, type Content, FILES } from './content.ts'
-import { type Mounted, mount, unmount } from './mounted.ts'
-import { GIB, type Setting } from './setting.ts'
+import { expand, expandsOn, largerThan, type Mounted, mount, unmount } from './mounted.ts'
+import type { Setting } from './setting.ts'
 import { createdSnapshot, deletedSnapshot } from './snapshots.ts'
 
 const FIRST = 'written first'
@@ -62,7 +60,7 @@ async function checkCopies(data: Data, first: OwnNode): Promise<void> {
 async function checkClone(data: Data, node: OwnNode): Promise<void> {
   const { setting, volume } = data
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId: volume.volumeId } } }
-  const request = setting.create('data-clone', { volumeContentSource, ...data.asLarge() })
+  const request = setting.create('data-clone', { volumeContentSource, capacityRange: largerThan(volume) })
   const clone = await setting.created(request)
   if (clone === undefined) return
   const inClone = new Data(setting, clone, data.content)
@@ -101,9 +99,10 @@ interface Restoring {
 
 /** Whether the volume that is restored from the snapshot has what was written first. */
 async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when }: Restoring): Promise<boolean> {
-  const { setting } = data
+  const { setting, volume } = data
   const volumeContentSource = { type: { $case: 'snapshot' as const, value: { snapshotId } } }
-  const restored = await setting.created(setting.create(name, { volumeContentSource, ...data.asLarge() }))
+  const capacityRange = largerThan(volume)
+  const restored = await setting.created(setting.create(name, { volumeContentSource, capacityRange }))
   if (restored === undefined) return false
   const inRestored = new Data(setting, restored, data.content)
   const held = await inRestored.within(node, (mounted) => inRestored.check(mounted, when))
@@ -121,11 +120,6 @@ class Data {
     this.setting = setting
     this.volume = volume
     this.content = content
-  }
-
-  /** A copy is as large as its source at least, which may have grown. */
-  asLarge() {
-    return { capacityRange: { requiredBytes: 2n * (this.volume.capacityBytes || GIB), limitBytes: 0n } }
   }
 
   /** Undefined where the volume cannot be mounted, or where a driver only answers as if it were. */
@@ -177,26 +171,12 @@ class Data {
   }
 
   async expand(mounted: Mounted): Promise<void> {
-    const { setting, volume } = this
-    const { volumeId } = volume
+    const { setting, volume, content } = this
     const before = await this.#total(mounted)
-    const { capacityRange } = this.asLarge()
-    const request = { volumeId, capacityRange, volumeCapability: this.content.capability, secrets: {} }
-    const reply = await setting.ask(ControllerExpandVolume, request)
-    const about = { about: volumeId, codes: ['OK'] as const }
-    setting.expect({ check: 'converges', what: `ControllerExpandVolume of ${volumeId}`, reply, ...about })
-    if (reply.response === undefined) return
-    const { driver } = mounted.node
-    const { capacityBytes, nodeExpansionRequired } = reply.response
-    const byNode = nodeCan(driver, NodeRpc.EXPAND_VOLUME)
-    if (nodeExpansionRequired && byNode) {
-      const { path: volumePath, staging: stagingTargetPath } = mounted
-      const ofNode = { ...request, volumePath, stagingTargetPath }
-      const grown = await setting.parts.calls.ask(driver, NodeExpandVolume, ofNode)
-      setting.expect({ check: 'converges', what: `NodeExpandVolume of ${volumeId}`, reply: grown, ...about })
-    }
+    const grown = await expand(setting, volume, { mounted, capability: content.capability })
+    if (grown === undefined) return
     await this.check(mounted, 'after an expansion')
-    if (!nodeExpansionRequired || byNode) await this.checkSize(mounted, capacityBytes)
+    if (!grown.nodeExpansionRequired || expandsOn(mounted.node)) await this.checkSize(mounted, grown.capacityBytes)
     const after = await this.#total(mounted)
     // Several volumes may share a file system, whose size says nothing about one of them.
     const own = before !== undefined && before > volume.capacityBytes / 2n && before <= volume.capacityBytes

@@ -1,7 +1,7 @@
-import { ListVolumes, type Volume } from '@csi-sidecars/csi-proto'
+import { ControllerPublishVolume, type Volume } from '@csi-sidecars/csi-proto'
 import { canList, listsNodes } from '../driver/lists.ts'
 import { mount, placeOf, unmount } from './mounted.ts'
-import type { Setting } from './setting.ts'
+import { publishRequest, type Setting } from './setting.ts'
 
 /** Kills the driver when it has attached a volume, and again when it has staged it: both must still be known. */
 export async function checkKills(setting: Setting): Promise<void> {
@@ -21,8 +21,8 @@ export async function checkKills(setting: Setting): Promise<void> {
     // What a publish has refused is to be undone all the same.
     await unmount(setting, volume, mounted ?? placeOf(setting, volume, node))
   } else if (setting.has('ControllerPublishVolume')) {
-    const reply = await setting.published(volume, first.nodeId)
-    if (reply.code === 0) await afterAttach()
+    const { code } = await setting.ask(ControllerPublishVolume, publishRequest(volume, first.nodeId))
+    if (code === 0) await afterAttach()
     await setting.unpublished(volume.volumeId, first.nodeId)
   }
   await setting.deleted(volume.volumeId)
@@ -31,8 +31,7 @@ export async function checkKills(setting: Setting): Promise<void> {
 async function isKnown(setting: Setting, { volumeId: about }: Volume, nodeId: string): Promise<void> {
   const { driver } = setting.parts
   if (!canList(driver)) return
-  const { response } = await setting.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
-  const listed = response?.entries.find(({ volume }) => volume?.volumeId === about)
+  const listed = await setting.listed(about)
   const find = (text: string): void => setting.parts.find({ check: 'kept', about, text })
   if (listed === undefined) find(`volume ${about} was created and is not listed after the driver was killed`)
   else if (listsNodes(driver) && listed.status?.publishedNodeIds.includes(nodeId) !== true) {

@@ -23,9 +23,8 @@ export async function checkMountOptions(setting: Setting): Promise<void> {
   const takesGroup = nodeCan(node.driver, NodeRpc.VOLUME_MOUNT_GROUP)
   const capability = withOption('')
   const request = setting.create('options', { volumeCapabilities: [capability] })
-  const reply = await setting.ask(CreateVolume, request)
-  setting.expect({ check: 'options', what: 'CreateVolume', about: request.name, reply, codes: ['OK', ...REFUSALS] })
-  const volume = reply.response?.volume
+  const demand = { about: request.name, check: 'options', what: 'CreateVolume', codes: ['OK', ...REFUSALS] } as const
+  const volume = (await setting.demand(CreateVolume, request, demand)).response?.volume
   if (volume === undefined) return
   const find = (what: string): void =>
     parts.find({ check: 'options', about: volume.volumeId, text: `volume ${volume.volumeId} ${what}` })

@@ -1,22 +1,22 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { CODES, type CodeName } from '@csi-sidecars/csi'
+import type { CodeName } from '@csi-sidecars/csi'
 import {
+  ControllerExpandVolume,
+  type ControllerExpandVolumeResponse,
+  ControllerPublishVolume,
+  NodeExpandVolume,
   NodePublishVolume,
   NodeServiceCapability_RPC_Type as NodeRpc,
   NodeStageVolume,
   NodeUnpublishVolume,
   NodeUnstageVolume,
-  type UnaryMethod,
   type Volume,
   type VolumeCapability,
 } from '@csi-sidecars/csi-proto'
 import { nodeCan } from '../../driver/driver.ts'
-import { methodOf } from '../../proxy/call.ts'
-import type { CheckName } from '../checks/checks.ts'
-import type { Reply } from '../driver/direct-calls.ts'
 import type { OwnNode } from '../driver/nodes.ts'
-import { ONE_NODE, type Setting } from './setting.ts'
+import { type Demand, GIB, ONE_NODE, publishRequest, type Setting } from './setting.ts'
 
 /** A volume that is used on a node as a kubelet uses it. */
 export interface Mounted {
@@ -26,16 +26,12 @@ export interface Mounted {
   readonly staging: string
 }
 
-interface Use {
+interface Use extends Pick<Demand, 'check' | 'twice'> {
   readonly node: OwnNode
   readonly readonly?: boolean
   readonly capability?: VolumeCapability
-  /** The promise that a refusal breaks. */
-  readonly check?: CheckName
   /** Codes by which the driver may refuse it without breaking a promise. */
   readonly refusals?: readonly CodeName[]
-  /** Each call again when it has succeeded, as after a lost answer. */
-  readonly twice?: boolean
   readonly afterAttach?: () => Promise<void>
   readonly afterStage?: () => Promise<void>
 }
@@ -50,18 +46,15 @@ export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Pick<Volume
 /** Attaches, stages and publishes the volume; undefined, and mostly a finding, where the driver refuses that. */
 export async function mount(setting: Setting, volume: Volume, use: Use): Promise<Mounted | undefined> {
   const { node, readonly = false, check = 'converges', capability = ONE_NODE, refusals = [], twice = false } = use
-  const { calls } = setting.parts
   const { path, staging } = placeOf(setting, volume, node)
-  const staged = staging !== ''
   const { volumeId, volumeContext } = volume
-  const well = (method: string, reply: Reply<object>): boolean =>
-    setting.expect({ check, what: `${method} of ${volumeId}`, about: volumeId, reply, codes: ['OK', ...refusals] }) &&
-    reply.code === CODES.OK
+  const demand: Demand = { about: volumeId, check, codes: ['OK', ...refusals], twice }
   let publishContext: { [key: string]: string } = {}
   if (setting.has('ControllerPublishVolume')) {
-    const reply = await setting.published(volume, node.info.nodeId, { volumeCapability: capability, twice })
-    if (!well('ControllerPublishVolume', reply)) return undefined
-    publishContext = { ...reply.response?.publishContext }
+    const request = publishRequest(volume, node.info.nodeId, capability)
+    const { response } = await setting.demand(ControllerPublishVolume, request, demand)
+    if (response === undefined) return undefined
+    publishContext = { ...response.publishContext }
     await use.afterAttach?.()
   }
   const request = {
@@ -72,32 +65,56 @@ export async function mount(setting: Setting, volume: Volume, use: Use): Promise
     stagingTargetPath: staging,
     secrets: {},
   }
+  const ofNode = { ...demand, driver: node.driver }
   // A kubelet creates both.
-  await mkdir(staged ? staging : dirname(path), { recursive: true })
-  if (staged && !well('NodeStageVolume', await calls.ask(node.driver, NodeStageVolume, request))) return undefined
-  if (staged && twice) await setting.repeat(NodeStageVolume, request, node.driver)
-  if (staged) await use.afterStage?.()
-  const ofTarget = { ...request, targetPath: path, readonly }
-  const published = await calls.ask(node.driver, NodePublishVolume, ofTarget)
-  if (!well('NodePublishVolume', published)) return undefined
-  if (twice) await setting.repeat(NodePublishVolume, ofTarget, node.driver)
-  return { node, path, staging }
-}
-
-interface Undoing extends Mounted {
-  readonly twice?: boolean
+  await mkdir(staging === '' ? dirname(path) : staging, { recursive: true })
+  if (staging !== '') {
+    const { response } = await setting.demand(NodeStageVolume, request, ofNode)
+    if (response === undefined) return undefined
+    await use.afterStage?.()
+  }
+  const { response } = await setting.demand(NodePublishVolume, { ...request, targetPath: path, readonly }, ofNode)
+  return response && { node, path, staging }
 }
 
 /** Undoes it in the opposite order. */
-export async function unmount(setting: Setting, { volumeId }: Volume, undoing: Undoing): Promise<void> {
-  const { node, path, staging, twice = false } = undoing
-  const call = async <Q extends object>(method: UnaryMethod<Q, object>, request: Q): Promise<void> => {
-    const reply = await setting.parts.calls.ask(node.driver, method, request)
-    const what = `${methodOf(method.path)} of ${volumeId}`
-    const well = setting.expect({ check: 'converges', what, about: volumeId, reply, codes: ['OK'] })
-    if (well && twice) await setting.repeat(method, request, node.driver)
-  }
-  await call(NodeUnpublishVolume, { volumeId, targetPath: path })
-  if (staging !== '') await call(NodeUnstageVolume, { volumeId, stagingTargetPath: staging })
+export async function unmount(
+  setting: Setting,
+  { volumeId }: Volume,
+  { node, path, staging, twice = false }: Mounted & Pick<Demand, 'twice'>,
+): Promise<void> {
+  const demand = { about: volumeId, driver: node.driver, twice }
+  await setting.demand(NodeUnpublishVolume, { volumeId, targetPath: path }, demand)
+  if (staging !== '') await setting.demand(NodeUnstageVolume, { volumeId, stagingTargetPath: staging }, demand)
   if (setting.has('ControllerPublishVolume')) await setting.unpublished(volumeId, node.info.nodeId, { twice })
+}
+
+/** A size beyond that of the volume, which may have grown. */
+export function largerThan({ capacityBytes }: Volume) {
+  return { requiredBytes: 2n * (capacityBytes || GIB), limitBytes: 0n }
+}
+
+interface Growing extends Pick<Demand, 'twice'> {
+  readonly mounted: Mounted | undefined
+  readonly capability?: VolumeCapability
+}
+
+/** Expands the volume, and its file system where it is mounted; undefined where the driver refuses that. */
+export async function expand(
+  setting: Setting,
+  volume: Volume,
+  { mounted, capability = ONE_NODE, twice = false }: Growing,
+): Promise<ControllerExpandVolumeResponse | undefined> {
+  const { volumeId } = volume
+  const request = { volumeId, capacityRange: largerThan(volume), volumeCapability: capability, secrets: {} }
+  const { response } = await setting.demand(ControllerExpandVolume, request, { about: volumeId, twice })
+  if (mounted === undefined || response?.nodeExpansionRequired !== true || !expandsOn(mounted.node)) return response
+  const { node, path: volumePath, staging: stagingTargetPath } = mounted
+  const ofNode = { ...request, volumePath, stagingTargetPath }
+  await setting.demand(NodeExpandVolume, ofNode, { about: volumeId, driver: node.driver, twice })
+  return response
+}
+
+export function expandsOn({ driver }: OwnNode): boolean {
+  return nodeCan(driver, NodeRpc.EXPAND_VOLUME)
 }

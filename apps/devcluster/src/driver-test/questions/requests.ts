@@ -21,16 +21,14 @@ import {
   type Volume,
 } from '@csi-sidecars/csi-proto'
 import { UNKNOWN_ATTRIBUTES } from '../../chaos/objects.ts'
-import { nodeCan } from '../../driver/driver.ts'
 import { methodOf } from '../../proxy/call.ts'
 import type { Reply } from '../driver/direct-calls.ts'
-import { GIB, ONE_NODE, type Setting, UNKNOWN } from './setting.ts'
+import { GIB, ONE_NODE, publishRequest, type Setting, UNKNOWN } from './setting.ts'
 
-/** A request that no cluster sends, and the codes that CSI allows for it. */
+/** A request that no cluster sends; another answer than CSI allows is a finding. */
 interface Question {
   readonly what: string
   readonly ask: (known: Known, driver: Driver) => Promise<Reply<object>>
-  readonly codes: readonly CodeName[]
 }
 
 /** What a request may name. */
@@ -47,176 +45,171 @@ interface Rows {
   readonly rows: readonly Question[]
 }
 
+/** What differs from the usual request, and the codes that CSI allows for it. */
+type Row<Q> = readonly [what: string, change: Partial<Q> | ((known: Known) => Partial<Q>), ...codes: CodeName[]]
+
 function of<Q extends object, R extends object>(
   method: UnaryMethod<Q, R>,
-  when: Rows['when'],
-  rows: readonly (readonly [what: string, request: (known: Known) => NoInfer<Q>, ...codes: CodeName[]])[],
+  { when, usual }: { readonly when: Rows['when']; readonly usual: (known: Known) => NoInfer<Q> },
+  rows: readonly Row<NoInfer<Q>>[],
 ): Rows {
   return {
     when,
-    rows: rows.map(([what, request, ...codes]) => ({
-      what: `${methodOf(method.path)} ${what}`,
-      ask: (known, driver) => known.setting.parts.calls.ask(driver, method, request(known)),
-      codes,
-    })),
+    rows: rows.map(([change, differs, ...codes]) => {
+      const what = `${methodOf(method.path)} ${change}`
+      const ask: Question['ask'] = (known, driver) => {
+        const request = { ...usual(known), ...(typeof differs === 'function' ? differs(known) : differs) }
+        return known.setting.demand(method, request, { about: undefined, driver, check: 'strict', what, codes })
+      }
+      return { what, ask }
+    }),
   }
 }
 
 const always = (): boolean => true
-const lists = (what: ControllerRpc) => (setting: Setting) => can(setting.parts.driver, what)
-const can = ({ capabilities }: Driver, what: ControllerRpc): boolean => capabilities.controller.has(what)
+const offers = (what: ControllerRpc) => (setting: Setting) => setting.parts.driver.capabilities.controller.has(what)
 const called =
   (method: string) =>
   (setting: Setting): boolean =>
     setting.has(method)
-const TOO_LARGE = 2n ** 62n
-const secrets = {}
+const hasNodes = (setting: Setting): boolean => setting.parts.nodes.all.length > 0
+const onNodes = (what: NodeRpc) => (setting: Setting) => hasNodes(setting) && setting.parts.nodes.can(what)
 
-const publish = ({ volume, nodeId }: Known) => {
-  const { volumeId, volumeContext } = volume
-  return { volumeId, nodeId, volumeContext, volumeCapability: ONE_NODE, readonly: false, secrets }
-}
+const secrets = {}
+const sized = (requiredBytes: bigint, limitBytes = 0n) => ({ capacityRange: { requiredBytes, limitBytes } })
+const HUGE = sized(2n ** 62n)
+const NO_VOLUME = { volumeId: '' }
+const UNKNOWN_VOLUME = { volumeId: UNKNOWN }
+const NO_CAPABILITY = { volumeCapability: undefined }
+
+const volumeOf = ({ volume: { volumeId } }: Known) => ({ volumeId })
 const unpublish = ({ volume: { volumeId }, nodeId }: Known) => ({ volumeId, nodeId, secrets })
 const validate = ({ volume: { volumeId, volumeContext } }: Known) => {
   return { volumeId, volumeContext, volumeCapabilities: [ONE_NODE], parameters: {}, mutableParameters: {}, secrets }
 }
 const expand = ({ volume: { volumeId, capacityBytes } }: Known) => {
-  const capacityRange = { requiredBytes: capacityBytes || GIB, limitBytes: 0n }
-  return { volumeId, capacityRange, volumeCapability: ONE_NODE, secrets }
+  return { volumeId, ...sized(capacityBytes || GIB), volumeCapability: ONE_NODE, secrets }
 }
 
 /** Without --attributes no parameter is known, and a driver may look at parameters first. */
-const modifyUnknown = ({ setting }: Known) => {
+const modify = ({ setting, volume: { volumeId } }: Known) => {
   const [attributes = UNKNOWN_ATTRIBUTES] = setting.parts.abilities.can.attributes ?? []
-  return { volumeId: UNKNOWN, secrets, mutableParameters: { ...attributes } }
+  return { volumeId, secrets, mutableParameters: { ...attributes } }
 }
 
 export const CONTROLLER_QUESTIONS: readonly Rows[] = [
-  of(CreateVolume, always, [
-    ['without a name', ({ setting }) => ({ ...setting.create('nameless'), name: '' }), 'InvalidArgument'],
+  of(CreateVolume, { when: always, usual: ({ setting }) => setting.create('') }, [
+    ['without a name', { name: '' }, 'InvalidArgument'],
     ['without capabilities', ({ setting }) => setting.create('useless', { volumeCapabilities: [] }), 'InvalidArgument'],
     ['of a known name with another size', ({ setting, volume }) => otherSize(setting, volume), 'AlreadyExists'],
     [
       'with a limit below what is required',
-      ({ setting }) => setting.create('narrow', { capacityRange: { requiredBytes: 2n * GIB, limitBytes: GIB } }),
+      ({ setting }) => setting.create('narrow', sized(2n * GIB, GIB)),
       'OutOfRange',
       'InvalidArgument',
     ],
-    [
-      'of 4 EiB',
-      ({ setting }) => setting.create('huge', { capacityRange: { requiredBytes: TOO_LARGE, limitBytes: 0n } }),
-      'OutOfRange',
-      'ResourceExhausted',
-      'OK',
-    ],
+    ['of 4 EiB', ({ setting }) => setting.create('huge', HUGE), 'OutOfRange', 'ResourceExhausted', 'OK'],
     [
       'of one byte at most',
-      ({ setting }) => setting.create('tiny', { capacityRange: { requiredBytes: 1n, limitBytes: 1n } }),
+      ({ setting }) => setting.create('tiny', sized(1n, 1n)),
       'OutOfRange',
       'InvalidArgument',
       'OK',
     ],
   ]),
-  of(ControllerPublishVolume, called('ControllerPublishVolume'), [
-    ['without a volume', (known) => ({ ...publish(known), volumeId: '' }), 'InvalidArgument'],
-    ['without a node', (known) => ({ ...publish(known), nodeId: '' }), 'InvalidArgument'],
-    ['without a capability', (known) => ({ ...publish(known), volumeCapability: undefined }), 'InvalidArgument'],
-    ['of an unknown volume', (known) => ({ ...publish(known), volumeId: UNKNOWN }), 'NotFound'],
-    ['to an unknown node', (known) => ({ ...publish(known), nodeId: UNKNOWN }), 'NotFound'],
-  ]),
-  of(ControllerUnpublishVolume, called('ControllerUnpublishVolume'), [
-    ['without a volume', (known) => ({ ...unpublish(known), volumeId: '' }), 'InvalidArgument'],
-    ['of an unknown volume', (known) => ({ ...unpublish(known), volumeId: UNKNOWN }), 'OK', 'NotFound'],
-  ]),
-  of(ValidateVolumeCapabilities, always, [
-    ['without a volume', (known) => ({ ...validate(known), volumeId: '' }), 'InvalidArgument'],
-    ['without capabilities', (known) => ({ ...validate(known), volumeCapabilities: [] }), 'InvalidArgument'],
-    ['of an unknown volume', (known) => ({ ...validate(known), volumeId: UNKNOWN }), 'NotFound'],
-    ['of a volume as it was created', validate, 'OK'],
-  ]),
-  of(ControllerExpandVolume, called('ControllerExpandVolume'), [
-    ['without a volume', (known) => ({ ...expand(known), volumeId: '' }), 'InvalidArgument'],
-    ['without a size', (known) => ({ ...expand(known), capacityRange: undefined }), 'InvalidArgument'],
-    ['of an unknown volume', (known) => ({ ...expand(known), volumeId: UNKNOWN }), 'NotFound'],
-    ['to the size that it has', expand, 'OK'],
+  of(
+    ControllerPublishVolume,
+    { when: called('ControllerPublishVolume'), usual: ({ volume, nodeId }) => publishRequest(volume, nodeId) },
     [
-      'to 4 EiB',
-      (known) => ({ ...expand(known), capacityRange: { requiredBytes: TOO_LARGE, limitBytes: 0n } }),
-      'OutOfRange',
-      'ResourceExhausted',
-      'OK',
+      ['without a volume', NO_VOLUME, 'InvalidArgument'],
+      ['without a node', { nodeId: '' }, 'InvalidArgument'],
+      ['without a capability', NO_CAPABILITY, 'InvalidArgument'],
+      ['of an unknown volume', UNKNOWN_VOLUME, 'NotFound'],
+      ['to an unknown node', { nodeId: UNKNOWN }, 'NotFound'],
     ],
+  ),
+  of(ControllerUnpublishVolume, { when: called('ControllerUnpublishVolume'), usual: unpublish }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['of an unknown volume', UNKNOWN_VOLUME, 'OK', 'NotFound'],
   ]),
-  of(ControllerModifyVolume, lists(ControllerRpc.MODIFY_VOLUME), [
-    ['without a volume', () => ({ volumeId: '', secrets, mutableParameters: {} }), 'InvalidArgument'],
-    ['of an unknown volume', modifyUnknown, 'NotFound', 'InvalidArgument'],
-    [
-      'with an unknown parameter',
-      ({ volume: { volumeId } }) => ({ volumeId, secrets, mutableParameters: UNKNOWN_ATTRIBUTES }),
-      'InvalidArgument',
-    ],
+  of(ValidateVolumeCapabilities, { when: always, usual: validate }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['without capabilities', { volumeCapabilities: [] }, 'InvalidArgument'],
+    ['of an unknown volume', UNKNOWN_VOLUME, 'NotFound'],
+    ['of a volume as it was created', {}, 'OK'],
   ]),
-  of(ControllerGetVolume, lists(ControllerRpc.GET_VOLUME), [
-    ['without a volume', () => ({ volumeId: '' }), 'InvalidArgument'],
-    ['of an unknown volume', () => ({ volumeId: UNKNOWN }), 'NotFound'],
-    ['of a volume that was created', ({ volume: { volumeId } }) => ({ volumeId }), 'OK'],
+  of(ControllerExpandVolume, { when: called('ControllerExpandVolume'), usual: expand }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['without a size', { capacityRange: undefined }, 'InvalidArgument'],
+    ['of an unknown volume', UNKNOWN_VOLUME, 'NotFound'],
+    ['to the size that it has', {}, 'OK'],
+    ['to 4 EiB', HUGE, 'OutOfRange', 'ResourceExhausted', 'OK'],
   ]),
-  of(ListVolumes, lists(ControllerRpc.LIST_VOLUMES), [
-    ['from an unknown token', () => ({ maxEntries: 0, startingToken: UNKNOWN }), 'Aborted'],
+  of(ControllerModifyVolume, { when: offers(ControllerRpc.MODIFY_VOLUME), usual: modify }, [
+    ['without a volume', { ...NO_VOLUME, mutableParameters: {} }, 'InvalidArgument'],
+    ['of an unknown volume', UNKNOWN_VOLUME, 'NotFound', 'InvalidArgument'],
+    ['with an unknown parameter', { mutableParameters: UNKNOWN_ATTRIBUTES }, 'InvalidArgument'],
   ]),
-  of(DeleteVolume, always, [
-    ['without a volume', () => ({ volumeId: '', secrets }), 'InvalidArgument'],
-    ['of an unknown volume', () => ({ volumeId: UNKNOWN, secrets }), 'OK'],
+  of(ControllerGetVolume, { when: offers(ControllerRpc.GET_VOLUME), usual: volumeOf }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['of an unknown volume', UNKNOWN_VOLUME, 'NotFound'],
+    ['of a volume that was created', {}, 'OK'],
+  ]),
+  of(ListVolumes, { when: offers(ControllerRpc.LIST_VOLUMES), usual: () => ({ maxEntries: 0, startingToken: '' }) }, [
+    ['from an unknown token', { startingToken: UNKNOWN }, 'Aborted'],
+  ]),
+  of(DeleteVolume, { when: always, usual: (known) => ({ ...volumeOf(known), secrets }) }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['of an unknown volume', UNKNOWN_VOLUME, 'OK'],
   ]),
 ]
 
 function otherSize(setting: Setting, { capacityBytes }: Volume) {
-  const requiredBytes = 2n * (capacityBytes > GIB ? capacityBytes : GIB)
-  return setting.create('strict', { capacityRange: { requiredBytes, limitBytes: 0n } })
+  return setting.create('strict', sized(2n * (capacityBytes > GIB ? capacityBytes : GIB)))
 }
-
-const onNodes = (what: NodeRpc) => (setting: Setting) =>
-  setting.parts.nodes.all.length > 0 && setting.parts.nodes.all.every(({ driver }) => nodeCan(driver, what))
-const hasNodes = (setting: Setting): boolean => setting.parts.nodes.all.length > 0
 
 const stage = ({ volume: { volumeId, volumeContext }, path }: Known) => {
   return { volumeId, stagingTargetPath: path, volumeCapability: ONE_NODE, publishContext: {}, volumeContext, secrets }
 }
 const mount = (known: Known) => ({ ...stage(known), targetPath: `${known.path}-target`, readonly: false })
 const stats = ({ volume: { volumeId }, path }: Known) => ({ volumeId, volumePath: path, stagingTargetPath: '' })
-const grow = (known: Known) => {
-  const { volumeId, volumePath, stagingTargetPath } = stats(known)
-  return { volumeId, volumePath, stagingTargetPath, capacityRange: undefined, volumeCapability: undefined, secrets }
-}
+const grow = (known: Known) => ({ ...stats(known), capacityRange: undefined, ...NO_CAPABILITY, secrets })
 
 export const NODE_QUESTIONS: readonly Rows[] = [
-  of(NodeStageVolume, onNodes(NodeRpc.STAGE_UNSTAGE_VOLUME), [
-    ['without a volume', (known) => ({ ...stage(known), volumeId: '' }), 'InvalidArgument'],
-    ['without a path', (known) => ({ ...stage(known), stagingTargetPath: '' }), 'InvalidArgument'],
-    ['without a capability', (known) => ({ ...stage(known), volumeCapability: undefined }), 'InvalidArgument'],
+  of(NodeStageVolume, { when: onNodes(NodeRpc.STAGE_UNSTAGE_VOLUME), usual: stage }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['without a path', { stagingTargetPath: '' }, 'InvalidArgument'],
+    ['without a capability', NO_CAPABILITY, 'InvalidArgument'],
   ]),
-  of(NodeUnstageVolume, onNodes(NodeRpc.STAGE_UNSTAGE_VOLUME), [
-    ['without a volume', ({ path }) => ({ volumeId: '', stagingTargetPath: path }), 'InvalidArgument'],
-    ['without a path', ({ volume: { volumeId } }) => ({ volumeId, stagingTargetPath: '' }), 'InvalidArgument'],
+  of(
+    NodeUnstageVolume,
+    {
+      when: onNodes(NodeRpc.STAGE_UNSTAGE_VOLUME),
+      usual: (known) => ({ ...volumeOf(known), stagingTargetPath: known.path }),
+    },
+    [
+      ['without a volume', NO_VOLUME, 'InvalidArgument'],
+      ['without a path', { stagingTargetPath: '' }, 'InvalidArgument'],
+    ],
+  ),
+  of(NodePublishVolume, { when: hasNodes, usual: mount }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['without a path', { targetPath: '' }, 'InvalidArgument'],
+    ['without a capability', NO_CAPABILITY, 'InvalidArgument'],
   ]),
-  of(NodePublishVolume, hasNodes, [
-    ['without a volume', (known) => ({ ...mount(known), volumeId: '' }), 'InvalidArgument'],
-    ['without a path', (known) => ({ ...mount(known), targetPath: '' }), 'InvalidArgument'],
-    ['without a capability', (known) => ({ ...mount(known), volumeCapability: undefined }), 'InvalidArgument'],
+  of(NodeUnpublishVolume, { when: hasNodes, usual: (known) => ({ ...volumeOf(known), targetPath: known.path }) }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['without a path', { targetPath: '' }, 'InvalidArgument'],
   ]),
-  of(NodeUnpublishVolume, hasNodes, [
-    ['without a volume', ({ path }) => ({ volumeId: '', targetPath: path }), 'InvalidArgument'],
-    ['without a path', ({ volume: { volumeId } }) => ({ volumeId, targetPath: '' }), 'InvalidArgument'],
+  of(NodeGetVolumeStats, { when: onNodes(NodeRpc.GET_VOLUME_STATS), usual: stats }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['without a path', { volumePath: '' }, 'InvalidArgument'],
+    ['of an unknown volume', UNKNOWN_VOLUME, 'NotFound'],
+    ['at a path where nothing is', {}, 'NotFound'],
   ]),
-  of(NodeGetVolumeStats, onNodes(NodeRpc.GET_VOLUME_STATS), [
-    ['without a volume', (known) => ({ ...stats(known), volumeId: '' }), 'InvalidArgument'],
-    ['without a path', (known) => ({ ...stats(known), volumePath: '' }), 'InvalidArgument'],
-    ['of an unknown volume', (known) => ({ ...stats(known), volumeId: UNKNOWN }), 'NotFound'],
-    ['at a path where nothing is', stats, 'NotFound'],
-  ]),
-  of(NodeExpandVolume, onNodes(NodeRpc.EXPAND_VOLUME), [
-    ['without a volume', (known) => ({ ...grow(known), volumeId: '' }), 'InvalidArgument'],
-    ['without a path', (known) => ({ ...grow(known), volumePath: '' }), 'InvalidArgument'],
-    ['of an unknown volume', (known) => ({ ...grow(known), volumeId: UNKNOWN }), 'NotFound'],
+  of(NodeExpandVolume, { when: onNodes(NodeRpc.EXPAND_VOLUME), usual: grow }, [
+    ['without a volume', NO_VOLUME, 'InvalidArgument'],
+    ['without a path', { volumePath: '' }, 'InvalidArgument'],
+    ['of an unknown volume', UNKNOWN_VOLUME, 'NotFound'],
   ]),
 ]

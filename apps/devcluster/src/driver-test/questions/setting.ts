@@ -1,31 +1,31 @@
 import { CODES, type CodeName, type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
 import {
-  ControllerPublishVolume,
   ControllerUnpublishVolume,
   CreateVolume,
   type CreateVolumeRequest,
   DeleteVolume,
+  ListVolumes,
+  type ListVolumesResponse_Entry,
   type NodeGetInfoResponse,
   type UnaryMethod,
   type Volume,
 } from '@csi-sidecars/csi-proto'
 import type { CSIDriver } from '@csi-sidecars/kube-types'
 import { codeNameOf } from '../../calls/seen.ts'
+import { methodOf } from '../../proxy/call.ts'
 import type { CheckName, Violation } from '../checks/checks.ts'
 import { PERHAPS } from '../checks/repetition.ts'
 import type { Abilities } from '../driver/abilities.ts'
 import type { DirectCalls, Reply } from '../driver/direct-calls.ts'
 import type { OwnNode, OwnNodes } from '../driver/nodes.ts'
+import type { TestOptions } from '../options.ts'
 
-export interface SettingParts {
+export interface SettingParts extends Pick<TestOptions, 'parameters' | 'inlineAttributes'> {
   /** The controller, past the proxy. */
   readonly driver: Driver
   readonly nodes: OwnNodes
   readonly abilities: Abilities
   readonly calls: DirectCalls
-  readonly parameters: Readonly<Record<string, string>>
-  /** Of volumes that pods declare themselves. */
-  readonly inlineAttributes: Readonly<Record<string, string>>
   readonly find: (broken: Violation) => void
   /** As SIGKILL does it; the driver is started again at once. Undefined where the test did not start it. */
   readonly kill: (() => void) | undefined
@@ -94,60 +94,61 @@ export class Setting {
     if (PERHAPS.has(code)) await this.parts.calls.ask(driver, method, request)
   }
 
-  /** Undefined, and a finding, where the driver does not create it. */
-  async created(request: CreateVolumeRequest): Promise<Volume | undefined> {
-    const reply = await this.ask(CreateVolume, request)
-    this.expect({ check: 'converges', what: 'CreateVolume', about: request.name, reply, codes: ['OK'] })
-    return reply.response?.volume
-  }
-
-  async published(
-    { volumeId, volumeContext }: Volume,
-    nodeId: string,
-    { volumeCapability = ONE_NODE, twice = false } = {},
-  ): Promise<Reply<{ publishContext: object }>> {
-    const request = { volumeId, nodeId, volumeContext, volumeCapability, readonly: false, secrets: {} }
-    const reply = await this.ask(ControllerPublishVolume, request)
-    if (twice && reply.code === CODES.OK) await this.repeat(ControllerPublishVolume, request)
+  /** Asks, and records a finding unless the answer has one of the codes. */
+  async demand<Q extends object, R extends object>(
+    method: UnaryMethod<Q, R>,
+    request: Q,
+    { about, driver = this.parts.driver, check = 'converges', twice = false, ...demand }: Demand,
+  ): Promise<Reply<R>> {
+    const { what = `${methodOf(method.path)} of ${about}`, codes = ['OK'] } = demand
+    const reply = await this.parts.calls.ask(driver, method, request)
+    const { code, message } = reply
+    if (!codes.some((each) => CODES[each] === code)) {
+      const answer = code === 0 ? 'OK' : `${codeNameOf(code)} ${JSON.stringify(message)}`
+      const text = `${what} was answered with ${answer}, not with ${codes.join(' or ')}`
+      this.parts.find({ check, about, text, cause: what })
+    }
+    if (twice && code === 0) await this.repeat(method, request, driver)
     return reply
   }
 
+  /** Undefined, and a finding, where the driver does not create it. */
+  async created(request: CreateVolumeRequest): Promise<Volume | undefined> {
+    const { response } = await this.demand(CreateVolume, request, { about: request.name, what: 'CreateVolume' })
+    return response?.volume
+  }
+
   async unpublished(volumeId: string, nodeId: string, { twice = false } = {}): Promise<void> {
-    const request = { volumeId, nodeId, secrets: {} }
-    const reply = await this.ask(ControllerUnpublishVolume, request)
-    if (twice && reply.code === CODES.OK) await this.repeat(ControllerUnpublishVolume, request)
-    this.expect({
-      check: 'converges',
-      what: `ControllerUnpublishVolume of ${volumeId}`,
-      about: volumeId,
-      reply,
-      codes: ['OK'],
-    })
+    await this.demand(ControllerUnpublishVolume, { volumeId, nodeId, secrets: {} }, { about: volumeId, twice })
   }
 
   async deleted(volumeId: string): Promise<void> {
-    const reply = await this.ask(DeleteVolume, { volumeId, secrets: {} })
-    this.expect({ check: 'converges', what: `DeleteVolume of ${volumeId}`, about: volumeId, reply, codes: ['OK'] })
+    await this.demand(DeleteVolume, { volumeId, secrets: {} }, { about: volumeId })
   }
 
-  /** Records a finding unless the reply has one of the codes. Returns whether it has. */
-  expect({ check, what, about, reply, codes }: Expectation): boolean {
-    const { code, message } = reply
-    if (codes.some((each) => CODES[each] === code)) return true
-    const answer = code === 0 ? 'OK' : `${codeNameOf(code)} ${JSON.stringify(message)}`
-    const text = `${what} was answered with ${answer}, not with ${codes.join(' or ')}`
-    this.parts.find({ check, about, text, cause: what })
-    return false
+  /** How the driver lists the volume; undefined where it does not. */
+  async listed(volumeId: string): Promise<ListVolumesResponse_Entry | undefined> {
+    const { response } = await this.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
+    return response?.entries.find(({ volume }) => volume?.volumeId === volumeId)
   }
 }
 
-interface Expectation {
-  readonly check: CheckName
-  /** What was asked. */
-  readonly what: string
+/** What a request must be answered with, and what is found where it is not. */
+export interface Demand {
   readonly about: string | undefined
-  readonly reply: Reply<object>
-  readonly codes: readonly CodeName[]
+  /** A node's; without it the controller's. */
+  readonly driver?: Driver
+  /** The promise that another answer breaks. */
+  readonly check?: CheckName
+  /** What was asked; without it the method and what it is about. */
+  readonly what?: string
+  readonly codes?: readonly CodeName[]
+  /** Again when it has succeeded, as after a lost answer. */
+  readonly twice?: boolean
+}
+
+export function publishRequest({ volumeId, volumeContext }: Volume, nodeId: string, volumeCapability = ONE_NODE) {
+  return { volumeId, nodeId, volumeContext, volumeCapability, readonly: false, secrets: {} }
 }
 
 function largestGroup({ can, nodes }: Abilities): readonly NodeGetInfoResponse[] {

@@ -2,6 +2,7 @@ import { CODES } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   CreateSnapshot,
+  type CreateSnapshotRequest,
   CreateVolume,
   DeleteSnapshot,
   DeleteVolume,
@@ -9,7 +10,7 @@ import {
   type Snapshot,
   type Volume,
 } from '@csi-sidecars/csi-proto'
-import { type Setting, UNKNOWN } from './setting.ts'
+import { type Demand, type Setting, UNKNOWN } from './setting.ts'
 
 /** Creates a snapshot, again, lists it, restores it into a volume, and deletes it before and after its source. */
 export async function checkSnapshots(setting: Setting): Promise<void> {
@@ -32,10 +33,9 @@ export async function createdSnapshot(setting: Setting, volume: Volume, name: st
   const request = requestOf(setting, volume, name)
   let first: Snapshot | undefined
   for (let tries = READY_TRIES; tries > 0; tries -= 1) {
-    const reply = await setting.ask(CreateSnapshot, request)
     const what = first === undefined ? 'CreateSnapshot' : 'CreateSnapshot again'
-    setting.expect({ check: 'snapshots', what, about: volumeId, reply, codes: ['OK'] })
-    const snapshot = reply.response?.snapshot
+    const { response } = await setting.demand(CreateSnapshot, request, { about: volumeId, check: 'snapshots', what })
+    const snapshot = response?.snapshot
     if (snapshot === undefined) break
     const { snapshotId, sourceVolumeId } = snapshot
     if (sourceVolumeId !== volumeId) {
@@ -68,8 +68,7 @@ export async function deletedSnapshot(
   { volumeId: about }: Volume,
 ): Promise<void> {
   for (const what of ['DeleteSnapshot', 'DeleteSnapshot again']) {
-    const reply = await setting.ask(DeleteSnapshot, { snapshotId, secrets: {} })
-    setting.expect({ check: 'snapshots', what, about, reply, codes: ['OK'] })
+    await setting.demand(DeleteSnapshot, { snapshotId, secrets: {} }, { about, check: 'snapshots', what })
   }
 }
 
@@ -81,24 +80,27 @@ async function asksStrictly(setting: Setting, volume: Volume): Promise<void> {
     ['of an unknown volume', { ...create, sourceVolumeId: UNKNOWN }, 'NotFound'],
   ] as const
   for (const [what, request, code] of created) {
-    const reply = await setting.ask(CreateSnapshot, request)
-    setting.expect({ check: 'strict', what: `CreateSnapshot ${what}`, about: undefined, reply, codes: [code] })
-    await forget(setting, reply.response?.snapshot, undefined)
+    await createStrictly(setting, request, { what: `CreateSnapshot ${what}`, codes: [code] })
   }
   const rows = [
     ['without a snapshot', '', 'InvalidArgument'],
     ['of an unknown snapshot', UNKNOWN, 'OK'],
   ] as const
   for (const [what, snapshotId, code] of rows) {
-    const reply = await setting.ask(DeleteSnapshot, { snapshotId, secrets: {} })
-    setting.expect({ check: 'strict', what: `DeleteSnapshot ${what}`, about: undefined, reply, codes: [code] })
+    const demand = { about: undefined, check: 'strict', what: `DeleteSnapshot ${what}`, codes: [code] } as const
+    await setting.demand(DeleteSnapshot, { snapshotId, secrets: {} }, demand)
   }
 }
 
-/** What must not have been created. */
-async function forget(setting: Setting, created: Snapshot | undefined, known: string | undefined): Promise<void> {
-  if (created === undefined || created.snapshotId === known) return
-  await setting.ask(DeleteSnapshot, { snapshotId: created.snapshotId, secrets: {} })
+/** Deletes what must not have been created, unless it is the snapshot that is known. */
+async function createStrictly(
+  setting: Setting,
+  request: CreateSnapshotRequest,
+  { known, ...demand }: Pick<Demand, 'what' | 'codes'> & { readonly known?: string },
+): Promise<void> {
+  const { response } = await setting.demand(CreateSnapshot, request, { about: undefined, check: 'strict', ...demand })
+  const { snapshotId } = response?.snapshot ?? {}
+  if (snapshotId !== undefined && snapshotId !== known) await setting.ask(DeleteSnapshot, { snapshotId, secrets: {} })
 }
 
 /** A driver deletes the source and keeps its snapshot, or refuses that and keeps both. */
@@ -108,19 +110,18 @@ async function deletedAfterSource(setting: Setting, volume: Volume): Promise<voi
   if (snapshotId === undefined) return setting.deleted(about)
   const other = await setting.created(setting.create('snapshot-other'))
   if (other !== undefined) {
-    const reply = await setting.ask(CreateSnapshot, requestOf(setting, other, 'second'))
     const what = 'CreateSnapshot of a known name and another volume'
-    setting.expect({ check: 'strict', what, about: undefined, reply, codes: ['AlreadyExists'] })
-    await forget(setting, reply.response?.snapshot, snapshotId)
+    const request = requestOf(setting, other, 'second')
+    await createStrictly(setting, request, { what, codes: ['AlreadyExists'], known: snapshotId })
     await setting.deleted(other.volumeId)
   }
-  const reply = await setting.ask(DeleteVolume, { volumeId: about, secrets: {} })
   const what = 'DeleteVolume of a volume with a snapshot'
-  setting.expect({ check: 'snapshots', what, about, reply, codes: ['OK', 'FailedPrecondition'] })
+  const demand = { about, check: 'snapshots', what, codes: ['OK', 'FailedPrecondition'] } as const
+  const { code } = await setting.demand(DeleteVolume, { volumeId: about, secrets: {} }, demand)
   await listed(setting, snapshotId, volume)
   await restored(setting, snapshotId, 'restored-later')
   await deletedSnapshot(setting, snapshotId, volume)
-  if (reply.code !== CODES.OK) await setting.deleted(about)
+  if (code !== CODES.OK) await setting.deleted(about)
 }
 
 async function listed(setting: Setting, snapshotId: string, { volumeId }: Volume): Promise<void> {

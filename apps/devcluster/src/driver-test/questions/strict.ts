@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { CODES, type Driver } from '@csi-sidecars/csi'
+import { CODES, type CodeName, type Driver } from '@csi-sidecars/csi'
 import {
   ControllerModifyVolume,
+  ControllerPublishVolume,
   CreateVolume,
   type CreateVolumeResponse,
   DeleteVolume,
@@ -10,7 +11,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { canList, listsNodes } from '../driver/lists.ts'
 import { CONTROLLER_QUESTIONS, type Known, NODE_QUESTIONS } from './requests.ts'
-import type { Setting } from './setting.ts'
+import { type Demand, publishRequest, type Setting } from './setting.ts'
 
 /** Asks a driver at rest what no cluster asks, about volumes that are created for it. */
 export async function askStrictly(setting: Setting): Promise<void> {
@@ -35,12 +36,11 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: Known, driver:
   const { setting, volume } = known
   for (const { when, rows } of tables) {
     if (!when(setting)) continue
-    for (const { what, ask, codes } of rows) {
-      const reply = await ask(known, driver)
-      setting.expect({ check: 'strict', what, about: undefined, reply, codes })
+    for (const { what, ask } of rows) {
+      const { response } = await ask(known, driver)
       // Answers to other methods may name volumes of other users.
       const created = what.startsWith('CreateVolume ')
-        ? (reply.response as CreateVolumeResponse | undefined)?.volume?.volumeId
+        ? (response as CreateVolumeResponse | undefined)?.volume?.volumeId
         : ''
       if (created && created !== volume.volumeId) await setting.deleted(created)
     }
@@ -60,9 +60,7 @@ async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void>
 async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   for (const attributes of setting.parts.abilities.can.attributes ?? []) {
     const request = { volumeId, secrets: {}, mutableParameters: { ...attributes } }
-    const reply = await setting.ask(ControllerModifyVolume, request)
-    const what = `ControllerModifyVolume of ${volumeId}`
-    setting.expect({ check: 'converges', what, about: volumeId, reply, codes: ['OK'] })
+    await setting.demand(ControllerModifyVolume, request, { about: volumeId })
     await setting.repeat(ControllerModifyVolume, request)
   }
 }
@@ -73,23 +71,23 @@ async function publishTwice(
   { first, second }: { readonly first: string; readonly second: string | undefined },
 ): Promise<void> {
   const { volumeId: about } = volume
-  const attached = await setting.published(volume, first)
-  const what = `ControllerPublishVolume of ${about} to ${first}`
-  if (!setting.expect({ check: 'converges', what, about, reply: attached, codes: ['OK'] })) return
+  const attach = (nodeId: string, demand: Omit<Demand, 'about'>) =>
+    setting.demand(ControllerPublishVolume, publishRequest(volume, nodeId), { about, ...demand })
+  const attached = await attach(first, { what: `ControllerPublishVolume of ${about} to ${first}` })
+  if (attached.code !== CODES.OK) return
+  const refused: readonly CodeName[] = ['FailedPrecondition']
   if (second !== undefined) {
-    const reply = await setting.published(volume, second)
-    const twice = `ControllerPublishVolume of ${about}, a volume for one node that is on ${first}, to ${second}`
-    setting.expect({ check: 'oneNode', what: twice, about, reply, codes: ['FailedPrecondition'] })
+    const what = `ControllerPublishVolume of ${about}, a volume for one node that is on ${first}, to ${second}`
+    await attach(second, { check: 'oneNode', what, codes: refused })
     await setting.unpublished(about, second)
-    await staysOn(setting, volume, { first, second })
+    await staysOn(setting, about, { first, second })
   }
-  const reply = await setting.ask(DeleteVolume, { volumeId: about, secrets: {} })
-  const used = `DeleteVolume of ${about} while it is published to ${first}`
-  setting.expect({ check: 'inUse', what: used, about, reply, codes: ['FailedPrecondition'] })
+  const used = { about, check: 'inUse', what: `DeleteVolume of ${about} while it is published to ${first}` } as const
+  const { code } = await setting.demand(DeleteVolume, { volumeId: about, secrets: {} }, { ...used, codes: refused })
   // Nothing is left of the others.
-  if (reply.code === CODES.OK) return
+  if (code === CODES.OK) return
   await setting.unpublished(about, first)
-  if ((await nodesOf(setting, volume))?.includes(first) !== true) return
+  if ((await nodesOf(setting, about))?.includes(first) !== true) return
   setting.parts.find({ check: 'ended', about, text: `volume ${about} is listed on ${first} after a detach from there` })
 }
 
@@ -99,21 +97,17 @@ interface TwoNodes {
 }
 
 /** The detach of one node leaves the attachment of the other. */
-async function staysOn(setting: Setting, { volumeId: about }: Volume, { first, second }: TwoNodes): Promise<void> {
-  const nodes = await nodesOf(setting, { volumeId: about })
+async function staysOn(setting: Setting, about: string, { first, second }: TwoNodes): Promise<void> {
+  const nodes = await nodesOf(setting, about)
   if (nodes === undefined || nodes.includes(first)) return
   const text = `volume ${about} was published to ${first} and is not listed there, after a detach from ${second} alone`
   setting.parts.find({ check: 'kept', about, text })
 }
 
 /** Where the driver lists the volume; undefined where it does not. */
-async function nodesOf(
-  setting: Setting,
-  { volumeId }: Pick<Volume, 'volumeId'>,
-): Promise<readonly string[] | undefined> {
+async function nodesOf(setting: Setting, volumeId: string): Promise<readonly string[] | undefined> {
   if (!listsNodes(setting.parts.driver)) return undefined
-  const { response } = await setting.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
-  return response?.entries.find(({ volume }) => volume?.volumeId === volumeId)?.status?.publishedNodeIds
+  return (await setting.listed(volumeId))?.status?.publishedNodeIds
 }
 
 const MOST_PAGES = 10_000
