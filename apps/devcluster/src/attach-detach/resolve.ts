@@ -56,7 +56,7 @@ function resolveInline({ metadata, spec }: PersistentVolume, stores: Lookups): R
 }
 
 /** A driver of which nothing is known needs attach. */
-function needsAttach(driver: string, { drivers }: Pick<Lookups, 'drivers'>): boolean {
+export function needsAttach(driver: string, { drivers }: Pick<Lookups, 'drivers'>): boolean {
   return drivers.store.get(driver)?.attachRequired !== false
 }
 

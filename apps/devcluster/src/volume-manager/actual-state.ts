@@ -1,10 +1,17 @@
 import type { MountSource } from './desired-state.ts'
-import type { MountRecord } from './disk.ts'
+
+/** Where a volume is mounted: for a pod, or without one for all pods of the node. */
+export interface MountPoint {
+  readonly source: MountSource
+  readonly path: string
+  readonly podUid?: string
+}
 
 /** How far it is known whether something is mounted at a path. `uncertain`: a call was sent, and its result is unknown. */
-export type MountState =
-  | { readonly is: 'mounted'; readonly path: string }
-  | { readonly is: 'uncertain'; readonly path: string }
+export interface MountState {
+  readonly is: 'mounted' | 'uncertain'
+  readonly path: string
+}
 
 export interface ActualVolume {
   readonly source: MountSource
@@ -46,15 +53,22 @@ export class ActualState {
     Object.assign(this.#at(source), { attached: true, publishContext })
   }
 
-  markDevice(source: MountSource, device: MountState | undefined): void {
-    this.#at(source).device = device
+  /** Undefined: nothing is mounted there. */
+  mark({ source, path, podUid }: MountPoint, is: MountState['is'] | undefined): void {
+    const volume = this.#at(source)
+    const mount = is && { is, path }
+    if (podUid === undefined) {
+      volume.device = mount
+      return
+    }
+    volume.stale.delete(podUid)
+    if (mount === undefined) volume.pods.delete(podUid)
+    else volume.pods.set(podUid, mount)
   }
 
-  markPod(source: MountSource, podUid: string, mount: MountState | undefined): void {
-    const { pods, stale } = this.#at(source)
-    stale.delete(podUid)
-    if (mount === undefined) pods.delete(podUid)
-    else pods.set(podUid, mount)
+  stateOf({ source: { volumeName }, podUid }: MountPoint): MountState | undefined {
+    const volume = this.#volumes.get(volumeName)
+    return podUid === undefined ? volume?.device : volume?.pods.get(podUid)
   }
 
   /** Its mounts are to be published once more. Returns whether there are any. */
@@ -76,13 +90,6 @@ export class ActualState {
 
   forget(volumeName: string): void {
     this.#volumes.delete(volumeName)
-  }
-
-  /** What a kubelet that was restarted finds on its disk: it may be mounted, and may be attached. */
-  restore(record: MountRecord): void {
-    const mount: MountState = { is: 'uncertain', path: record.path }
-    if (record.is === 'staged') this.markDevice(record.source, mount)
-    else this.markPod(record.source, record.podUid, mount)
   }
 
   volumeNames(): Iterable<string> {

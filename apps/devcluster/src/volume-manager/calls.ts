@@ -11,36 +11,23 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import { CONFIG_MAPS, SECRETS } from '@csi-sidecars/kube-types'
 import type { ContentSource } from '../caches/content-source.ts'
 import { CALL_MS, nodeCan } from '../driver/driver.ts'
-import type { MountState } from './actual-state.ts'
+import type { MountPoint, MountState } from './actual-state.ts'
 import { configMapData, type Payload, payloadOf, secretData } from './content.ts'
-import { type DriverSource, isOfDriver, type MountSource, type PodMount } from './desired-state.ts'
+import { type CsiSource, type DriverSource, isOfDriver, type MountSource, type PodMount } from './desired-state.ts'
 import type { NodeParts } from './node-parts.ts'
 import { type GroupsBy, groupsBy } from './ownership.ts'
 import { type CallParts, ephemeralRequest, publishRequest, stageRequest } from './requests.ts'
 
-type Csi = Extract<MountSource, { is: 'csi' }>
-
 /** Stages a volume for all pods of the node. */
-export async function stage(source: Csi, parts: NodeParts, signal: AbortSignal): Promise<void> {
-  const { actual, disk, driver } = parts
+export async function stage(source: CsiSource, parts: NodeParts, signal: AbortSignal): Promise<void> {
   // Of several pods the first says whose group it is, as with kubelet.
   const [pod] = parts.desired.get(source.volumeName)?.pods.values() ?? []
   const call = callParts(source, pod, parts)
-  const path = call.stagingTargetPath
   const secrets = await secretOf(source.csi.nodeStageSecretRef, parts, signal)
-  const before = actual.get(source.volumeName)?.device
-  disk.begin({ is: 'staged', source, path })
-  actual.markDevice(source, { is: 'uncertain', path })
-  try {
-    await driver.call(NodeStageVolume, { ...stageRequest(source, call), secrets }, { timeoutMs: CALL_MS, signal })
-  } catch (error) {
-    if (isOver(error, before)) {
-      actual.markDevice(source, undefined)
-      disk.end({ path })
-    }
-    throw error
-  }
-  actual.markDevice(source, { is: 'mounted', path })
+  const request = { ...stageRequest(source, call), secrets }
+  const limits = { timeoutMs: CALL_MS, signal }
+  const point = { source, path: call.stagingTargetPath }
+  await mounting(point, parts, () => parts.driver.call(NodeStageVolume, request, limits))
 }
 
 /** A volume and a pod that uses it. */
@@ -55,22 +42,26 @@ export async function publish(
   parts: NodeParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { actual, disk } = parts
-  const path = targetOf(source, pod.podUid, parts)
+  const { podUid } = pod
   const call = await publishCall({ source, pod }, parts, signal)
-  const before = actual.get(source.volumeName)?.pods.get(pod.podUid)
-  disk.begin({ is: 'published', source, path, podUid: pod.podUid, podKey: pod.podKey })
-  actual.markPod(source, pod.podUid, { is: 'uncertain', path })
+  await mounting({ source, path: targetOf(source, podUid, parts), podUid }, parts, call)
+}
+
+/** Records what may be at the place before the call, and what is there after it. */
+async function mounting(point: MountPoint, { actual, disk }: NodeParts, call: () => Promise<unknown>): Promise<void> {
+  const before = actual.stateOf(point)
+  disk.begin(point)
+  actual.mark(point, 'uncertain')
   try {
     await call()
   } catch (error) {
     if (isOver(error, before)) {
-      actual.markPod(source, pod.podUid, undefined)
-      disk.end({ path })
+      actual.mark(point, undefined)
+      disk.end(point)
     }
     throw error
   }
-  actual.markPod(source, pod.podUid, { is: 'mounted', path })
+  actual.mark(point, 'mounted')
 }
 
 /**
@@ -109,8 +100,8 @@ async function driverCall(
 ): Promise<() => Promise<void>> {
   const { disk, driver } = parts
   const call = callParts(source, pod, parts)
-  const ref = source.is === 'csi' ? source.csi.nodePublishSecretRef : ownSecret(source, pod)
-  const secrets = await secretOf(ref, parts, signal)
+  const { nodePublishSecretRef: ref } = source.is === 'csi' ? source.csi : source.source
+  const secrets = await secretOf(source.is === 'csi' ? ref : { namespace: pod.namespace, ...ref }, parts, signal)
   const request = source.is === 'csi' ? publishRequest(source, pod, call) : ephemeralRequest(source, pod, call)
   const { fsGroup } = pod
   return async () => {
@@ -133,40 +124,22 @@ function groupsByOf(source: DriverSource, pod: PodMount, { driver, caches }: Nod
   })
 }
 
-function ownSecret(
-  { source }: Extract<MountSource, { is: 'ephemeral' }>,
-  { namespace }: PodMount,
-): SecretRef | undefined {
-  const name = source.nodePublishSecretRef?.name
-  return name === undefined ? undefined : { name, namespace }
-}
-
-export async function unpublish(
-  { source, podUid, path }: { readonly source: MountSource; readonly podUid: string; readonly path: string },
+/** Undoes a stage, or the publish for a pod. */
+export async function unmount(
+  point: MountPoint,
   { actual, disk, driver }: NodeParts,
   signal: AbortSignal,
 ): Promise<void> {
-  actual.markPod(source, podUid, { is: 'uncertain', path })
+  const { source, path, podUid } = point
+  actual.mark(point, 'uncertain')
   if (isOfDriver(source)) {
-    const request = { volumeId: handleOf(source), targetPath: path }
-    await driver.call(NodeUnpublishVolume, request, { timeoutMs: CALL_MS, signal })
+    const volumeId = handleOf(source)
+    const limits = { timeoutMs: CALL_MS, signal }
+    if (podUid === undefined) await driver.call(NodeUnstageVolume, { volumeId, stagingTargetPath: path }, limits)
+    else await driver.call(NodeUnpublishVolume, { volumeId, targetPath: path }, limits)
   }
-  actual.markPod(source, podUid, undefined)
-  disk.end({ path })
-}
-
-export async function unstage(
-  { source, path }: { readonly source: MountSource; readonly path: string },
-  { actual, disk, driver }: NodeParts,
-  signal: AbortSignal,
-): Promise<void> {
-  actual.markDevice(source, { is: 'uncertain', path })
-  if (isOfDriver(source)) {
-    const request = { volumeId: handleOf(source), stagingTargetPath: path }
-    await driver.call(NodeUnstageVolume, request, { timeoutMs: CALL_MS, signal })
-  }
-  actual.markDevice(source, undefined)
-  disk.end({ path })
+  actual.mark(point, undefined)
+  disk.end(point)
 }
 
 function handleOf(source: DriverSource): string {
@@ -192,7 +165,7 @@ export function callParts(source: DriverSource, pod: PodMount | undefined, parts
   }
 }
 
-function stagingOf({ csi, name, block }: Csi, { paths }: NodeParts): string {
+function stagingOf({ csi, name, block }: CsiSource, { paths }: NodeParts): string {
   return paths.staging({ ...csi, name, block })
 }
 

@@ -51,7 +51,8 @@ function volumeManager(
   const { client, caches } = parts
   const desired = new DesiredState()
   const actual = new ActualState()
-  for (const record of disk.records()) actual.restore(record)
+  // What was mounted before a restart may still be so.
+  for (const point of disk.records()) actual.mark(point, 'uncertain')
   const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
   const own: NodeParts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
   const pods = new KeyFeed()

@@ -1,6 +1,6 @@
 import type { Says } from '../attach-detach/node-status.ts'
 import type { ActualVolume } from './actual-state.ts'
-import type { DesiredVolume, MountSource, PodMount } from './desired-state.ts'
+import type { CsiSource, DesiredVolume, MountSource, PodMount } from './desired-state.ts'
 
 /** One volume on one node and all that its next step depends on, at one moment. */
 export interface MountView {
@@ -22,12 +22,12 @@ export type MountStep =
   | { readonly do: 'release' }
   | { readonly do: 'reportInUse' }
   /** Asks the API itself whether the volume may be used. If not, the plan ends here. */
-  | { readonly do: 'verifyAttached'; readonly source: Extract<MountSource, { is: 'csi' }> }
+  | { readonly do: 'verifyAttached'; readonly source: CsiSource }
   | { readonly do: 'admit'; readonly source: MountSource }
-  | { readonly do: 'stage'; readonly source: Extract<MountSource, { is: 'csi' }> }
+  | { readonly do: 'stage'; readonly source: CsiSource }
   | { readonly do: 'publish'; readonly source: MountSource; readonly pod: PodMount }
   | { readonly do: 'refuse'; readonly source: MountSource; readonly pod: PodMount; readonly message: string }
-  | { readonly do: 'expand'; readonly source: Extract<MountSource, { is: 'csi' }>; readonly pod: PodMount }
+  | { readonly do: 'expand'; readonly source: CsiSource; readonly pod: PodMount }
 
 /** The plan for one volume of a node. Unmounts come first: what one pod gives up, another may be waiting for. */
 export function decideMount(view: MountView): readonly MountStep[] {

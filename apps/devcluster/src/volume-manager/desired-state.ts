@@ -4,36 +4,40 @@ import type { FsGroup, PodVolume } from '../caches/pod.ts'
 
 /** What is mounted, with all that its mount and unmount need. It is kept on the node's disk while it is mounted. */
 export type MountSource =
-  /** A PersistentVolume of a CSI driver. */
-  | {
-      readonly is: 'csi'
-      readonly volumeName: string
-      /** The PersistentVolume. */
-      readonly name: string
-      readonly csi: CSIPersistentVolumeSource
-      readonly accessModes: readonly string[]
-      readonly mountOptions: readonly string[]
-      readonly block: boolean
-      /** The attach/detach controller has to attach it first. */
-      readonly attach: boolean
-      /** Undefined for a volume that the pod names itself. */
-      readonly claim: string | undefined
-    }
-  /** A CSI volume that a pod declares itself: created by its publish, deleted by its unpublish. */
-  | {
-      readonly is: 'ephemeral'
-      readonly volumeName: string
-      readonly name: string
-      readonly handle: string
-      readonly source: Extract<PodVolume, { is: 'csi' }>['source']
-    }
+  | CsiSource
+  | EphemeralSource
   /** A ConfigMap or a Secret as files, which the node writes. */
   | { readonly is: 'content'; readonly volumeName: string; readonly name: string; readonly content: ContentSource }
   /** Nothing of CSI's: mounted by the node itself. */
   | { readonly is: 'local'; readonly volumeName: string; readonly name: string; readonly plugin: string }
 
+/** A PersistentVolume of a CSI driver. */
+export interface CsiSource {
+  readonly is: 'csi'
+  readonly volumeName: string
+  /** The PersistentVolume. */
+  readonly name: string
+  readonly csi: CSIPersistentVolumeSource
+  readonly accessModes: readonly string[]
+  readonly mountOptions: readonly string[]
+  readonly block: boolean
+  /** The attach/detach controller has to attach it first. */
+  readonly attach: boolean
+  /** Undefined for a volume that the pod names itself. */
+  readonly claim: string | undefined
+}
+
+/** A CSI volume that a pod declares itself: created by its publish, deleted by its unpublish. */
+export interface EphemeralSource {
+  readonly is: 'ephemeral'
+  readonly volumeName: string
+  readonly name: string
+  readonly handle: string
+  readonly source: Extract<PodVolume, { is: 'csi' }>['source']
+}
+
 /** What a driver mounts; the rest is the node's own. */
-export type DriverSource = Extract<MountSource, { is: 'csi' | 'ephemeral' }>
+export type DriverSource = CsiSource | EphemeralSource
 
 export function isOfDriver(source: MountSource): source is DriverSource {
   return source.is === 'csi' || source.is === 'ephemeral'
@@ -71,10 +75,6 @@ export class DesiredState {
     return this.#volumes.get(volumeName)
   }
 
-  has(volumeName: string): boolean {
-    return this.#volumes.has(volumeName)
-  }
-
   /** Returns whether anything is new: a pod, or a volume that has grown. */
   add(source: MountSource, pod: PodMount, capacity: string | undefined): boolean {
     const { volumeName } = source
@@ -107,10 +107,6 @@ export class DesiredState {
 
   volumesOf(podUid: string): ReadonlySet<string> {
     return this.#pods.get(podUid) ?? new Set()
-  }
-
-  pods(): Iterable<string> {
-    return [...this.#pods.keys()]
   }
 
   /** The volumes that wait for, or depend on, an attach. */

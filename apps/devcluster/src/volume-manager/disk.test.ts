@@ -16,13 +16,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 describe("a folder as a node's disk", () => {
   it('remembers what was mounted across restarts', () => {
-    const record = {
-      is: 'published' as const,
-      source,
-      path: join(root, 'pods/a/mount'),
-      podUid: 'a',
-      podKey: 'default/a',
-    }
+    const record = { source, path: join(root, 'pods/a/mount'), podUid: 'a' }
     folderDisk(root).begin(record)
     expect(folderDisk(root).records()).toEqual([record])
     folderDisk(root).end(record)
@@ -33,8 +27,8 @@ describe("a folder as a node's disk", () => {
     const disk = folderDisk(root)
     const staged = join(root, 'stage/globalmount')
     const target = join(root, 'pods/a/mount')
-    disk.begin({ is: 'staged', source, path: staged })
-    disk.begin({ is: 'published', source, path: target, podUid: 'a', podKey: 'default/a' })
+    disk.begin({ source, path: staged })
+    disk.begin({ source, path: target, podUid: 'a' })
     expect([existsSync(staged), existsSync(target), existsSync(dirname(target))]).toEqual([true, false, true])
   })
 
@@ -52,7 +46,7 @@ describe("a folder as a node's disk", () => {
 describe('a disk in memory', () => {
   it('keeps one record a path', () => {
     const disk = memoryDisk()
-    const record = { is: 'staged' as const, source, path: '/s' }
+    const record = { source, path: '/s' }
     disk.begin(record)
     disk.begin(record)
     expect(disk.records()).toEqual([record])

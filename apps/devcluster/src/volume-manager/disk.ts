@@ -2,29 +2,20 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, st
 import { dirname, join } from 'node:path'
 import type { FsGroup } from '../caches/pod.ts'
 import { sha256 } from '../volume-names.ts'
+import type { MountPoint } from './actual-state.ts'
 import { clearWritten, writeAtomically } from './atomic-writer.ts'
 import type { Payload } from './content.ts'
-import { isOfDriver, type MountSource } from './desired-state.ts'
+import { isOfDriver } from './desired-state.ts'
 import { giveToGroup } from './ownership.ts'
-
-/** One mount that was begun and not yet taken back, as a kubelet finds it again after a restart. */
-export type MountRecord =
-  | { readonly is: 'staged'; readonly source: MountSource; readonly path: string }
-  | {
-      readonly is: 'published'
-      readonly source: MountSource
-      readonly path: string
-      readonly podUid: string
-      readonly podKey: string
-    }
 
 /** The node's disk: it outlives the volume manager. */
 export interface Disk {
   /** Before a call that may mount: creates the folder, and records what is about to be there. */
-  begin(record: MountRecord): void
+  begin(point: MountPoint): void
   /** After the call that took it back. */
-  end(record: Pick<MountRecord, 'path'>): void
-  records(): readonly MountRecord[]
+  end(point: Pick<MountPoint, 'path'>): void
+  /** What was begun and not yet taken back, as a kubelet finds it again after a restart. */
+  records(): readonly MountPoint[]
   /** Writes files into a folder that was begun; readers see all of them change at once. */
   write(path: string, files: Payload, nowMs: number): void
   /** Gives what is mounted at a place to a group. */
@@ -33,9 +24,9 @@ export interface Disk {
 
 /** Keeps records and creates nothing: for a driver that mounts nothing either. */
 export function memoryDisk(): Disk {
-  const records = new Map<string, MountRecord>()
+  const records = new Map<string, MountPoint>()
   return {
-    begin: (record) => void records.set(record.path, record),
+    begin: (point) => void records.set(point.path, point),
     end: ({ path }) => void records.delete(path),
     records: () => [...records.values()],
     write: () => undefined,
@@ -54,10 +45,11 @@ export function folderDisk(root: string): Disk {
   mkdirSync(notes, { recursive: true })
   const fileOf = (path: string): string => join(notes, `${sha256(path)}.json`)
   return {
-    begin(record) {
-      const made = record.is === 'staged' || !isOfDriver(record.source)
-      mkdirSync(made ? record.path : dirname(record.path), { recursive: true })
-      writeFileSync(fileOf(record.path), JSON.stringify(record))
+    begin(point) {
+      const { source, path, podUid } = point
+      const made = podUid === undefined || !isOfDriver(source)
+      mkdirSync(made ? path : dirname(path), { recursive: true })
+      writeFileSync(fileOf(path), JSON.stringify(point))
     },
     end({ path }) {
       // Only what was written here is taken away; what a driver has left is not looked into.
@@ -74,6 +66,6 @@ export function folderDisk(root: string): Disk {
   }
 }
 
-function read(file: string): MountRecord {
+function read(file: string): MountPoint {
   return JSON.parse(readFileSync(file, 'utf8'))
 }

@@ -6,16 +6,14 @@ import { claimProjection } from '../caches/claim.ts'
 import { refOf } from '../control.ts'
 import { CALL_MS, nodeCan } from '../driver/driver.ts'
 import { callParts, secretOf } from './calls.ts'
-import type { MountSource, PodMount } from './desired-state.ts'
+import type { CsiSource, PodMount } from './desired-state.ts'
 import { decideExpansion, failedPatch, finishedPatch, inProgressPatch, wantsOtherSize } from './expand.ts'
 import type { NodeParts } from './node-parts.ts'
 import { expandRequest } from './requests.ts'
 
-type Csi = Extract<MountSource, { is: 'csi' }>
-
 /** Expands a mounted volume's file system, or its device, to what its claim was promised. */
 export async function expand(
-  { source, pod }: { readonly source: Csi; readonly pod: PodMount },
+  { source, pod }: { readonly source: CsiSource; readonly pod: PodMount },
   parts: NodeParts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -39,7 +37,7 @@ export async function expand(
 }
 
 interface Run {
-  readonly source: Csi
+  readonly source: CsiSource
   readonly claimKey: string
   readonly pod: PodMount
   readonly size: string

@@ -5,9 +5,9 @@ import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { nodeProjection } from '../caches/node.ts'
 import { refOf } from '../control.ts'
 import { attachmentName } from '../volume-names.ts'
-import { canStage, publish, stage, unpublish, unstage } from './calls.ts'
+import { canStage, publish, stage, unmount } from './calls.ts'
 import { decideMount, type MountStep, type MountView } from './decide.ts'
-import type { MountSource, PodMount } from './desired-state.ts'
+import type { CsiSource, MountSource, PodMount } from './desired-state.ts'
 import { hasGrown } from './expand.ts'
 import { expand } from './expand-run.ts'
 import type { NodeParts } from './node-parts.ts'
@@ -54,11 +54,11 @@ interface MountRun {
 async function perform(step: MountStep, { volumeName, parts, signal }: MountRun): Promise<boolean> {
   switch (step.do) {
     case 'unpublish':
-      await unpublish(step, parts, signal)
+      await unmount(step, parts, signal)
       parts.lookAtPod(step.podUid)
       return true
     case 'unstage':
-      await unstage(step, parts, signal)
+      await unmount(step, parts, signal)
       return true
     case 'release':
       parts.actual.forget(volumeName)
@@ -92,7 +92,7 @@ async function perform(step: MountStep, { volumeName, parts, signal }: MountRun)
 
 /** Looks in the API itself, after the status has said that the volume is in use. */
 async function verifyAttached(
-  source: Extract<MountSource, { is: 'csi' }>,
+  source: CsiSource,
   { client, node, actual }: NodeParts,
   signal: AbortSignal,
 ): Promise<boolean> {

@@ -1,47 +1,30 @@
 import { type Patch, rfc3339 } from '@csi-sidecars/kube-types'
 import type { CachedPod } from '../caches/pod.ts'
 
+const STARTED = ['PodScheduled', 'PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready']
+const ENDED = ['ContainersReady', 'Ready']
+
 /** The status of a pod whose volumes are mounted: its containers count as running. */
-export function runningPatch({ containers, uid }: CachedPod, nowMs: number): Patch {
+export function runningPatch(pod: CachedPod, nowMs: number): Patch {
   const now = rfc3339(nowMs)
-  const containerStatuses = containers.map(({ name, image }) => ({
-    name,
-    image,
-    imageID: '',
-    ready: true,
-    started: true,
-    restartCount: 0,
-    state: { running: { startedAt: now } },
-  }))
-  const conditions = ['PodScheduled', 'PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready'].map(
-    (type) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: now }),
-  )
-  return statusPatch(uid, { phase: 'Running', startTime: now, conditions, containerStatuses })
+  const conditions = STARTED.map((type) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: now }))
+  return statusPatch(pod, { running: { startedAt: now } }, { phase: 'Running', startTime: now, conditions })
 }
 
 /** The status of a pod that is being deleted: its containers have ended well. Its volumes may be unmounted now. */
-export function endedPatch({ containers, uid }: CachedPod, nowMs: number): Patch {
+export function endedPatch(pod: CachedPod, nowMs: number): Patch {
   const now = rfc3339(nowMs)
-  const containerStatuses = containers.map(({ name, image }) => ({
-    name,
-    image,
-    imageID: '',
-    ready: false,
-    started: false,
-    restartCount: 0,
-    state: { terminated: { exitCode: 0, reason: 'Completed', startedAt: now, finishedAt: now } },
-  }))
-  const conditions = ['ContainersReady', 'Ready'].map((type) => ({
-    type,
-    status: 'False',
-    reason: 'PodCompleted',
-    lastProbeTime: null,
-    lastTransitionTime: now,
-  }))
-  return statusPatch(uid, { phase: 'Succeeded', conditions, containerStatuses })
+  const ended = { status: 'False', reason: 'PodCompleted', lastProbeTime: null, lastTransitionTime: now }
+  const conditions = ENDED.map((type) => ({ type, ...ended }))
+  const terminated = { exitCode: 0, reason: 'Completed', startedAt: now, finishedAt: now }
+  return statusPatch(pod, { terminated }, { phase: 'Succeeded', conditions })
 }
 
 /** The uid keeps it from a pod that was recreated under the name. */
-function statusPatch(uid: string, status: object): Patch {
-  return { kind: 'merge', body: { metadata: { uid }, status } }
+function statusPatch({ containers, uid }: CachedPod, state: object, status: object): Patch {
+  const runs = 'running' in state
+  const containerStatuses = containers.map(({ name, image }) => {
+    return { name, image, imageID: '', ready: runs, started: runs, restartCount: 0, state }
+  })
+  return { kind: 'merge', body: { metadata: { uid }, status: { ...status, containerStatuses } } }
 }

@@ -34,10 +34,10 @@ describe('an existing mount', () => {
 
   it('is published again once, and only where it exists', () => {
     const actual = new ActualState()
-    actual.markPod(content, 'a', { is: 'mounted', path: '/a' })
-    actual.markPod(content, 'b', { is: 'uncertain', path: '/b' })
+    actual.mark({ source: content, podUid: 'a', path: '/a' }, 'mounted')
+    actual.mark({ source: content, podUid: 'b', path: '/b' }, 'uncertain')
     expect([actual.markStale('v'), [...(actual.get('v')?.stale ?? [])]]).toEqual([true, ['a']])
-    actual.markPod(content, 'a', { is: 'mounted', path: '/a' })
+    actual.mark({ source: content, podUid: 'a', path: '/a' }, 'mounted')
     expect([...(actual.get('v')?.stale ?? [])]).toEqual([])
     expect(actual.markStale('unknown')).toBe(false)
   })

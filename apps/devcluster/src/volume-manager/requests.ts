@@ -6,10 +6,7 @@ import type {
   VolumeCapability,
 } from '@csi-sidecars/csi-proto'
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { MountSource, PodMount } from './desired-state.ts'
-
-type Csi = Extract<MountSource, { is: 'csi' }>
-type Ephemeral = Extract<MountSource, { is: 'ephemeral' }>
+import type { CsiSource, EphemeralSource, PodMount } from './desired-state.ts'
 
 export interface CallParts {
   readonly publishContext: Readonly<Record<string, string>>
@@ -25,7 +22,7 @@ export interface CallParts {
 type Grouping = Pick<CallParts, 'singleNodeMultiWriter' | 'mountGroup'>
 
 /** How a node uses a volume. Of several access modes kubelet sends the first. */
-function capabilityOf(source: Csi, grouping: Grouping): VolumeCapability {
+function capabilityOf(source: CsiSource, grouping: Grouping): VolumeCapability {
   const { accessModes, block, csi, mountOptions } = source
   const use = { accessModes: accessModes.slice(0, 1), volumeMode: block ? 'Block' : 'Filesystem', mountOptions }
   return withGroup(volumeCapabilityOf({ ...use, fsType: csi.fsType }, grouping.singleNodeMultiWriter), grouping)
@@ -37,7 +34,7 @@ function withGroup(capability: VolumeCapability, { mountGroup }: Grouping): Volu
   return { ...capability, accessType: { ...accessType, value: { ...accessType.value, volumeMountGroup: mountGroup } } }
 }
 
-export function stageRequest(source: Csi, parts: CallParts): Omit<NodeStageVolumeRequest, 'secrets'> {
+export function stageRequest(source: CsiSource, parts: CallParts): Omit<NodeStageVolumeRequest, 'secrets'> {
   return {
     volumeId: source.csi.volumeHandle,
     publishContext: { ...parts.publishContext },
@@ -48,7 +45,7 @@ export function stageRequest(source: Csi, parts: CallParts): Omit<NodeStageVolum
 }
 
 export function publishRequest(
-  source: Csi,
+  source: CsiSource,
   pod: PodMount,
   parts: CallParts,
 ): Omit<NodePublishVolumeRequest, 'secrets'> {
@@ -64,7 +61,7 @@ export function publishRequest(
 }
 
 export function ephemeralRequest(
-  { handle, source }: Ephemeral,
+  { handle, source }: EphemeralSource,
   pod: PodMount,
   parts: CallParts,
 ): Omit<NodePublishVolumeRequest, 'secrets'> {
@@ -95,7 +92,11 @@ function podAttributes(
   }
 }
 
-export function expandRequest(source: Csi, size: string, parts: CallParts): Omit<NodeExpandVolumeRequest, 'secrets'> {
+export function expandRequest(
+  source: CsiSource,
+  size: string,
+  parts: CallParts,
+): Omit<NodeExpandVolumeRequest, 'secrets'> {
   return {
     volumeId: source.csi.volumeHandle,
     volumePath: parts.targetPath,

@@ -1,5 +1,5 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { boundVolume } from '../attach-detach/resolve.ts'
+import { boundVolume, needsAttach } from '../attach-detach/resolve.ts'
 import { CLAIM_PROTECTION } from '../caches/annotations.ts'
 import type { Lookups } from '../caches/caches.ts'
 import type { CachedPod, PodVolume } from '../caches/pod.ts'
@@ -31,7 +31,7 @@ export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolv
   })
 }
 
-function resolveMigrated(pod: CachedPod, { metadata, spec }: PersistentVolume, { drivers }: Lookups): Resolved {
+function resolveMigrated(pod: CachedPod, { metadata, spec }: PersistentVolume, stores: Lookups): Resolved {
   const csi = spec?.csi
   if (csi == null) return { is: 'refused', why: `${metadata?.name} is no CSI volume` }
   const source: MountSource = {
@@ -42,14 +42,10 @@ function resolveMigrated(pod: CachedPod, { metadata, spec }: PersistentVolume, {
     accessModes: spec?.accessModes ?? [],
     mountOptions: [],
     block: false,
-    attach: needsAttach(csi.driver, drivers),
+    attach: needsAttach(csi.driver, stores),
     claim: undefined,
   }
   return mountable(pod, source, { readOnly: csi.readOnly === true })
-}
-
-function needsAttach(driver: string, drivers: Lookups['drivers']): boolean {
-  return drivers.store.get(driver)?.attachRequired !== false
 }
 
 function resolveOwn(
@@ -112,7 +108,7 @@ function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { is: 'claim' }
     accessModes,
     mountOptions,
     block: volumeMode === 'Block',
-    attach: needsAttach(csi.driver, stores.drivers),
+    attach: needsAttach(csi.driver, stores),
     claim: claim.key,
   }
   return mountable(pod, source, { readOnly, capacity: bound.capacity })
