@@ -25,20 +25,20 @@ interface DesiredVolume {
   multiAttachReported: boolean
 }
 
-/** What should be: node -> volume -> pods. Only nodes that the controller manages are in it. */
+/** What should be: volume -> node -> pods. Only nodes that the controller manages are in it. */
 export class DesiredState {
-  readonly #nodes = new Map<string, Map<string, DesiredVolume>>()
-  readonly #nodesByVolume = new Map<string, Set<string>>()
+  readonly #nodes = new Set<string>()
+  readonly #volumes = new Map<string, Map<string, DesiredVolume>>()
   /** Pod -> node and volumes, so that a pod can be taken out when all that is known of it is its uid. */
   readonly #pods = new Map<string, { readonly ref: PodRef; readonly node: string; readonly volumes: Set<string> }>()
 
   addNode(node: string): void {
-    if (!this.#nodes.has(node)) this.#nodes.set(node, new Map())
+    this.#nodes.add(node)
   }
 
   /** A node on which a volume is still wanted stays until its pods are gone. */
   deleteNode(node: string): void {
-    if (this.#nodes.get(node)?.size === 0) this.#nodes.delete(node)
+    if (![...this.#volumes.values()].some((nodes) => nodes.has(node))) this.#nodes.delete(node)
   }
 
   hasNode(node: string): boolean {
@@ -47,16 +47,14 @@ export class DesiredState {
 
   /** Returns whether that changes something. */
   addPod(pod: PodRef, node: string, spec: VolumeSpec): boolean {
-    const volumes = this.#nodes.get(node)
-    if (volumes === undefined) return false
+    if (!this.#nodes.has(node)) return false
     const { volumeName } = spec
-    const known = volumes.get(volumeName)
+    const nodes = this.#volumes.get(volumeName) ?? new Map<string, DesiredVolume>()
+    const known = nodes.get(node)
     const isNew = known?.pods.has(pod.uid) !== true
     const pods = known?.pods ?? new Map<string, PodRef>()
-    pods.set(pod.uid, pod)
-    volumes.set(volumeName, { spec, pods, multiAttachReported: known?.multiAttachReported ?? false })
-    const nodes = this.#nodesByVolume.get(volumeName) ?? new Set()
-    this.#nodesByVolume.set(volumeName, nodes.add(node))
+    nodes.set(node, { multiAttachReported: false, ...known, spec, pods: pods.set(pod.uid, pod) })
+    this.#volumes.set(volumeName, nodes)
     const entry = this.#pods.get(pod.uid) ?? { ref: pod, node, volumes: new Set() }
     entry.volumes.add(volumeName)
     this.#pods.set(pod.uid, entry)
@@ -79,36 +77,33 @@ export class DesiredState {
   }
 
   #release(uid: string, volumeName: string, node: string): void {
-    const volumes = this.#nodes.get(node)
-    const volume = volumes?.get(volumeName)
-    volume?.pods.delete(uid)
-    if (volume === undefined || volume.pods.size > 0) return
-    volumes?.delete(volumeName)
-    const nodes = this.#nodesByVolume.get(volumeName)
-    nodes?.delete(node)
-    if (nodes?.size === 0) this.#nodesByVolume.delete(volumeName)
+    const nodes = this.#volumes.get(volumeName)
+    const pods = nodes?.get(node)?.pods
+    pods?.delete(uid)
+    if (pods?.size === 0) nodes?.delete(node)
+    if (nodes?.size === 0) this.#volumes.delete(volumeName)
   }
 
   specOf(volumeName: string): VolumeSpec | undefined {
-    const [node] = this.nodesOf(volumeName)
-    return node === undefined ? undefined : this.#nodes.get(node)?.get(volumeName)?.spec
+    const [volume] = this.#volumes.get(volumeName)?.values() ?? []
+    return volume?.spec
   }
 
   /** The nodes on which the volume is wanted. */
   nodesOf(volumeName: string): Iterable<string> {
-    return this.#nodesByVolume.get(volumeName) ?? []
+    return this.#volumes.get(volumeName)?.keys() ?? []
   }
 
   podsOn(volumeName: string, node: string): readonly PodRef[] {
-    return [...(this.#nodes.get(node)?.get(volumeName)?.pods.values() ?? [])]
+    return [...(this.#volumes.get(volumeName)?.get(node)?.pods.values() ?? [])]
   }
 
   wasMultiAttachReported(volumeName: string, node: string): boolean {
-    return this.#nodes.get(node)?.get(volumeName)?.multiAttachReported === true
+    return this.#volumes.get(volumeName)?.get(node)?.multiAttachReported === true
   }
 
   multiAttachReported(volumeName: string, node: string): void {
-    const volume = this.#nodes.get(node)?.get(volumeName)
+    const volume = this.#volumes.get(volumeName)?.get(node)
     if (volume !== undefined) volume.multiAttachReported = true
   }
 

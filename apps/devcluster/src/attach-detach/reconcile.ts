@@ -54,7 +54,7 @@ async function perform(step: Step, run: Run): Promise<void> {
       return await writeStatus(step.node, run)
     case 'markAttached':
       actual.markAttached(volumeName, step.node)
-      parts.state.waitEnded(volumeName, step.node)
+      parts.state.remember(volumeName, step.node, { waitingSince: undefined })
       recordOnPods(
         step.pods,
         { type: 'Normal', reason: 'SuccessfulAttachVolume', message: about(run, 'AttachVolume.Attach succeeded') },
@@ -77,13 +77,11 @@ async function perform(step: Step, run: Run): Promise<void> {
     case 'readAttachment':
       run.again = true
       return await readAttachment(step.node, run)
-    case 'recordFailure': {
-      const attachment = parts.state.attachmentOf(volumeName, step.node)
-      if (attachment !== undefined) parts.state.errorReported(attachment)
+    case 'recordFailure':
+      parts.state.remember(volumeName, step.node, { reportedError: step.message })
       return recordFailure(step.pods, step.message, run)
-    }
     case 'beginWait':
-      return parts.state.waitBegun(volumeName, step.node, parts.clock.monotonic())
+      return parts.state.remember(volumeName, step.node, { waitingSince: parts.clock.monotonic() })
     case 'recordTimeout': {
       const { driver = 'unknown', volumeHandle = volumeName } = csiVolumeOf(volumeName) ?? {}
       const message = `timed out waiting for external-attacher of ${driver} CSI driver to attach volume ${volumeHandle}`
@@ -163,7 +161,7 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
   actual.markUncertain(volumeName, node)
   if (attachment === undefined) return
   try {
-    state.deletionSent(attachment)
+    state.remember(volumeName, node, { deleted: true })
     await client.delete(VOLUME_ATTACHMENTS, { name: attachment.key }, { signal })
   } catch (error) {
     state.attachmentGone(attachment)
@@ -177,12 +175,9 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
  */
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
   const { nodes } = parts.caches
-  try {
-    nodes.learn(await parts.client.get(NODES, { name: node }, { signal }))
-  } catch (error) {
-    if (isNotFound(error)) return false
-    throw error
-  }
+  const stored = await except(isNotFound, parts.client.get(NODES, { name: node }, { signal }))
+  if (stored === undefined) return false
+  nodes.learn(stored)
   return nodes.store.get(node)?.volumesInUse.includes(volumeName) === true
 }
 

@@ -13,20 +13,26 @@ export interface AttachDetachStateOptions {
   readonly maxWaitForUnmountMs: number | undefined
 }
 
+/** What this controller has done about an attachment, which no cache knows. */
+interface AttachmentMemory {
+  /** The API has accepted its deletion; the event of that may still come. */
+  readonly deleted?: boolean
+  /** The last error that was reported for it. */
+  readonly reportedError?: string | undefined
+  /** Since when the attacher has been waited for. */
+  readonly waitingSince?: number | undefined
+}
+
 /** The two states of the state, and what leads from the API's objects to them. */
 export class AttachDetachState {
   readonly desired = new DesiredState()
   readonly actual = new ActualState()
-  /** Attachments whose deletion the API has accepted; the event of that may still come. */
-  readonly #deleted = new Set<string>()
+  /** By the attachment's uid. */
+  readonly #memory = new Map<string, AttachmentMemory>()
   /** Attachments that were asked for and of which the cache does not know yet, by their names. */
   readonly #requested = new Set<string>()
   /** Nodes whose status may not say yet what is known of a volume, by its name. */
   readonly #pendingStatuses = new Map<string, Set<string>>()
-  /** The last error that was reported for an attachment. */
-  readonly #reportedErrors = new Map<string, string>()
-  /** Since when the attacher has been waited for, by the attachment's uid. */
-  readonly #waits = new Map<string, number>()
   readonly #caches: Caches
   readonly #options: AttachDetachStateOptions
 
@@ -135,6 +141,7 @@ export class AttachDetachState {
   #observeNode(volumeName: string, node: string): NodeView {
     const { desired, actual } = this
     const attachment = this.attachmentOf(volumeName, node)
+    const memory: AttachmentMemory = (attachment && this.#memory.get(attachment.uid)) ?? {}
     const cached = this.#caches.nodes.store.get(node)
     return {
       node,
@@ -142,8 +149,8 @@ export class AttachDetachState {
       actual: actual.on(volumeName, node),
       attachment: attachment === undefined ? this.#absence(volumeName, node) : this.#stateOf(attachment),
       attachError: attachment?.attachError,
-      errorReported: attachment !== undefined && this.#reportedErrors.get(attachment.uid) === attachment.attachError,
-      waitingSince: attachment && this.#waits.get(attachment.uid),
+      errorReported: attachment !== undefined && memory.reportedError === attachment.attachError,
+      waitingSince: memory.waitingSince,
       isReported: actual.isReported(volumeName, node),
       inUse: actual.inUseOn(node).has(volumeName),
       health: cached === undefined ? 'gone' : cached.ready ? 'healthy' : 'unhealthy',
@@ -158,22 +165,14 @@ export class AttachDetachState {
   }
 
   #stateOf(attachment: Attachment): NodeView['attachment'] {
-    if (attachment.deleting || this.#deleted.has(attachment.uid)) return 'deleting'
+    if (attachment.deleting || this.#memory.get(attachment.uid)?.deleted) return 'deleting'
     return attachment.attached ? 'attached' : 'waiting'
   }
 
-  errorReported({ uid, attachError }: Attachment): void {
-    if (attachError !== undefined) this.#reportedErrors.set(uid, attachError)
-  }
-
-  waitBegun(volumeName: string, node: string, now: number): void {
+  /** Of the node's attachment, as far as the cache knows one. */
+  remember(volumeName: string, node: string, change: AttachmentMemory): void {
     const attachment = this.attachmentOf(volumeName, node)
-    if (attachment !== undefined) this.#waits.set(attachment.uid, now)
-  }
-
-  waitEnded(volumeName: string, node: string): void {
-    const attachment = this.attachmentOf(volumeName, node)
-    if (attachment !== undefined) this.#waits.delete(attachment.uid)
+    if (attachment !== undefined) this.#memory.set(attachment.uid, { ...this.#memory.get(attachment.uid), ...change })
   }
 
   /** Until it is settled the cache's ignorance of the attachment means nothing. */
@@ -202,14 +201,8 @@ export class AttachDetachState {
     return [...(this.#pendingStatuses.get(volumeName) ?? [])]
   }
 
-  deletionSent({ uid }: Attachment): void {
-    this.#deleted.add(uid)
-  }
-
   attachmentGone({ uid }: Attachment): void {
-    this.#deleted.delete(uid)
-    this.#reportedErrors.delete(uid)
-    this.#waits.delete(uid)
+    this.#memory.delete(uid)
   }
 
   /** Of a volume that no pod wants any more. */
