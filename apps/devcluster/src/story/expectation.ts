@@ -1,8 +1,3 @@
-import type { Attachment } from '../caches/attachment.ts'
-import type { Claim } from '../caches/claim.ts'
-import type { CachedNode } from '../caches/node.ts'
-import type { CachedPod } from '../caches/pod.ts'
-import type { Volume } from '../caches/volume.ts'
 import type { SeenCall } from '../calls/seen.ts'
 import type { ClusterEvent } from './cluster-event.ts'
 
@@ -20,10 +15,9 @@ export interface Expectation {
   see(event: ClusterEvent): StoryLine | undefined
 }
 
-interface Turns<T> {
+interface Turn<T> {
   readonly who: string
   readonly what: string
-  /** Holds now and did not before. */
   readonly holds: (object: T) => boolean
   readonly text?: (object: T) => string
 }
@@ -31,7 +25,8 @@ interface Turns<T> {
 type Is = Exclude<ClusterEvent['is'], 'call'>
 type ObjectOf<K extends Is> = NonNullable<Extract<ClusterEvent, { is: K }>['after']>
 
-function turns<K extends Is>(is: K, { who, what, holds, text }: Turns<ObjectOf<K>>): Expectation {
+/** It holds for an object of the kind, and did not before. */
+export function becomes<K extends Is>(is: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,
     see(event) {
@@ -44,7 +39,7 @@ function turns<K extends Is>(is: K, { who, what, holds, text }: Turns<ObjectOf<K
   }
 }
 
-function deletion<K extends Is>(is: K, { who, what, holds }: Turns<ObjectOf<K>>): Expectation {
+export function deleted<K extends Is>(is: K, { who, what, holds }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,
     see(event) {
@@ -54,30 +49,15 @@ function deletion<K extends Is>(is: K, { who, what, holds }: Turns<ObjectOf<K>>)
   }
 }
 
-export const claim = (turn: Turns<Claim>): Expectation => turns('claim', turn)
-export const claimDeleted = (turn: Turns<Claim>): Expectation => deletion('claim', turn)
-export const volume = (turn: Turns<Volume>): Expectation => turns('volume', turn)
-export const volumeDeleted = (turn: Turns<Volume>): Expectation => deletion('volume', turn)
-export const pod = (turn: Turns<CachedPod>): Expectation => turns('pod', turn)
-export const podDeleted = (turn: Turns<CachedPod>): Expectation => deletion('pod', turn)
-export const attachment = (turn: Turns<Attachment>): Expectation => turns('attachment', turn)
-export const attachmentDeleted = (turn: Turns<Attachment>): Expectation => deletion('attachment', turn)
-export const node = (turn: Turns<CachedNode>): Expectation => turns('node', turn)
+interface Call {
+  readonly who: string
+  /** What it was about. */
+  readonly detail: (call: SeenCall) => string
+  readonly fits?: (call: SeenCall) => boolean
+}
 
 /** A call that the driver answered well. */
-export function call(
-  method: string,
-  {
-    who,
-    detail,
-    fits = () => true,
-  }: {
-    readonly who: string
-    /** What it was about. */
-    readonly detail: (call: SeenCall) => string
-    readonly fits?: (call: SeenCall) => boolean
-  },
-): Expectation {
+export function call(method: string, { who, detail, fits = () => true }: Call): Expectation {
   return {
     what: `a successful ${method}`,
     see(event) {
@@ -91,4 +71,9 @@ export function call(
 
 export function duration(ms: number): string {
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
+}
+
+/** Long names are shortened to their beginning. */
+export function short(name: string): string {
+  return name.length > 16 ? `${name.slice(0, 12)}…` : name
 }

@@ -18,8 +18,12 @@ beforeEach(() => {
   listeners = 0
 })
 
-const created = expectation.claim({ who: 'you', what: 'claim created', holds: () => true })
-const bound = expectation.claim({ who: 'binder', what: 'claim Bound', holds: ({ phase }) => phase === 'Bound' })
+const created = expectation.becomes('claim', { who: 'you', what: 'claim created', holds: () => true })
+const bound = expectation.becomes('claim', {
+  who: 'binder',
+  what: 'claim Bound',
+  holds: ({ phase }) => phase === 'Bound',
+})
 
 const step = (change: Partial<Step> = {}): Step => ({
   title: 'One',
@@ -140,7 +144,7 @@ describe('an expectation', () => {
   })
 
   it('sees that something went', () => {
-    const goes = expectation.podDeleted({ who: 'kubelet', what: 'pod gone', holds: ({ name }) => name === 'app' })
+    const goes = expectation.deleted('pod', { who: 'kubelet', what: 'pod gone', holds: ({ name }) => name === 'app' })
     expect(goes.see({ is: 'pod', before: pod(), after: undefined })).toEqual({ who: 'kubelet', text: 'pod gone' })
     expect(goes.see({ is: 'pod', before: pod(), after: pod() })).toBeUndefined()
     expect(goes.see({ is: 'pod', before: pod({ name: 'other' }), after: undefined })).toBeUndefined()

@@ -3,6 +3,7 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { PODS_BY_CLAIM, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
 import type { Devcluster } from '../cluster/devcluster.ts'
+import { except } from '../control.ts'
 import { until } from '../until.ts'
 import { watchCluster } from './cluster-event.ts'
 import { CLAIM, NAMES } from './objects.ts'
@@ -103,17 +104,13 @@ export class Scenario {
     const { cluster, clock, stepMs } = this.#options
     const { client, caches } = cluster
     using limit = deadline(clock, stepMs, { what: 'cleaning up after the story', signal })
-    const gone = async (deletion: Promise<unknown>): Promise<void> => {
-      await deletion.catch((error: unknown) => {
-        if (!isNotFound(error)) throw error
-      })
-    }
+    const limits = { signal: limit.signal }
     const { namespace, claim } = NAMES
     // Also pods that a user has created for the story's claim: they would block its deletion.
     const users = caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).map(({ name }) => name)
     for (const name of new Set([...STORY_PODS, ...users]))
-      await gone(client.delete(PODS, { namespace, name }, { signal: limit.signal }))
-    await gone(client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claim }, { signal: limit.signal }))
+      await except(isNotFound, client.delete(PODS, { namespace, name }, limits))
+    await except(isNotFound, client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claim }, limits))
     const isCleared = (): boolean =>
       caches.claims.store.get(CLAIM) === undefined &&
       caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).length === 0 &&

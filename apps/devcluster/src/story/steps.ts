@@ -11,14 +11,13 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Claim } from '../caches/claim.ts'
-import type { CachedPod } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { SeenCall } from '../calls/seen.ts'
 import { ensure } from '../cluster/register.ts'
 import { nodeCan } from '../driver/driver.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
-import type { Expectation } from './expectation.ts'
 import * as expect from './expectation.ts'
+import { type Expectation, short } from './expectation.ts'
 import { CLAIM, claimObject, classObject, goldObject, NAMES, podObject } from './objects.ts'
 import type { Placed, StoryParts } from './parts.ts'
 import type { Step } from './run-steps.ts'
@@ -45,25 +44,18 @@ export function provisioned(scene: StoryParts): Step {
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimObject(FIRST_SIZE), { signal })
     },
     expects: [
-      expect.claim({ who: YOU, what: 'claim data created', holds: isStoryClaim }),
+      ourClaim(YOU, 'claim data created'),
       expect.call('CreateVolume', { who: PROVISIONER, detail: (call) => short(String(call.request['name'])) }),
-      expect.volume({ who: PROVISIONER, what: 'PersistentVolume created', holds: isOurs, text: createdText }),
-      expect.volume({
-        who: BINDER,
-        what: 'PersistentVolume Bound',
-        holds: (each) => isOurs(each) && each.phase === 'Bound',
+      expect.becomes('volume', {
+        who: PROVISIONER,
+        what: 'PersistentVolume created',
+        holds: isOurs,
+        text: ({ key, capacity }) => `PersistentVolume ${short(key)} of ${capacity} created`,
       }),
-      expect.claim({
-        who: BINDER,
-        what: 'claim data Bound',
-        holds: (each) => isStoryClaim(each) && each.phase === 'Bound',
-      }),
+      ourVolume(BINDER, 'PersistentVolume Bound', ({ phase }) => phase === 'Bound'),
+      ourClaim(BINDER, 'claim data Bound', ({ phase }) => phase === 'Bound'),
     ],
   }
-}
-
-function createdText({ key, capacity }: Volume): string {
-  return `PersistentVolume ${short(key)} of ${capacity} created`
 }
 
 export function used(scene: StoryParts, placed: Placed): Step {
@@ -89,7 +81,7 @@ function arrives(scene: StoryParts, { pod, node }: Placed): readonly Expectation
 }
 
 function runs({ pod, node }: Placed): Expectation {
-  return expect.pod({
+  return expect.becomes('pod', {
     who: `kubelet ${node}`,
     what: `pod ${pod} Running`,
     holds: (each) => each.name === pod && each.phase === 'Running',
@@ -98,7 +90,7 @@ function runs({ pod, node }: Placed): Expectation {
 
 function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => boolean): readonly Expectation[] {
   return [
-    expect.attachment({
+    expect.becomes('attachment', {
       who: ATTACH_DETACH,
       what: 'VolumeAttachment created',
       holds: is,
@@ -108,8 +100,12 @@ function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => b
       who: ATTACHER,
       detail: (call) => `${volumeOf(call)} to ${String(call.request['nodeId'])}`,
     }),
-    expect.attachment({ who: ATTACHER, what: 'VolumeAttachment attached', holds: (each) => is(each) && each.attached }),
-    expect.node({
+    expect.becomes('attachment', {
+      who: ATTACHER,
+      what: 'VolumeAttachment attached',
+      holds: (each) => is(each) && each.attached,
+    }),
+    expect.becomes('node', {
       who: ATTACH_DETACH,
       what: `${node} reports the volume as attached`,
       holds: ({ key, volumesAttached }) =>
@@ -126,32 +122,16 @@ export function expanded(scene: StoryParts, { node }: Placed): Step {
     title: `The claim is raised from ${FIRST_SIZE} to ${SECOND_SIZE}`,
     act: (signal) => patchClaim(scene, { resources: { requests: { storage: SECOND_SIZE } } }, signal),
     expects: [
-      expect.claim({
-        who: YOU,
-        what: `claim asks for ${SECOND_SIZE}`,
-        holds: (each) => isStoryClaim(each) && isGrown(each.request),
-      }),
+      ourClaim(YOU, `claim asks for ${SECOND_SIZE}`, ({ request }) => isGrown(request)),
       expect.call('ControllerExpandVolume', { who: RESIZER, detail: volumeOf }),
-      expect.volume({
-        who: RESIZER,
-        what: `PersistentVolume has ${SECOND_SIZE}`,
-        holds: (each) => isOurs(each) && isGrown(each.capacity),
-      }),
+      ourVolume(RESIZER, `PersistentVolume has ${SECOND_SIZE}`, ({ capacity }) => isGrown(capacity)),
       ...(expands
         ? [
-            expect.claim({
-              who: RESIZER,
-              what: 'claim FileSystemResizePending',
-              holds: (each) => isStoryClaim(each) && each.resizeStatus === 'NodeResizePending',
-            }),
+            ourClaim(RESIZER, 'claim FileSystemResizePending', (each) => each.resizeStatus === 'NodeResizePending'),
             nodeCall('NodeExpandVolume', node),
           ]
         : []),
-      expect.claim({
-        who: expands ? `kubelet ${node}` : RESIZER,
-        what: `claim has ${SECOND_SIZE}`,
-        holds: (each) => isStoryClaim(each) && isGrown(each.capacity),
-      }),
+      ourClaim(expands ? `kubelet ${node}` : RESIZER, `claim has ${SECOND_SIZE}`, (each) => isGrown(each.capacity)),
     ],
   }
 }
@@ -162,16 +142,8 @@ export function modified(scene: StoryParts): Step {
     act: (signal) => patchClaim(scene, { volumeAttributesClassName: NAMES.gold }, signal),
     expects: [
       expect.call('ControllerModifyVolume', { who: RESIZER, detail: volumeOf }),
-      expect.volume({
-        who: RESIZER,
-        what: `PersistentVolume is of class ${NAMES.gold}`,
-        holds: (each) => isOurs(each) && each.attributesClass === NAMES.gold,
-      }),
-      expect.claim({
-        who: RESIZER,
-        what: `claim is of class ${NAMES.gold}`,
-        holds: (each) => isStoryClaim(each) && each.currentAttributesClass === NAMES.gold,
-      }),
+      ourVolume(RESIZER, `PersistentVolume is of class ${NAMES.gold}`, (each) => each.attributesClass === NAMES.gold),
+      ourClaim(RESIZER, `claim is of class ${NAMES.gold}`, (each) => each.currentAttributesClass === NAMES.gold),
     ],
   }
 }
@@ -196,14 +168,10 @@ export function removed(scene: StoryParts, placed: Placed): Step {
     },
     expects: [
       ...leaves(scene, placed),
-      expect.claimDeleted({ who: BINDER, what: 'claim data gone', holds: isStoryClaim }),
-      expect.volume({
-        who: BINDER,
-        what: 'PersistentVolume Released',
-        holds: (each) => isOurs(each) && each.phase === 'Released',
-      }),
+      expect.deleted('claim', { who: BINDER, what: 'claim data gone', holds: isStoryClaim }),
+      ourVolume(BINDER, 'PersistentVolume Released', ({ phase }) => phase === 'Released'),
       expect.call('DeleteVolume', { who: PROVISIONER, detail: volumeOf }),
-      expect.volumeDeleted({ who: PROVISIONER, what: 'PersistentVolume gone', holds: isOurs }),
+      expect.deleted('volume', { who: PROVISIONER, what: 'PersistentVolume gone', holds: isOurs }),
     ],
   }
 }
@@ -218,13 +186,9 @@ export function remaining(scene: StoryParts, placed: Placed): Step {
       await client.create(PODS, podObject(placed), { signal })
     },
     expects: [
-      expect.claim({ who: YOU, what: 'claim data created', holds: isStoryClaim }),
+      ourClaim(YOU, 'claim data created'),
       created(placed),
-      expect.claim({
-        who: BINDER,
-        what: 'claim data Bound',
-        holds: (each) => isStoryClaim(each) && each.phase === 'Bound',
-      }),
+      ourClaim(BINDER, 'claim data Bound', ({ phase }) => phase === 'Bound'),
       runs(placed),
     ],
   }
@@ -236,7 +200,7 @@ function leaves(scene: StoryParts, { pod, node }: Placed): readonly Expectation[
   return [
     nodeCall('NodeUnpublishVolume', node),
     ...(nodeCan(scene.driver, NodeRpc.STAGE_UNSTAGE_VOLUME) ? [nodeCall('NodeUnstageVolume', node)] : []),
-    expect.podDeleted({ who: `kubelet ${node}`, what: `pod ${pod} gone`, holds: (each) => each.name === pod }),
+    expect.deleted('pod', { who: `kubelet ${node}`, what: `pod ${pod} gone`, holds: (each) => each.name === pod }),
     ...(attaches ? detachesFrom(scene, node) : []),
   ]
 }
@@ -244,7 +208,7 @@ function leaves(scene: StoryParts, { pod, node }: Placed): readonly Expectation[
 function detachesFrom(scene: StoryParts, node: string): readonly Expectation[] {
   const is = (each: Attachment): boolean => isOnNode(scene, each, node)
   return [
-    expect.attachment({
+    expect.becomes('attachment', {
       who: ATTACH_DETACH,
       what: 'VolumeAttachment deleted',
       holds: (each) => is(each) && each.deleting,
@@ -253,12 +217,20 @@ function detachesFrom(scene: StoryParts, node: string): readonly Expectation[] {
       who: ATTACHER,
       detail: (call) => `${volumeOf(call)} from ${String(call.request['nodeId'])}`,
     }),
-    expect.attachmentDeleted({ who: ATTACHER, what: 'VolumeAttachment gone', holds: is }),
+    expect.deleted('attachment', { who: ATTACHER, what: 'VolumeAttachment gone', holds: is }),
   ]
 }
 
 function created({ pod }: Placed): Expectation {
-  return expect.pod({ who: YOU, what: `pod ${pod} created`, holds: (each: CachedPod) => each.name === pod })
+  return expect.becomes('pod', { who: YOU, what: `pod ${pod} created`, holds: (each) => each.name === pod })
+}
+
+function ourClaim(who: string, what: string, holds: (claim: Claim) => boolean = () => true): Expectation {
+  return expect.becomes('claim', { who, what, holds: (each) => isStoryClaim(each) && holds(each) })
+}
+
+function ourVolume(who: string, what: string, holds: (volume: Volume) => boolean): Expectation {
+  return expect.becomes('volume', { who, what, holds: (each) => isOurs(each) && holds(each) })
 }
 
 /** Every node has a folder of its own, which shows whose call it is. */
@@ -296,9 +268,4 @@ function volumeNameOf({ caches }: StoryParts): string | undefined {
 async function patchClaim({ client }: StoryParts, spec: object, signal: AbortSignal): Promise<void> {
   const ref = { namespace: NAMES.namespace, name: NAMES.claim }
   await client.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'merge', body: { spec } }, { signal })
-}
-
-/** Long names are shortened to their beginning. */
-function short(name: string): string {
-  return name.length > 16 ? `${name.slice(0, 12)}…` : name
 }

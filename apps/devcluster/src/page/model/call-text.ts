@@ -1,5 +1,5 @@
 import { codeNameOf, type LiveCall } from '../../calls/seen.ts'
-import { duration } from '../../story/expectation.ts'
+import { duration, short } from '../../story/expectation.ts'
 import type { LastCall, TimelineEntry } from '../view/wire.ts'
 import { volumeOf } from './call-log.ts'
 
@@ -35,11 +35,6 @@ export function callLine({ method, request, end }: LiveCall, who: string): Timel
   if (code === 0) return { who, text: `${about}: OK, ${duration(tookMs)}` }
   const words = message ? `: ${message}` : ''
   return { who, text: `${about}: ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
-}
-
-/** Long names are shortened to their beginning. */
-export function short(name: string): string {
-  return name.length > 16 ? `${name.slice(0, 12)}…` : name
 }
 
 /** As a person wants to read it: without what is empty, and never with a secret. */

@@ -5,10 +5,10 @@ import type { CachedNode } from '../../caches/node.ts'
 import type { CachedPod } from '../../caches/pod.ts'
 import type { Volume } from '../../caches/volume.ts'
 import type { ObjectEvent } from '../../story/cluster-event.ts'
+import { short } from '../../story/expectation.ts'
 import { csiVolumeOf } from '../../volume-names.ts'
 import type { TimelineEntry } from '../view/wire.ts'
 import { kubeletOf } from './actors.ts'
-import { short } from './call-text.ts'
 
 /** The line for a change of an object, and the actor that caused it; undefined for a change that explains nothing. */
 export function objectLine(event: ObjectEvent): TimelineEntry | undefined {
