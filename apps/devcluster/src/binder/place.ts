@@ -1,7 +1,7 @@
 import { isConflict, type KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
 import type { CachedPod } from '../caches/pod.ts'
-import { refOf } from '../control.ts'
+import { except, refOf } from '../control.ts'
 
 interface Binding extends KubeObject {
   readonly target: { readonly apiVersion: string; readonly kind: string; readonly name: string }
@@ -23,9 +23,5 @@ export async function placePod(
   signal: AbortSignal,
 ): Promise<void> {
   const target = { apiVersion: 'v1', kind: 'Node', name: node }
-  try {
-    await client.create(BINDINGS, { metadata: refOf(pod.key), target }, { signal })
-  } catch (error) {
-    if (!isConflict(error)) throw error
-  }
+  await except(isConflict, client.create(BINDINGS, { metadata: refOf(pod.key), target }, { signal }))
 }

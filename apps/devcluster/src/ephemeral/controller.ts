@@ -5,8 +5,8 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS, type Pod } from '@csi-sidecars/kube-types'
 import { CLAIMS_BY_OWNER, PODS_BY_CLAIM } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
-import { type CachedPod, podProjection } from '../caches/pod.ts'
-import { baseController, type ControllerParts, refOf, settledUnlessFailed, targetOf } from '../control.ts'
+import type { CachedPod } from '../caches/pod.ts'
+import { baseController, type ControllerParts, except, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { decideEphemeral, type EphemeralStep, isOrphan } from './decide.ts'
 
 const WORKERS = 5
@@ -81,22 +81,9 @@ async function collectOrphan(key: string, parts: ControllerParts, signal: AbortS
   const claim = caches.claims.store.get(key)
   if (claim?.ownerPod === undefined) return
   const ref = { namespace: claim.namespace, name: claim.ownerPod }
-  const cached = caches.pods.store.get(`${ref.namespace}/${ref.name}`)
-  const owner = cached?.uid === claim.ownerUid ? cached : await findPod(ref, parts, signal)
-  if (isOrphan(claim, owner)) await client.delete(PERSISTENT_VOLUME_CLAIMS, refOf(key), { signal })
-}
-
-async function findPod(
-  ref: { readonly namespace: string; readonly name: string },
-  { client }: ControllerParts,
-  signal: AbortSignal,
-): Promise<CachedPod | undefined> {
-  try {
-    return podProjection(await client.get(PODS, ref, { signal }))
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  if (caches.pods.store.get(`${ref.namespace}/${ref.name}`)?.uid === claim.ownerUid) return
+  const owner = await except(isNotFound, client.get(PODS, ref, { signal }))
+  if (isOrphan(claim, owner?.metadata?.uid)) await client.delete(PERSISTENT_VOLUME_CLAIMS, refOf(key), { signal })
 }
 
 interface Template {

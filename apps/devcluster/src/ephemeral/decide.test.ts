@@ -45,6 +45,6 @@ describe('a claim of a pod', () => {
     ['goes once', { ...owned, deleting: true }, undefined, false],
     ['without an owner stays', claim(), undefined, false],
   ])('%s', (_, one, owner, orphan) => {
-    expect(isOrphan(one, owner)).toBe(orphan)
+    expect(isOrphan(one, owner?.uid)).toBe(orphan)
   })
 })

@@ -29,7 +29,7 @@ export function decideEphemeral({ pod, claim }: EphemeralView): readonly Ephemer
   return steps
 }
 
-/** Whether the pod that the claim belongs to is gone; `owner` is the pod of its name that there is now. */
-export function isOrphan(claim: Claim, owner: Pick<CachedPod, 'uid'> | undefined): boolean {
-  return claim.ownerPod !== undefined && !claim.deleting && owner?.uid !== claim.ownerUid
+/** Whether the pod that the claim belongs to is gone; `present` is the uid of the pod of its name that there is now. */
+export function isOrphan(claim: Claim, present: string | undefined): boolean {
+  return claim.ownerPod !== undefined && !claim.deleting && present !== claim.ownerUid
 }

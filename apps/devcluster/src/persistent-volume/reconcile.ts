@@ -7,7 +7,7 @@ import { type Claim, claimProjection } from '../caches/claim.ts'
 import { isTerminated } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, refOf, settledUnlessFailed, targetOf } from '../control.ts'
+import { type ControllerParts, except, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
 import { endScrub, removeVolume, type Scrubbers, scrub } from './perform-reclaim.ts'
 import type { ReclaimView } from './reclaim.ts'
@@ -142,12 +142,8 @@ async function claimOf(
   if (claimRef?.uid === undefined) return undefined
   const cached = caches.claims.store.get(claimKeyOf(claimRef))
   if (cached?.uid === claimRef.uid || phase === 'Released' || phase === 'Failed') return cached
-  try {
-    return claimProjection(await client.get(PERSISTENT_VOLUME_CLAIMS, claimRef, { signal }))
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+  const stored = await except(isNotFound, client.get(PERSISTENT_VOLUME_CLAIMS, claimRef, { signal }))
+  return stored && claimProjection(stored)
 }
 
 interface VolumeRun {

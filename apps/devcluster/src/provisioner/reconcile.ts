@@ -171,11 +171,10 @@ function isExhausted(error: unknown): boolean {
 /** No room where the binder wants it: the binder has to choose another node. */
 async function chooseAgain(claim: Claim, { client, caches }: ControllerParts, signal: AbortSignal): Promise<void> {
   const patch = { kind: 'merge' as const, body: { metadata: { annotations: { [SELECTED_NODE]: null } } } }
-  try {
-    caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claim.key), patch, { signal }))
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error
-  }
+  const isOutdated = (error: unknown): boolean => isNotFound(error) || isConflict(error)
+  const patching = client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claim.key), patch, { signal })
+  const patched = await except(isOutdated, patching)
+  if (patched !== undefined) caches.claims.learn(patched)
 }
 
 async function loadSecret(
