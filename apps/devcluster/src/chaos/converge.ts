@@ -33,12 +33,21 @@ interface Target {
 
 export const inDefault = (name: string) => ({ namespace: 'default', name })
 
+/** Of what is created and deleted. */
+const KINDS: readonly Resource<{ metadata?: { name?: string | undefined } | undefined }>[] = [
+  PODS,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  VOLUME_ATTACHMENTS,
+]
+
 /** Everything that was asked for and not taken back has to be there in the end. Returns what is not. */
 export async function waitConverged(
-  { api, clock }: Target,
+  target: Omit<Target, 'driver'>,
   { claims, pods, classes }: Expected,
-  { convergeMs, signal }: Omit<Limits, 'clock'>,
+  limits: Limits,
 ): Promise<readonly Missing[]> {
+  const { api } = target
   const missing = (): Missing[] => {
     const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
     const unmodified = [...classes].filter(([name, className]) => !hasClass(api, name, className))
@@ -52,7 +61,7 @@ export async function waitConverged(
       ...waiting.map(([pod, claim]) => ({ claim, text: `pod ${pod} does not run` })),
     ]
   }
-  return await untilNone(missing, api, { clock, convergeMs, signal })
+  return await untilNone(missing, target, limits)
 }
 
 function hasSize(api: ApiServer, name: string, size: number): boolean {
@@ -80,21 +89,12 @@ function isRunning(api: ApiServer, pod: string): boolean {
 }
 
 /** When all pods and claims are deleted nothing may be left, neither in the API nor at the driver. */
-export async function waitGone(
-  { api, driver, clock }: Target,
-  { claims, pods }: Expected,
-  { convergeMs, signal }: Omit<Limits, 'clock'>,
-): Promise<readonly string[]> {
+export async function waitGone(target: Target, { claims, pods }: Expected, limits: Limits): Promise<readonly string[]> {
+  const { api, driver } = target
   for (const pod of pods.keys()) api.delete(PODS, inDefault(pod))
   for (const claim of claims.keys()) api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
-  const kinds: readonly Resource<{ metadata?: { name?: string | undefined } | undefined }>[] = [
-    PODS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    VOLUME_ATTACHMENTS,
-  ]
   const left = (): string[] => [
-    ...kinds.flatMap((kind) => api.list(kind).map(({ metadata }) => `${kind.kind} ${metadata?.name} is left`)),
+    ...KINDS.flatMap((kind) => api.list(kind).map(({ metadata }) => `${kind.kind} ${metadata?.name} is left`)),
     ...api
       .list(NODES)
       .flatMap(({ metadata, status }) =>
@@ -103,12 +103,11 @@ export async function waitGone(
           : [],
       ),
   ]
-  const inApi = await untilNone(left, api, { clock, convergeMs, signal })
-  return [...inApi, ...(await driver.left(signal))]
+  const inApi = await untilNone(left, target, limits)
+  return [...inApi, ...(await driver.left(limits.signal))]
 }
 
 interface Limits {
-  readonly clock: Clock
   readonly convergeMs: number
   readonly signal: AbortSignal
 }
@@ -116,18 +115,11 @@ interface Limits {
 /** Resolves as soon as nothing is wrong, or with what still is when the time is over. Looks after every change. */
 async function untilNone<T>(
   wrong: () => readonly T[],
-  api: ApiServer,
-  { clock, convergeMs, signal }: Limits,
+  { api, clock }: Omit<Target, 'driver'>,
+  { convergeMs, signal }: Limits,
 ): Promise<readonly T[]> {
-  const kinds: readonly Resource<object>[] = [
-    PODS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    VOLUME_ATTACHMENTS,
-    NODES,
-  ]
   const onChange = (check: () => void): (() => void) => {
-    const undo = kinds.map((kind) => api.onChange(kind, check))
+    const undo = [...KINDS, NODES].map((kind: Resource<object>) => api.onChange(kind, check))
     return () => undo.forEach((each) => void each())
   }
   using limit = deadline(clock, convergeMs, { what: 'coming right' })

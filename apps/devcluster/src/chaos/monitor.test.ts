@@ -3,7 +3,7 @@ import { Monitor, type Sighting } from './monitor.ts'
 
 const V = 'kubernetes.io/csi/csi.example.com^vol-1'
 const call = { volumeId: 'vol-1', nodeId: 'node-1' }
-const va = { name: 'va', node: 'node-1', volumeId: 'vol-1' }
+const va = { name: 'va', nodeId: 'node-1', volumeId: 'vol-1' }
 const node = (volumesAttached: string[], volumesInUse: string[]): Sighting => ({
   is: 'node',
   node: 'node-1',

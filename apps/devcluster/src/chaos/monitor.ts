@@ -1,53 +1,30 @@
 import { Quantity } from '@csi-sidecars/kube-types'
 import { csiVolumeOf } from '../volume-names.ts'
 
-/** A call of the attacher's has reached the driver. `present`: where the volume is by then. */
-export interface Publishing {
-  readonly is: 'publishing'
-  readonly volumeId: string
-  readonly nodeId: string
-  readonly present: readonly string[]
-  readonly shared: boolean
-}
-
-export interface Unpublishing {
-  readonly is: 'unpublishing'
-  readonly volumeId: string
-  readonly nodeId: string
-  readonly mountedAt: readonly string[]
-}
-
-/** Such a call has ended well. */
-export interface CallEnded {
-  readonly is: 'published' | 'unpublished'
-  readonly volumeId: string
-  readonly nodeId: string
-}
-
-export interface NodeChanged {
-  readonly is: 'node'
-  readonly node: string
-  readonly volumesInUse: readonly string[]
-  readonly volumesAttached: readonly string[]
-}
-
-/** An attachment is there, its deletion was asked for, or it is gone. */
-export interface AttachmentChanged {
-  readonly is: 'attachmentCreated' | 'attachmentDeleted' | 'attachmentGone'
-  readonly name: string
-  readonly node: string
-  readonly volumeId: string
-}
-
-/** A size as the API, or the driver, has it. */
-export interface SizeSeen {
-  readonly is: 'size'
-  readonly of: string
-  readonly size: string
-}
-
 /** What the monitor sees, in the order in which it happened. */
-export type Sighting = Publishing | Unpublishing | CallEnded | NodeChanged | AttachmentChanged | SizeSeen
+export type Sighting =
+  /** A call of the attacher's has reached the driver. `present`: where the volume is by then. */
+  | (OnNode & { readonly is: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
+  | (OnNode & { readonly is: 'unpublishing'; readonly mountedAt: readonly string[] })
+  /** Such a call has ended well. */
+  | (OnNode & { readonly is: 'published' | 'unpublished' })
+  | {
+      readonly is: 'node'
+      readonly node: string
+      readonly volumesInUse: readonly string[]
+      readonly volumesAttached: readonly string[]
+    }
+  /** An attachment is there, its deletion was asked for, or it is gone. */
+  | (OnNode & { readonly is: 'attachmentCreated' | 'attachmentDeleted' | 'attachmentGone'; readonly name: string })
+  /** A size as the API, or the driver, has it. */
+  | { readonly is: 'size'; readonly of: string; readonly size: string }
+
+interface OnNode {
+  readonly volumeId: string
+  readonly nodeId: string
+}
+
+type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
 
 interface NodeRecord {
   /** When the volume was first in an unbroken row of reports, by the number of the sighting. */
@@ -88,48 +65,45 @@ export class Monitor {
       case 'node':
         return this.#onNode(sighting)
       case 'attachmentCreated':
+      case 'attachmentGone':
         return this.#begin(sighting)
       case 'attachmentDeleted':
         return this.#onDeleted(sighting)
-      case 'attachmentGone':
-        return this.#begin(sighting)
       case 'size':
         return this.#onSize(sighting)
     }
   }
 
-  #violated(text: string): void {
-    this.violations.push(text)
-  }
-
-  #onPublishing({ volumeId, nodeId, present, shared }: Publishing): void {
+  #onPublishing({ volumeId, nodeId, present, shared }: Seen<'publishing'>): void {
     const others = present.filter((node) => node !== nodeId)
     if (!shared && others.length > 0) {
-      this.#violated(`volume ${volumeId} was to be published to ${nodeId} while it is on ${others.join(', ')}`)
+      this.violations.push(`volume ${volumeId} was to be published to ${nodeId} while it is on ${others.join(', ')}`)
     }
   }
 
-  #onUnpublishing({ volumeId, nodeId, mountedAt }: Unpublishing): void {
+  #onUnpublishing({ volumeId, nodeId, mountedAt }: Seen<'unpublishing'>): void {
     if (mountedAt.length > 0) {
-      this.#violated(`volume ${volumeId} was unpublished from ${nodeId} while it is mounted at ${mountedAt.join(', ')}`)
+      this.violations.push(
+        `volume ${volumeId} was unpublished from ${nodeId} while it is mounted at ${mountedAt.join(', ')}`,
+      )
     }
   }
 
-  #once(calls: Map<string, number>, { is, volumeId, nodeId }: CallEnded): void {
+  #once(calls: Map<string, number>, { is, volumeId, nodeId }: Seen<'published' | 'unpublished'>): void {
     const key = `${volumeId} ${nodeId}`
     const times = (calls.get(key) ?? 0) + 1
     calls.set(key, times)
     if (this.#exactly && times > 1)
-      this.#violated(`volume ${volumeId} was ${is} ${times} times on ${nodeId} for one attachment`)
+      this.violations.push(`volume ${volumeId} was ${is} ${times} times on ${nodeId} for one attachment`)
   }
 
   /** A new attachment may be published once more. */
-  #begin({ volumeId, node }: AttachmentChanged): void {
-    this.#published.delete(`${volumeId} ${node}`)
-    this.#unpublished.delete(`${volumeId} ${node}`)
+  #begin({ volumeId, nodeId }: OnNode): void {
+    this.#published.delete(`${volumeId} ${nodeId}`)
+    this.#unpublished.delete(`${volumeId} ${nodeId}`)
   }
 
-  #onNode({ node, volumesInUse, volumesAttached }: NodeChanged): void {
+  #onNode({ node, volumesInUse, volumesAttached }: Seen<'node'>): void {
     const record = this.#node(node)
     for (const name of record.inUseSince.keys()) if (!volumesInUse.includes(name)) record.inUseSince.delete(name)
     for (const name of volumesInUse) if (!record.inUseSince.has(name)) record.inUseSince.set(name, this.#count)
@@ -144,19 +118,20 @@ export class Monitor {
    * The status must have ceased to call the volume attached, and have been found not to call it in use after that. A
    * kubelet that says so only later will look, and not find it attached.
    */
-  #onDeleted({ volumeId, node, name }: AttachmentChanged): void {
-    const record = this.#node(node)
+  #onDeleted({ volumeId, nodeId, name }: OnNode & { readonly name: string }): void {
+    const record = this.#node(nodeId)
     for (const [volumeName, since] of record.inUseSince) {
       if (csiVolumeOf(volumeName)?.volumeHandle !== volumeId) continue
       const until = record.attachedUntil.get(volumeName) ?? 0
-      if (since < until) this.#violated(`${name} was deleted while ${node} says that it uses volume ${volumeId}`)
+      if (since < until)
+        this.violations.push(`${name} was deleted while ${nodeId} says that it uses volume ${volumeId}`)
     }
   }
 
-  #onSize({ of, size }: SizeSeen): void {
+  #onSize({ of, size }: Seen<'size'>): void {
     const before = this.#sizes.get(of)
     if (before !== undefined && Quantity.parse(size).compare(Quantity.parse(before)) < 0) {
-      this.#violated(`${of} shrank from ${before} to ${size}`)
+      this.violations.push(`${of} shrank from ${before} to ${size}`)
     }
     this.#sizes.set(of, size)
   }

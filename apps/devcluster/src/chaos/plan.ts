@@ -26,7 +26,7 @@ const MOST_PODS_SHARED = 3
 const SHORT = { least: 5, most: 250 }
 /** A driver has its work to do: what happens too fast happens to nothing. */
 const PAUSE_MS = { all: SHORT, restarts: SHORT, driver: { least: 20, most: 400 } }
-const FAULTS: readonly ApiFault[] = [
+const FAULTS = [
   'conflict',
   'tooMany',
   'internal',
@@ -35,7 +35,7 @@ const FAULTS: readonly ApiFault[] = [
   'dropWatches',
   'compact',
   'away',
-]
+] as const satisfies readonly ApiFault[]
 
 /** Everything that will happen, from the seed alone: the same seed gives the same sequence. */
 export function planOf(options: PlanOptions): readonly PlannedAction[] {
@@ -102,7 +102,6 @@ class Planner {
 
   #choices(): readonly Choice<ChaosAction>[] {
     const { profile, can } = this.#options
-    const restart = { weight: 4, make: () => this.#disturb('restartController') }
     const use = [
       { weight: this.#claims.size < MOST_CLAIMS[profile] ? 18 : 0, make: () => this.#createClaim() },
       { weight: 24, make: () => this.#createPod() },
@@ -112,20 +111,23 @@ class Planner {
       { weight: can?.expand === false ? 0 : 9, make: () => this.#resizeClaim() },
       { weight: can?.attributes === undefined ? 0 : 18, make: () => this.#modifyClaim() },
       { weight: 5, make: () => this.#deleteClaim() },
-      restart,
+      { weight: 4, make: () => this.#disturb('restartController') },
     ]
     if (profile === 'restarts') return use
-    const crash = { weight: can?.crash === false ? 0 : 2, make: () => this.#crashDriver() }
-    const killSidecar = { weight: 2, make: () => this.#disturb('killSidecar') }
-    if (can !== undefined) {
-      const breakCall = { weight: 60, make: () => this.#breakCall() }
-      return [...use, crash, { weight: 2, make: () => this.#breakApi() }, killSidecar, breakCall]
-    }
-    return [...use, crash, { weight: 7, make: () => this.#breakApi() }, killSidecar]
-  }
-
-  #crashDriver(): ChaosAction {
-    return { do: 'crashDriver', forMs: between(this.#random, 20, 1500) }
+    const ofDriver = can !== undefined
+    return [
+      ...use,
+      {
+        weight: can?.crash === false ? 0 : 2,
+        make: () => ({ do: 'crashDriver', forMs: between(this.#random, 20, 1500) }),
+      },
+      {
+        weight: ofDriver ? 2 : 7,
+        make: () => ({ do: 'breakApi', how: pick(this.#random, FAULTS) }),
+      },
+      { weight: 2, make: () => this.#disturb('killSidecar') },
+      { weight: ofDriver ? 60 : 0, make: () => this.#breakCall() },
+    ]
   }
 
   #breakCall(): ChaosAction | undefined {
@@ -140,7 +142,8 @@ class Planner {
 
   #createClaim(): ChaosAction {
     const { can } = this.#options
-    const source = can?.clone === true && this.#random() < 0.4 ? this.#source() : undefined
+    // Cloned in its place and as it is; one that has grown may have got there or not.
+    const source = can?.clone === true && this.#random() < 0.4 ? this.#pickClaim(({ size }) => size === 1) : undefined
     const { shared, block, zone } = source ?? this.#kind()
     const name = this.#name('claim')
     const claim = { name, shared, block, zone, pinned: false, size: 1, pods: new Set<string>() }
@@ -165,12 +168,8 @@ class Planner {
     return { shared, block, zone: zones.length === 0 ? undefined : between(this.#random, 0, zones.length - 1) }
   }
 
-  /** A claim to be cloned, in its place and as it is; one that has grown may have got there or not. */
-  #source(): PlannedClaim | undefined {
-    return pick(
-      this.#random,
-      [...this.#claims.values()].filter(({ size }) => size === 1),
-    )
+  #pickClaim(fits: (claim: PlannedClaim) => boolean): PlannedClaim | undefined {
+    return pick(this.#random, [...this.#claims.values()].filter(fits))
   }
 
   #nodesFor({ zone }: PlannedClaim): readonly string[] {
@@ -188,10 +187,7 @@ class Planner {
 
   #createPod(): ChaosAction | undefined {
     const most = ({ shared }: PlannedClaim): number => (shared ? MOST_PODS_SHARED : 1)
-    const claim = pick(
-      this.#random,
-      [...this.#claims.values()].filter((each) => each.pods.size < most(each)),
-    )
+    const claim = this.#pickClaim((each) => each.pods.size < most(each))
     const node = claim && pick(this.#random, this.#nodesFor(claim))
     if (claim === undefined || node === undefined) return undefined
     const pod = this.#addPod(claim)
@@ -229,10 +225,7 @@ class Planner {
   }
 
   #resizeClaim(): ChaosAction | undefined {
-    const claim = pick(
-      this.#random,
-      [...this.#claims.values()].filter(({ pinned }) => !pinned),
-    )
+    const claim = this.#pickClaim(({ pinned }) => !pinned)
     if (claim === undefined) return undefined
     claim.size += between(this.#random, 1, 3)
     return { do: 'resizeClaim', claim: claim.name, size: claim.size }
@@ -240,10 +233,7 @@ class Planner {
 
   /** In one of four cases to what the driver refuses: the claim is modified again before the end. */
   #modifyClaim(): ChaosAction | undefined {
-    const claim = pick(
-      this.#random,
-      [...this.#claims.values()].filter(({ pinned }) => !pinned),
-    )
+    const claim = this.#pickClaim(({ pinned }) => !pinned)
     const { length } = this.#options.can?.attributes ?? []
     if (claim === undefined) return undefined
     const others = Array.from({ length }, (_, index) => index).filter((index) => index !== claim.attributes)
@@ -254,17 +244,10 @@ class Planner {
 
   /** Its pods stay: the claim has to wait for them. */
   #deleteClaim(): ChaosAction | undefined {
-    const claim = pick(
-      this.#random,
-      [...this.#claims.values()].filter(({ pinned }) => !pinned),
-    )
+    const claim = this.#pickClaim(({ pinned }) => !pinned)
     if (claim === undefined) return undefined
     this.#claims.delete(claim.name)
     return { do: 'deleteClaim', claim: claim.name }
-  }
-
-  #breakApi(): ChaosAction {
-    return { do: 'breakApi', how: pick(this.#random, FAULTS) ?? 'conflict' }
   }
 
   #disturb(does: 'restartController' | 'killSidecar'): ChaosAction {

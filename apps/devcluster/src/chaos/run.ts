@@ -1,6 +1,12 @@
 import { type Clock, unreachable } from '@csi-sidecars/base'
 import type { ApiServer } from '@csi-sidecars/emulator'
-import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaimSpec,
+  PODS,
+  STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Controllers } from '../cluster/controllers.ts'
 import type { CallFault } from '../proxy/call.ts'
@@ -51,12 +57,7 @@ export type ChaosEvent =
   /** No more faults; everything has to converge. */
   | { readonly is: 'calm' }
 
-export interface ChaosOptions {
-  readonly seed: number
-  readonly durationMs: number
-  readonly profile: PlanOptions['profile']
-  /** What the driver can do, of what the plan may ask for. */
-  readonly can?: PlanOptions['can']
+export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
   /** Of the class that the claims name. */
   readonly parameters?: Readonly<Record<string, string>>
   /** How long everything may take to converge after the last fault. */
@@ -146,8 +147,12 @@ function perform(action: ChaosAction, target: ChaosTarget, { expected, repairs }
     case 'movePod':
       deletePod(action.pod, api, expected)
       return createPod({ ...action, pod: action.to }, api, expected)
-    case 'resizeClaim':
-      return resizeClaim(action, api, expected)
+    case 'resizeClaim': {
+      const { claim, size } = action
+      if (changeBound(claim, { resources: { requests: { storage: `${size}Gi` } } }, api))
+        expected.claims.set(claim, size)
+      return
+    }
     case 'modifyClaim':
       return modifyClaim(action, api, expected)
     case 'deleteClaim':
@@ -190,34 +195,21 @@ function inlinePod({ pod, node }: Extract<ChaosAction, { do: 'createInlinePod' }
   return podOf({ pod, node, block: false, volume: { csi } })
 }
 
-/** A claim that is not bound yet may not grow: the API refuses that to every client. */
-function resizeClaim(
-  { claim, size }: Extract<ChaosAction, { do: 'resizeClaim' }>,
-  api: ApiServer,
-  { claims }: Expected,
-): void {
-  if (api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))?.status?.phase !== 'Bound') return
-  claims.set(claim, size)
-  const requests = { storage: `${size}Gi` }
-  api.update(PERSISTENT_VOLUME_CLAIMS, inDefault(claim), (old) => ({
-    ...old,
-    spec: { ...old.spec, resources: { requests } },
-  }))
-}
-
-/** A claim that is not bound yet keeps what it was created with, as far as the API lets it. */
 function modifyClaim(
   { claim, to }: { readonly claim: string; readonly to: number },
   api: ApiServer,
   { classes }: Expected,
 ): void {
-  if (api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))?.status?.phase !== 'Bound') return
   const volumeAttributesClassName = attributesClassOf(to)
-  classes.set(claim, volumeAttributesClassName)
-  api.update(PERSISTENT_VOLUME_CLAIMS, inDefault(claim), (old) => ({
-    ...old,
-    spec: { ...old.spec, volumeAttributesClassName },
-  }))
+  if (changeBound(claim, { volumeAttributesClassName }, api)) classes.set(claim, volumeAttributesClassName)
+}
+
+/** A claim that is not bound yet keeps what it was created with: the API refuses a change to every client. */
+function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiServer): boolean {
+  const ref = inDefault(claim)
+  if (api.get(PERSISTENT_VOLUME_CLAIMS, ref)?.status?.phase !== 'Bound') return false
+  api.update(PERSISTENT_VOLUME_CLAIMS, ref, (old) => ({ ...old, spec: { ...old.spec, ...change } }))
+  return true
 }
 
 /** The provisioner is never restarted: like its model it would forget a volume that is being created. */

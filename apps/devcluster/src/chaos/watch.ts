@@ -83,7 +83,7 @@ function isDeleted(type: string, { metadata }: VolumeAttachment): boolean {
 
 function aboutOf({ metadata, spec }: VolumeAttachment, handles: ReadonlyMap<string, string>) {
   const volumeId = handles.get(spec.source.persistentVolumeName ?? '') ?? ''
-  return { name: metadata?.name ?? '', node: spec.nodeName, volumeId }
+  return { name: metadata?.name ?? '', nodeId: spec.nodeName, volumeId }
 }
 
 function reportCall(
