@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { answered } from '../../testing/proxied-calls.ts'
-import { wrongVolume } from './answers.ts'
+import { wrongAnswer } from './answers.ts'
+import { VolumeTracker } from './volume-tracker.ts'
 
 const place = (zone: string) => ({ segments: { zone } })
 const source = (volumeId: string) => ({ type: { $case: 'volume', value: { volumeId } } })
@@ -8,7 +9,7 @@ const source = (volumeId: string) => ({ type: { $case: 'volume', value: { volume
 function broken(request: object, volume: object, code = 0): readonly string[] {
   const response = { volume: { volumeId: 'vol', accessibleTopology: [], contentSource: undefined, ...volume } }
   return answered('CreateVolume', { name: 'pvc', ...request }, { code, response }).flatMap((call) =>
-    wrongVolume(call).map(({ check, text }) => `${check}: ${text}`),
+    wrongAnswer(call, new VolumeTracker()).map(({ check, text }) => `${check}: ${text}`),
   )
 }
 
@@ -31,7 +32,7 @@ describe('a created volume', () => {
     const nameless = ['named: CreateVolume of pvc succeeded and names no volume']
     expect(broken(east, { volumeId: '', accessibleTopology: [place('west')] })).toEqual(nameless)
     const [, empty] = answered('CreateVolume', { name: 'pvc' }, { response: { volume: undefined } })
-    expect(wrongVolume(empty).map(({ check, text }) => `${check}: ${text}`)).toEqual(nameless)
+    expect(wrongAnswer(empty, new VolumeTracker()).map(({ check, text }) => `${check}: ${text}`)).toEqual(nameless)
   })
 
   it('names its source', () => {

@@ -1,10 +1,17 @@
-import type { Topology, TopologyRequirement, VolumeContentSource } from '@csi-sidecars/csi-proto'
+import { CODES } from '@csi-sidecars/csi'
+import type { CapacityRange, Topology, TopologyRequirement, Volume, VolumeContentSource } from '@csi-sidecars/csi-proto'
+import { codeNameOf } from '../../calls/seen.ts'
 import type { ProxiedCall } from '../../proxy/call.ts'
-import type { Violation } from './checks.ts'
-import { namedVolume, text } from './volume-tracker.ts'
+import type { CheckName, Violation } from './checks.ts'
+import { namedVolume, text, type VolumeTracker } from './volume-tracker.ts'
+
+/** What is wrong with one answer, whatever comes before it and after it. */
+export function wrongAnswer(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
+  return [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, tracker)]
+}
 
 /** Whether a created volume has an id, the requested topology and the requested source. */
-export function wrongVolume({ method, request, response, code }: ProxiedCall): readonly Violation[] {
+function wrongVolume({ method, request, response, code }: ProxiedCall): readonly Violation[] {
   if (method !== 'CreateVolume' || code !== 0) return []
   const volume = namedVolume(response)
   if (volume === undefined) {
@@ -14,25 +21,13 @@ export function wrongVolume({ method, request, response, code }: ProxiedCall): r
   const { volumeId: about, accessibleTopology, contentSource } = volume
   const wanted = request['accessibilityRequirements'] as TopologyRequirement | undefined
   const source = request['volumeContentSource'] as VolumeContentSource | undefined
+  const unless = (holds: boolean, check: CheckName, what: string): readonly Violation[] =>
+    holds ? [] : [{ check, about, text: `volume ${about} is ${what}` }]
+  const reached = isReached(accessibleTopology, wanted?.requisite ?? [])
+  const named = source === undefined || nameOf(source) === nameOf(contentSource)
   return [
-    ...(isReached(accessibleTopology, wanted?.requisite ?? [])
-      ? []
-      : [
-          {
-            check: 'reach' as const,
-            about,
-            text: `volume ${about} is in ${placesText(accessibleTopology)}, not where asked`,
-          },
-        ]),
-    ...(source === undefined || nameOf(source) === nameOf(contentSource)
-      ? []
-      : [
-          {
-            check: 'content' as const,
-            about,
-            text: `volume ${about} is created from ${nameOf(source)} and does not say so`,
-          },
-        ]),
+    ...unless(reached, 'reach', `in ${placesText(accessibleTopology)}, not where asked`),
+    ...unless(named, 'content', `created from ${nameOf(source)} and does not say so`),
   ]
 }
 
@@ -51,4 +46,41 @@ function placesText(places: readonly Topology[]): string {
 function nameOf(source: VolumeContentSource | undefined): string | undefined {
   const type = source?.type
   return type?.$case === 'volume' ? `volume ${type.value.volumeId}` : type && `snapshot ${type.value.snapshotId}`
+}
+
+/** Whether an answer has the size that was asked for. */
+function wrongSize({ method, request, response, code }: ProxiedCall): readonly Violation[] {
+  if (code !== 0 || response === undefined) return []
+  if (method !== 'CreateVolume' && method !== 'ControllerExpandVolume') return []
+  const created = method === 'CreateVolume' ? (response['volume'] as Volume | undefined) : undefined
+  const range = request['capacityRange'] as CapacityRange | undefined
+  const size = method === 'CreateVolume' ? created?.capacityBytes : (response['capacityBytes'] as bigint)
+  // 0 says that the driver does not know.
+  if (range === undefined || size === undefined || size === 0n) return []
+  const { requiredBytes, limitBytes } = range
+  const wrong =
+    size < requiredBytes
+      ? `${requiredBytes} were required`
+      : limitBytes > 0n && size > limitBytes
+        ? `${limitBytes} was the limit`
+        : undefined
+  if (wrong === undefined) return []
+  const about = created?.volumeId ?? text(request['volumeId'])
+  return [{ check: 'capacity', about, text: `${method} of ${about} answered with ${size} bytes where ${wrong}` }]
+}
+
+/** By these a driver says that a volume, or its stage, is not there. */
+const ABSENT: ReadonlySet<number | undefined> = new Set([CODES.NotFound, CODES.FailedPrecondition])
+
+/** A publish on a node that finds no stage, where the volume is staged: the cluster would stage it again in silence. */
+function forgottenStage(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
+  const { method, request, end, code, message } = call
+  if (method !== 'NodePublishVolume' || end === undefined || !ABSENT.has(code)) return []
+  const about = text(request['volumeId'])
+  const volume = tracker.get(about)
+  if (volume?.staged.get(text(request['stagingTargetPath'])) !== 'yes') return []
+  const answer = `${codeNameOf(code ?? 0)} ${JSON.stringify(message)}`
+  return [
+    { check: 'kept', about, text: `volume ${about} was staged, and NodePublishVolume was answered with ${answer}` },
+  ]
 }

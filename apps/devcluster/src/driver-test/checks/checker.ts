@@ -2,12 +2,10 @@ import { CODES } from '@csi-sidecars/csi'
 import { codeNameOf } from '../../calls/seen.ts'
 import type { ProxiedCall } from '../../proxy/call.ts'
 import { pictureOf } from '../picture.ts'
-import { wrongVolume } from './answers.ts'
+import { wrongAnswer } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
-import { forgottenStage } from './forgotten.ts'
 import { type Listed, Listing } from './listing.ts'
 import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
-import { wrongSize } from './sizes.ts'
 import { Targets } from './targets.ts'
 import { text, VolumeTracker } from './volume-tracker.ts'
 
@@ -75,7 +73,7 @@ export class Checker {
       this.#ended.push(call)
       if (this.#ended.length > KEPT) this.#ended.shift()
     }
-    const ofAnswer = [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, this.tracker)]
+    const ofAnswer = wrongAnswer(call, this.tracker)
     for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.find(broken)
   }
 

@@ -1,14 +1,11 @@
 import { lstatSync, type Stats } from 'node:fs'
+import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '../../proxy/call.ts'
 import type { Violation } from './checks.ts'
 import { text } from './volume-tracker.ts'
 
 /** What is found at a path, without following a link. */
 export type LookAt = (path: string) => Pick<Stats, 'isDirectory'> | undefined
-
-interface Capability {
-  readonly accessType?: { readonly $case: string }
-}
 
 const lookAt: LookAt = (path) => lstatSync(path, { throwIfNoEntry: false })
 
@@ -38,7 +35,7 @@ export class Targets {
   }
 
   #missing(path: string, request: ProxiedCall['request']): string | undefined {
-    const block = (request['volumeCapability'] as Capability | undefined)?.accessType?.$case === 'block'
+    const block = (request['volumeCapability'] as VolumeCapability | undefined)?.accessType?.$case === 'block'
     const found = this.#lookAt(path)
     if (found === undefined) return 'there is nothing at'
     if (block && found.isDirectory()) return 'there is a directory, not a device, at'

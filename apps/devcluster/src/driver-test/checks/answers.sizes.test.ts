@@ -1,20 +1,21 @@
 import { describe, expect, it } from '@jest/globals'
 import { answered } from '../../testing/proxied-calls.ts'
-import { wrongSize } from './sizes.ts'
+import { wrongAnswer } from './answers.ts'
+import { VolumeTracker } from './volume-tracker.ts'
 
 const range = (requiredBytes: bigint, limitBytes = 0n) => ({ capacityRange: { requiredBytes, limitBytes } })
 
 function made(capacityBytes: bigint, limit?: bigint): readonly string[] {
-  const response = { volume: { volumeId: 'vol', capacityBytes } }
+  const response = { volume: { volumeId: 'vol', capacityBytes, accessibleTopology: [], contentSource: undefined } }
   return answered('CreateVolume', { name: 'pvc', ...range(10n, limit) }, { response }).flatMap((call) =>
-    wrongSize(call).map(({ text }) => text),
+    wrongAnswer(call, new VolumeTracker()).map(({ text }) => text),
   )
 }
 
 function grown(capacityBytes: bigint, code = 0): readonly string[] {
   const request = { volumeId: 'vol', ...range(10n) }
   return answered('ControllerExpandVolume', request, { code, response: { capacityBytes } }).flatMap((call) =>
-    wrongSize(call).map(({ text }) => text),
+    wrongAnswer(call, new VolumeTracker()).map(({ text }) => text),
   )
 }
 
