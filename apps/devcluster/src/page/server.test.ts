@@ -1,7 +1,8 @@
 import { request } from 'node:http'
 import { FakeClock } from '@csi-sidecars/base'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { type ActionAnswer, type PageServer, startPageServer } from './server.ts'
+import { type PageServer, startPageServer } from './server.ts'
+import type { ActionAnswer } from './view/wire.ts'
 
 interface Answer {
   readonly code: number | undefined

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Cancel, Clock } from '@csi-sidecars/base'
 import { bodyOf, isAdmitted } from './admission.ts'
 import { type Asset, loadAssets } from './assets.ts'
-import type { Beginning, Frame } from './view/wire.ts'
+import type { ActionAnswer, Beginning, Frame } from './view/wire.ts'
 
 /** The page's server: on loopback only, and for pages of its own only. */
 export interface PageServer {
@@ -11,14 +11,6 @@ export interface PageServer {
   /** Sends a frame to every open page, together with those that follow at once. */
   send(frame: Frame): void
   stop(): Promise<void>
-}
-
-/** What became of an action, in a sentence. */
-export interface ActionAnswer {
-  readonly done: boolean
-  readonly text: string
-  /** The field of the form that is to blame. */
-  readonly field?: string
 }
 
 export interface PageServerOptions {

@@ -5,8 +5,7 @@ import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { Scenario } from '../../story/scenario.ts'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../../testing/cluster.ts'
-import type { ActionAnswer } from '../server.ts'
-import type { Item, TimelineEntry } from '../view/wire.ts'
+import type { ActionAnswer, Item, TimelineEntry } from '../view/wire.ts'
 import { ActionQueue, type ActionQueueOptions } from './queue.ts'
 
 interface Open extends Disposable {

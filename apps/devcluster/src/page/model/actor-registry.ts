@@ -1,15 +1,10 @@
 import type { Actor, Message, Wait } from '../view/wire.ts'
 import { ACTORS } from './actors.ts'
 
-interface Entry {
-  readonly name: string
-  readonly does: string
-  open: number
-  turns: number
-  troubles: number
-  last: Message | undefined
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+type Entry = Mutable<Omit<Actor, 'is' | 'id' | 'state' | 'why'>> & {
   /** Not of its rows, but its own. */
-  why: { readonly away: boolean; readonly text: string } | undefined
+  why?: { readonly away: boolean; readonly text: string } | undefined
 }
 
 const KUBELET = 'kubelet/'
@@ -52,9 +47,8 @@ export class ActorRegistry {
   }
 
   actor(id: string): Actor {
-    const { name, does, open, turns, troubles, last, why } = this.#entry(id)
-    const details = { ...(why !== undefined && { why: why.text }), ...(last !== undefined && { last }) }
-    return { is: 'actor', id, name, does, state: stateOf(this.#entry(id)), open, turns, troubles, ...details }
+    const { why, ...entry } = this.#entry(id)
+    return { is: 'actor', id, ...entry, state: stateOf({ why, ...entry }), ...(why !== undefined && { why: why.text }) }
   }
 
   #count({ who, level, stuck }: Wait, change: 1 | -1): void {
@@ -66,7 +60,7 @@ export class ActorRegistry {
   #entry(id: string): Entry {
     const known = this.#entries.get(id)
     if (known !== undefined) return known
-    const made = { ...whoIs(id), open: 0, turns: 0, troubles: 0, last: undefined, why: undefined }
+    const made: Entry = { ...whoIs(id), open: 0, turns: 0, troubles: 0 }
     this.#entries.set(id, made)
     return made
   }

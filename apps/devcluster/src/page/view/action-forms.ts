@@ -3,16 +3,9 @@ import { byId, fill, make, setText } from './dom.ts'
 import { FieldInput, type KnownValues } from './field-input.ts'
 import { short } from './picture.ts'
 import type { Player } from './player.ts'
-import type { Item } from './wire.ts'
+import type { ActionAnswer, Item } from './wire.ts'
 
 type Values = Readonly<Record<string, string>>
-
-/** What became of an action, and the field that is to blame. */
-interface Answer {
-  readonly done: boolean
-  readonly text: string
-  readonly field?: string
-}
 
 /** The forms: what a person can do to the cluster, and to its driver. */
 export class ActionForms {
@@ -34,7 +27,7 @@ export class ActionForms {
     for (const input of this.#inputs) input.offer(known)
   }
 
-  readonly send = async (action: string, values: Values): Promise<Answer> => {
+  readonly send = async (action: string, values: Values): Promise<ActionAnswer> => {
     const line = byId('answer')
     setText(line, 'asked …')
     line.className = ''
@@ -77,11 +70,11 @@ export class ActionForms {
   }
 }
 
-async function ask(action: string, values: Values): Promise<Answer> {
+async function ask(action: string, values: Values): Promise<ActionAnswer> {
   try {
     const headers = { 'content-type': 'application/json' }
     const response = await fetch('/actions', { method: 'POST', headers, body: JSON.stringify({ action, values }) })
-    return (await response.json()) as Answer
+    return (await response.json()) as ActionAnswer
   } catch {
     return { done: false, text: 'The cluster does not answer.' }
   }

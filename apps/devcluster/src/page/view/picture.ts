@@ -52,7 +52,8 @@ export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box
   }
 }
 
-const BY_NAME = new Intl.Collator('en', { numeric: true })
+/** node-10 comes after node-9. */
+export const BY_NAME = new Intl.Collator('en', { numeric: true })
 
 function atMost(chips: readonly Chip[]): Pick<Box, 'chips' | 'more'> {
   return { chips: chips.slice(0, MOST_CHIPS), more: Math.max(0, chips.length - MOST_CHIPS) }

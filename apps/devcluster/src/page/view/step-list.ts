@@ -61,14 +61,6 @@ function isBeginning(item: Item): boolean {
   return item.is === 'step' && item.state === 'running' && item.lines.length === 0
 }
 
-const MARKS: Readonly<Record<Step['state'], string>> = {
-  pending: 'pending',
-  running: 'running',
-  succeeded: 'succeeded',
-  failed: 'failed',
-  skipped: 'skipped',
-}
-
 class StepEntry {
   readonly element = make('li', { class: 'step' })
   readonly #head = make('div', { class: 'step-head' })
@@ -86,7 +78,7 @@ class StepEntry {
   draw({ number, title, state, why, lines }: Step, canRun: boolean): void {
     const because =
       why === undefined ? undefined : make('span', { class: state === 'failed' ? 'bad' : 'quiet' }, ` ${why}`)
-    fill(this.#head, make('strong', {}, `${number}. ${title}`), ' ', tag(state, MARKS[state]), because)
+    fill(this.#head, make('strong', {}, `${number}. ${title}`), ' ', tag(state), because)
     this.#run.hidden = state === 'skipped'
     this.#run.disabled = !canRun
     this.#run.setAttribute('aria-label', `Run step ${number}: ${title}`)

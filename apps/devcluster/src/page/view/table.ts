@@ -1,14 +1,12 @@
 import { byId, fill, Keyed, make, setText } from './dom.ts'
 import { CallDetails, EventText, sizeBar, tag, waitText } from './parts.ts'
-import { short } from './picture.ts'
+import { BY_NAME, short } from './picture.ts'
 import type { Player } from './player.ts'
 import { stillHolds } from './warnings.ts'
 import type { Item, LastCall, LastEvent, Place, Row } from './wire.ts'
 
 /** More rows are too many to read; the filter finds the others. */
 const MOST_ROWS = 100
-/** node-10 comes after node-9. */
-const BY_NAME = new Intl.Collator('en', { numeric: true })
 
 type NameOf = (actor: string) => string
 

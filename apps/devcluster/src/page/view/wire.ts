@@ -200,3 +200,11 @@ export interface Beginning {
   readonly items: readonly Item[]
   readonly frames: readonly Frame[]
 }
+
+/** What became of an action, in a sentence. */
+export interface ActionAnswer {
+  readonly done: boolean
+  readonly text: string
+  /** The field of the form that is to blame. */
+  readonly field?: string
+}
