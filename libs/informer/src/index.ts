@@ -1,3 +1,3 @@
-export type { Cached, Identity, IndexFunction, InformerEvent, Reader } from './cached.ts'
+export type { Cached, InformerEvent, Reader } from './cached.ts'
 export { createInformer, type Informer, type InformerOptions } from './informer.ts'
 export { SharedWatch } from './shared-watch.ts'

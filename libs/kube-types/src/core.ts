@@ -7,7 +7,6 @@ import type {
   V1NodeSelector,
   V1NodeSelectorRequirement,
   V1NodeSelectorTerm,
-  V1ObjectReference,
   V1PersistentVolume,
   V1PersistentVolumeClaim,
   V1PersistentVolumeClaimCondition,
@@ -26,7 +25,6 @@ export type ConfigMap = Wire<V1ConfigMap>
 export type Event = Wire<CoreV1Event>
 export type Namespace = Wire<V1Namespace>
 export type Node = Wire<V1Node>
-export type ObjectReference = Wire<V1ObjectReference>
 export type Pod = Wire<V1Pod>
 export type Secret = Wire<V1Secret>
 export type SecretReference = Wire<V1SecretReference>

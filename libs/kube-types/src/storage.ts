@@ -6,8 +6,6 @@ import type {
   V1TopologySelectorTerm,
   V1VolumeAttachment,
   V1VolumeAttachmentSource,
-  V1VolumeAttachmentSpec,
-  V1VolumeAttachmentStatus,
   V1VolumeAttributesClass,
   V1VolumeError,
 } from '@kubernetes/client-node'
@@ -20,7 +18,5 @@ export type StorageClass = Wire<V1StorageClass>
 export type TopologySelectorTerm = Wire<V1TopologySelectorTerm>
 export type VolumeAttachment = Wire<V1VolumeAttachment>
 export type VolumeAttachmentSource = Wire<V1VolumeAttachmentSource>
-export type VolumeAttachmentSpec = Wire<V1VolumeAttachmentSpec>
-export type VolumeAttachmentStatus = Wire<V1VolumeAttachmentStatus>
 export type VolumeAttributesClass = Wire<V1VolumeAttributesClass>
 export type VolumeError = Wire<V1VolumeError>

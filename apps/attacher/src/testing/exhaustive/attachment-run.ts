@@ -189,4 +189,4 @@ export function orphanSteps(state: Running): readonly Move<State>[] {
   ]
 }
 
-export type { Letters, Running }
+export type { Running }
