@@ -1,5 +1,5 @@
 import process from 'node:process'
-import type { CreateVolumeRequest, CreateVolumeResponse, NodePublishVolumeRequest } from '@csi-sidecars/csi-proto'
+import { CreateVolume, NodePublishVolume } from '@csi-sidecars/csi-proto'
 import { DriverFailure } from '@csi-sidecars/emulator'
 import { found, instead, onNodes, type Planted } from './planted.ts'
 
@@ -11,25 +11,22 @@ export const KILL_BUGS: Readonly<Record<string, Planted>> = {
   'volumes-lost-at-kill': found('kept', ({ controller }) => {
     for (const { id } of controller.volumes.all) controller.volumes.delete(id)
   }),
-  'stages-lost-at-kill': found('kept', (driver) => {
-    for (const { staged } of driver.controller.volumes.all) staged.clear()
-    onNodes<NodePublishVolumeRequest>('NodePublishVolume', ({ request, own, node }) => {
+  'stages-lost-at-kill': found('kept', (whole) => {
+    for (const { staged } of whole.controller.volumes.all) staged.clear()
+    onNodes('kept', NodePublishVolume, ({ request, own, driver }) => {
       const { volumeId, stagingTargetPath: path } = request
-      if (path !== '' && node.volumes.get(volumeId)?.staged.has(path) !== true) {
+      if (path !== '' && driver.volumes.get(volumeId)?.staged.has(path) !== true) {
         throw new DriverFailure('FAILED_PRECONDITION', `${volumeId} is not staged`)
       }
       return own()
-    })(driver)
+    }).put(whole)
   }),
   /** Cannot read what it has stored. */
   'never-starts-again': found('alive', ({ controller }) => {
     if (controller.volumes.all.length > 0) process.exit(3)
   }),
-  'ends-at-clone': found(
-    'alive',
-    instead<CreateVolumeRequest, CreateVolumeResponse>('CreateVolume', ({ request, own }) => {
-      if (request.volumeContentSource !== undefined) process.exit(3)
-      return own()
-    }),
-  ),
+  'ends-at-clone': instead('alive', CreateVolume, ({ request, own }) => {
+    if (request.volumeContentSource !== undefined) process.exit(3)
+    return own()
+  }),
 }

@@ -1,3 +1,4 @@
+import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { CsiDriver } from '@csi-sidecars/emulator'
 import type { CHECKS } from '../../../apps/devcluster/src/driver-test/checks/checks.ts'
 
@@ -10,34 +11,12 @@ export interface WholeDriver {
 /** Adds a bug to a driver. */
 export type Bug = (driver: WholeDriver) => void
 
-interface NodeCalled<Q> {
-  readonly request: Q
-  /** The correct answer of the node. */
-  readonly own: () => object
-  readonly node: CsiDriver
-}
-
-/** Replaces the answer of the method on each node. */
-export function onNodes<Q extends object>(method: string, answer: (called: NodeCalled<Q>) => object): Bug {
-  return ({ nodes }) => {
-    for (const node of nodes) {
-      node.script(method, (request: Q) => answer({ request, own: () => node.own<Q, object>(method, request), node }))
-    }
-  }
-}
-
 /** A call to a driver with a bug. */
 interface Called<Q, R> {
   readonly request: Q
   /** The correct answer of the driver. */
   readonly own: () => R
   readonly driver: CsiDriver
-}
-
-/** Replaces the answer of the method. */
-export function instead<Q extends object, R extends object>(method: string, answer: (called: Called<Q, R>) => R): Bug {
-  return ({ controller: driver }) =>
-    driver.script(method, (request: Q) => answer({ request, own: () => driver.own<Q, R>(method, request), driver }))
 }
 
 /** A bug, and the promise that it breaks, as the reports of the driver test name it. */
@@ -50,4 +29,33 @@ export interface Planted {
 
 export function found(check: Planted['check'], put: Bug): Planted {
   return { check, put }
+}
+
+/** A bug in an answer of the controller service. */
+export function instead<Q extends object, R extends object>(
+  check: Planted['check'],
+  method: UnaryMethod<Q, R>,
+  answer: (called: Called<Q, R>) => R,
+): Planted {
+  return found(check, ({ controller }) => replace(controller, method, answer))
+}
+
+/** A bug in an answer of each node. */
+export function onNodes<Q extends object, R extends object>(
+  check: Planted['check'],
+  method: UnaryMethod<Q, R>,
+  answer: (called: Called<Q, R>) => R,
+): Planted {
+  return found(check, ({ nodes }) => {
+    for (const node of nodes) replace(node, method, answer)
+  })
+}
+
+function replace<Q extends object, R extends object>(
+  driver: CsiDriver,
+  { path }: UnaryMethod<Q, R>,
+  answer: (called: Called<Q, R>) => R,
+): void {
+  const method = path.slice(path.lastIndexOf('/') + 1)
+  driver.script(method, (request: Q) => answer({ request, own: () => driver.own<Q, R>(method, request), driver }))
 }
