@@ -4,17 +4,16 @@ import { refusal, retryAfter } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import type { App } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
-import { begin, CAPABILITIES, done, type FaultCase, QUICK, resourcesWith, sound, touch } from './case.ts'
-import { startedScene } from './start.ts'
+import { type FaultCase, resourcesWith, survives, touch } from './case.ts'
 
 /** A request that the sidecar makes for its work. */
 interface Asked {
   readonly what: string
-  readonly method: 'GET' | 'PATCH' | 'POST'
+  readonly method: 'READ' | 'PATCH' | 'POST'
   readonly resource: string
 }
 
-const read = (resource: string): Asked => ({ what: `reading ${resource}`, method: 'GET', resource })
+const read = (resource: string): Asked => ({ what: `reading ${resource}`, method: 'READ', resource })
 const patch = (resource: string): Asked => ({ what: `patching ${resource}`, method: 'PATCH', resource })
 
 function requestsOf(app: App): readonly Asked[] {
@@ -104,23 +103,13 @@ async function answered(t: Parameters<FaultCase['run']>[0], { asked, answer, ran
   const { method, resource } = asked
   const { fault, ends = false, once = false } = answer
   const gate = await t.gate()
-  let left = once ? 1 : between(random, 1, 3)
-  let injected = 0
-  gate.rules.push((request) => {
-    if (request.method !== method || request.resource !== resource || left === 0) return undefined
-    left -= 1
-    injected += 1
-    return fault()
-  })
-  const { sidecar, node } = await startedScene(t, { gate, args: QUICK, controller: [...CAPABILITIES] })
-  await begin(t, node)
-  if (ends) {
-    await eventually('an injected fault', () => injected > 0)
+  const injected = gate.inject(`${method} ${resource}`, fault, { times: once ? 1 : between(random, 1, 3) })
+  await survives(t, { gate }, async () => {
+    if (!ends) return
+    await eventually('an injected fault', () => injected.count > 0)
     await pause(1500)
-    left = 0
+    injected.end()
     await touch(t)
-  }
-  await done(t)
-  if (injected === 0) throw new Error('no fault was injected')
-  await sound(sidecar)
+  })
+  if (injected.count === 0) throw new Error('no fault was injected')
 }

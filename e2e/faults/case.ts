@@ -1,18 +1,12 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
 import type { Random } from '@csi-sidecars/disturb'
-import {
-  PERSISTENT_VOLUME_CLAIMS,
-  type PersistentVolumeClaim,
-  SECRETS,
-  VOLUME_ATTACHMENTS,
-} from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import { secret } from '../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import type { App } from '../harness/subject.ts'
 import { eventually } from '../harness/waiting.ts'
-import { attach, attached } from '../tests/attacher/scene.ts'
-import { ask, bound } from '../tests/resizer/scene.ts'
+import type { WorkScene, WorkSetup } from '../tests/work.ts'
+import * as work from '../tests/work.ts'
 
 export interface FaultCase {
   readonly app: App
@@ -25,17 +19,9 @@ export interface FaultCase {
 
 /** Short retry intervals. */
 export const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=1s', '--timeout=5s']
-export const CAPABILITIES = ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] as const
 export const CANARY = 'canary-password'
 /** A fault may cause a back-off of any part of the process, or the longest Retry-After that it accepts. */
 const SETTLED_WITHIN_MS = 60_000
-
-/** A Secret for the driver's calls; its content may appear nowhere. */
-export async function callSecret(t: TestContext): Promise<{ name: string; namespace: string }> {
-  const ref = { name: t.name('secret'), namespace: 'default' }
-  await t.create(SECRETS, secret(ref.namespace, ref.name, { password: CANARY }))
-  return ref
-}
 
 /** Read for few objects only, so not in these cases. */
 const RARE: ReadonlySet<string> = new Set(['leases', 'pods', 'volumeattributesclasses'])
@@ -46,25 +32,28 @@ export function resourcesWith(app: App, verb: string): readonly string[] {
   return resources.filter((resource) => !RARE.has(resource))
 }
 
-/** Creates the work of the sidecar: a volume to attach, a claim to expand. */
-export async function begin(t: TestContext, node: string): Promise<void> {
-  const ref = await callSecret(t)
-  if (t.app === 'attacher') {
-    await attach(t, { node }, { pv: { csi: { controllerPublishSecretRef: ref } } })
-    return
-  }
-  await bound(t, { pv: { csi: { controllerExpandSecretRef: ref } } })
-  await ask(t, '2Gi')
+/** Creates the work of the sidecar, with a Secret for the driver's calls whose content may appear nowhere. */
+export async function begin(t: TestContext): Promise<void> {
+  await work.begin(t, { secret: await t.createSecret({ password: CANARY }) })
 }
 
 /** Waits until the work is done. */
 export async function done(t: TestContext): Promise<void> {
-  if (t.app === 'attacher') await attached(t, t.name('va'), { within: SETTLED_WITHIN_MS })
-  else {
-    const grown = ({ status }: PersistentVolumeClaim): boolean => status?.capacity?.['storage'] === '2Gi'
-    const ref = { namespace: t.namespace, name: t.name('pvc') }
-    await t.api.until(PERSISTENT_VOLUME_CLAIMS, { ...ref, within: SETTLED_WITHIN_MS }, grown)
-  }
+  await work.done(t, { within: SETTLED_WITHIN_MS })
+}
+
+/** The work is done although the fault applies from the start; `meanwhile` runs before its end. */
+export async function survives(
+  t: TestContext,
+  { args = [], ...setup }: WorkSetup,
+  meanwhile: () => Promise<void> = async () => undefined,
+): Promise<WorkScene> {
+  const at = await work.scene(t, { ...setup, args: [...QUICK, ...args], watches: [] })
+  await begin(t)
+  await meanwhile()
+  await done(t)
+  await sound(at.sidecar)
+  return at
 }
 
 /** Changes the object a little: the sidecar checks again what an answer reported as deleted or impossible. */

@@ -7,7 +7,7 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { TestContext } from '../harness/context.ts'
 import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/driver/raw-driver.ts'
-import { surroundings } from '../tests/resilience/one-process-scene.ts'
+import { surroundings } from '../tests/work.ts'
 import { begin, done, type FaultCase, QUICK, sound } from './case.ts'
 
 /** Faults in place of the driver's answer. */
@@ -103,9 +103,9 @@ async function misdone(t: TestContext, misdeed: Misdeed, random: Random): Promis
       )
   }
   try {
-    const node = await surroundings(t)
+    await surroundings(t)
     const sidecar = await t.sidecar({ args: [...QUICK, `--csi-address=${driver.socket}`] })
-    await begin(t, node)
+    await begin(t)
     await done(t)
     ok(left === 0, 'no fault was injected')
     await sound(sidecar)

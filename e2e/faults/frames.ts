@@ -1,8 +1,6 @@
 import { between, pick } from '@csi-sidecars/disturb'
 import { APPS } from '@csi-sidecars/sidecars'
-import type { Fault } from '../harness/api/wire.ts'
-import { begin, CAPABILITIES, done, type FaultCase, QUICK, resourcesWith, sound } from './case.ts'
-import { startedScene } from './start.ts'
+import { type FaultCase, resourcesWith, survives } from './case.ts'
 
 const error = (code: number | undefined, reason: string, after?: number): string =>
   JSON.stringify({
@@ -50,17 +48,10 @@ export const frameCases: readonly FaultCase[] = APPS.flatMap((app) =>
       run: async (t, random) => {
         const gate = await t.gate()
         // Each causes the longest pause.
-        let left = what.includes('for an hour') ? 1 : between(random, 1, 3)
+        const times = what.includes('for an hour') ? 1 : between(random, 1, 3)
         const ending = pick(random, ['end', 'cut'] as const)
-        gate.rules.push((request): Fault | undefined => {
-          if (!request.watch || request.resource !== resource || left === 0) return undefined
-          left -= 1
-          return { kind: 'raw', code: 200, bytes, ending }
-        })
-        const { sidecar, node } = await startedScene(t, { gate, args: QUICK, controller: [...CAPABILITIES] })
-        await begin(t, node)
-        await done(t)
-        await sound(sidecar)
+        gate.inject(`WATCH ${resource}`, { kind: 'raw', code: 200, bytes, ending }, { times })
+        await survives(t, { gate })
       },
     })),
   ),

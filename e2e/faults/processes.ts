@@ -1,11 +1,11 @@
 import { equal, ok } from 'node:assert'
-import { connect } from 'node:net'
 import { APPS } from '@csi-sidecars/sidecars'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import { residentMiB } from '../harness/process/memory.ts'
 import { pause } from '../harness/waiting.ts'
-import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
-import { startedScene } from './start.ts'
+import { connections, pipelined } from '../tests/contract/http-scene.ts'
+import { scene } from '../tests/work.ts'
+import { begin, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
 
 /** Disturbances that the process survives. */
 const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> | void>> = {
@@ -44,21 +44,11 @@ const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> 
     clients(sidecar, 'POST /metrics HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 5),
 }
 
-function pipelined(path: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(1800)
-}
-
 /** At rest it has 70; without a bound for requests in work, or for answers that are not read, it has some hundred. */
 const MOST_MIB = 160
 
 async function clients(sidecar: RunningSidecar, bytes: string, count = 200): Promise<void> {
-  const sockets = Array.from({ length: count }, () => {
-    const socket = connect(sidecar.port ?? 0, '127.0.0.1')
-    socket.on('error', () => undefined)
-    socket.pause()
-    socket.write(bytes)
-    return socket
-  })
+  const sockets = connections(sidecar, count, bytes)
   await pause(500)
   equal((await sidecar.http('/livez')).code, 200)
   const mib = residentMiB(sidecar.pid)
@@ -89,16 +79,10 @@ export const processCases: readonly FaultCase[] = APPS.flatMap((app) => [
   ),
 ])
 
-async function serving(t: TestContext): Promise<{ sidecar: RunningSidecar; node: string }> {
-  const scene = await startedScene(t, { args: QUICK, controller: [...CAPABILITIES] })
-  await t.watching(scene.sidecar, 'persistentvolumes')
-  return scene
-}
-
 async function withDisturbance(t: TestContext, blow: (sidecar: RunningSidecar) => Promise<void> | void): Promise<void> {
-  const { sidecar, node } = await serving(t)
+  const { sidecar } = await scene(t, { args: QUICK, watches: ['persistentvolumes'] })
   const blown = Promise.resolve(blow(sidecar))
-  await begin(t, node)
+  await begin(t)
   await blown
   await done(t)
   if (sidecar.process.stderr?.isPaused() === true) sidecar.process.stderr.resume()
@@ -110,16 +94,13 @@ async function ended(
   signal: NodeJS.Signals,
   { code, ms }: { readonly code: number | null; readonly ms: number },
 ): Promise<void> {
-  const { sidecar, node } = await serving(t)
-  const begun = begin(t, node)
+  const { sidecar, driver } = await scene(t, { args: QUICK, watches: ['persistentvolumes'] })
+  const begun = begin(t)
   await pause(ms)
-  sidecar.signal(signal)
-  const exit = await sidecar.end()
+  const exit = await sidecar.endBy(signal)
   equal(exit.code, code)
   soundLines(sidecar)
   await begun
-  const driver = t.drivers[0]
-  ok(driver !== undefined)
   const next = await t.sidecar({ driver, args: QUICK })
   await done(t)
   await sound(next)

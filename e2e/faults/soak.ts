@@ -1,17 +1,19 @@
 // The attacher under a steady load, with a fault every few seconds. Watched are
 // memory, descriptors, the delay of the event loop, and that no work is lost. One line a minute, and a verdict.
-import { readFileSync } from 'node:fs'
+
 import { join, resolve } from 'node:path'
 import { between, pick, seeded } from '@csi-sidecars/disturb'
-import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { NUMBER, readArguments } from '@csi-sidecars/testkit'
 import { startEmulated } from '../harness/api/emulated.ts'
 import { refusal, retryAfter } from '../harness/api/gate.ts'
 import { grant } from '../harness/api/roles.ts'
 import { TestContext } from '../harness/context.ts'
+import { median } from '../harness/median.ts'
+import { anonymousMiB } from '../harness/process/memory.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { eventually, pause } from '../harness/waiting.ts'
-import { type AttacherScene, attach, attached, scene } from '../tests/attacher/scene.ts'
+import { type AttacherScene, attach, attached, detachAndWait, scene } from '../tests/attacher/scene.ts'
 import { copied } from '../tools/copied.ts'
 
 const { values } = readArguments(
@@ -67,9 +69,10 @@ async function soak(ms: number): Promise<number> {
   await Promise.all([...workers, disturb(at, { going, tally }), watch(at, { going, tally }, samples)])
   const quarter = Math.floor(samples.length / 4)
   // Of less than four samples nothing can be said.
+  const typical = (what: keyof Sample, from: number, to?: number): number =>
+    median(samples.slice(from, to).map((sample) => sample[what]))
   const grown = (['anonymousMiB', 'descriptors'] as const).filter(
-    (what) =>
-      quarter > 0 && median(samples.slice(-quarter), what) > GROWTH * median(samples.slice(quarter, 2 * quarter), what),
+    (what) => quarter > 0 && typical(what, -quarter) > GROWTH * typical(what, quarter, 2 * quarter),
   )
   const { exit } = at.attacher
   say(
@@ -94,10 +97,7 @@ async function work(at: AttacherScene, worker: number, { going, tally }: Soak): 
     const { pv, va } = await attach(context, at, { suffix: `-${worker}-${nth}` })
     try {
       await attached(context, va, { within: LIMIT_MS })
-      await context.api.delete(VOLUME_ATTACHMENTS, { name: va })
-      const gone = async (): Promise<boolean> =>
-        (await context.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined
-      await eventually(`the end of ${va}`, gone, { within: LIMIT_MS })
+      await detachAndWait(context, va, { within: LIMIT_MS })
       tally.done += 1
     } catch (error) {
       tally.lost.push(`${va}: ${String(error).slice(0, 300)}`)
@@ -166,23 +166,18 @@ async function watch({ attacher }: AttacherScene, { going, tally }: Soak, sample
     if (attacher.exit !== undefined) return
     const metrics = await eventually('metrics', () => attacher.metrics())
     const sample = {
-      anonymousMiB: Number(/^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${attacher.pid}/status`, 'utf8'))?.[1]) / 1024,
+      anonymousMiB: anonymousMiB(attacher.pid),
       descriptors: metrics.value('process_open_fds') ?? Number.NaN,
       delaySeconds: metrics.value('nodejs_eventloop_lag_max_seconds') ?? Number.NaN,
     }
     samples.push(sample)
-    const { anonymousMiB, descriptors, delaySeconds } = sample
+    const { descriptors, delaySeconds } = sample
     const minutes = Math.round((Date.now() - began) / 60_000)
     say(
       `${minutes} of ${Math.round(Number(values.hours) * 60)} min: ${tally.done} volumes, ${tally.lost.length} lost, ${tally.faults} faults; ` +
-        `${anonymousMiB.toFixed(1)} MiB, ${descriptors} descriptors, delay ${delaySeconds.toFixed(3)} s`,
+        `${sample.anonymousMiB.toFixed(1)} MiB, ${descriptors} descriptors, delay ${delaySeconds.toFixed(3)} s`,
     )
   }
-}
-
-function median(samples: readonly Sample[], what: keyof Sample): number {
-  const sorted = samples.map((sample) => sample[what]).toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? 0
 }
 
 function say(line: string): void {

@@ -3,8 +3,8 @@ import { createServer as createTlsServer } from 'node:tls'
 import { between as numberBetween } from '@csi-sidecars/disturb'
 import { APPS } from '@csi-sidecars/sidecars'
 import { selfSigned } from '../harness/api/certificate.ts'
-import { begin, CAPABILITIES, done, type FaultCase, QUICK, sound } from './case.ts'
-import { startedScene } from './start.ts'
+import { listen } from '../harness/listen.ts'
+import { type FaultCase, survives } from './case.ts'
 
 /** Faults of a connection between sidecar and server. */
 type Meddler = (socket: Socket, upstream: number) => void
@@ -82,20 +82,10 @@ export const tlsCases: readonly FaultCase[] = APPS.flatMap((app) =>
         const far = through(socket, upstream)
         socket.pipe(far).pipe(socket)
       })
-      await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', () => resolve()))
-      const address = between.address()
-      const port = typeof address === 'object' && address !== null ? address.port : 0
-      try {
-        const user = t.cluster.user(app)
-        const kubeconfig = t.kubeconfig(`https://127.0.0.1:${port}`, user.token)
-        const args = [...QUICK, `--kubeconfig=${kubeconfig}`]
-        const { sidecar, node } = await startedScene(t, { gate, user, args, controller: [...CAPABILITIES] })
-        await begin(t, node)
-        await done(t)
-        await sound(sidecar)
-      } finally {
-        between.close()
-      }
+      using listening = await listen(between)
+      const user = t.cluster.user(app)
+      const kubeconfig = t.kubeconfig(`https://127.0.0.1:${listening.port}`, user.token)
+      await survives(t, { gate, user, args: [`--kubeconfig=${kubeconfig}`] })
     },
   })),
 )

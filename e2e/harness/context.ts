@@ -1,15 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
-import type { Resource } from '@csi-sidecars/kube-types'
-import type { Api, Ref } from './api/api.ts'
 import type { Cluster, Role, User } from './api/cluster.ts'
 import { type Gate, openGate } from './api/gate.ts'
 import { Driver, type DriverOptions } from './driver/driver.ts'
 import { type Exit, stop } from './process/processes.ts'
 import { Sidecar } from './process/sidecar.ts'
-import { requireInRelease } from './release.ts'
 import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
+import { TestObjects } from './test-objects.ts'
 import { eventually } from './waiting.ts'
 
 export interface TestContextOptions {
@@ -25,7 +23,7 @@ export interface TestContextOptions {
 }
 
 export interface SidecarSetup {
-  readonly driver?: Driver
+  readonly driver?: Driver | undefined
   /** Follow the default arguments, so that they override them. */
   readonly args?: readonly string[]
   /** Replace the default arguments. */
@@ -34,9 +32,8 @@ export interface SidecarSetup {
   readonly role?: Role
   readonly user?: User
   readonly app?: Subject
-  readonly binary?: string
+  readonly binary?: string | undefined
   readonly gate?: Gate
-  readonly stdio?: 'pipe' | 'closed'
   readonly hostname?: string
 }
 
@@ -60,41 +57,27 @@ export class RunningSidecar extends Sidecar {
   }
 }
 
-/** The tools of one test; all of them end with the test. Names contain its id, because tests share one API server. */
-export class TestContext {
-  readonly id: string
+/** The tools of one test; all of them end with the test. */
+export class TestContext extends TestObjects {
   readonly app: App
   readonly target: Target
   /** True unless the originals run; ours improve on them in places, by design. */
   readonly ours: boolean
-  readonly api: Api
-  readonly cluster: Cluster
   readonly folder: string
-  readonly driverName: string
-  readonly namespace = 'default'
   readonly drivers: Driver[] = []
   readonly sidecars: RunningSidecar[] = []
   readonly #options: TestContextOptions
   readonly #gates: Gate[] = []
   readonly #others: Sidecar[] = []
   #files = 0
-  readonly #made: { readonly resource: Resource<unknown>; readonly ref: Ref }[] = []
 
   constructor(options: TestContextOptions) {
+    super(options)
     this.#options = options
-    this.id = options.id
     this.app = options.app
     this.target = options.target
     this.ours = options.binaries !== 'originals'
-    this.cluster = options.cluster
-    this.api = options.cluster.api
     this.folder = options.folder
-    this.driverName = `${options.id}.csi.example.com`
-  }
-
-  /** `pv` -> `s12-pv`. */
-  name(what: string): string {
-    return `${this.id}-${what}`
   }
 
   executable(app: Subject = this.app): string {
@@ -118,6 +101,11 @@ export class TestContext {
     return driver
   }
 
+  /** A driver that attaches and expands. */
+  fullDriver(): Promise<Driver> {
+    return this.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+  }
+
   /** A driver that does not listen yet. */
   idleDriver(options: Partial<DriverOptions> = {}): Driver {
     const socket = join(this.folder, `csi-${this.drivers.length}.sock`)
@@ -139,23 +127,20 @@ export class TestContext {
     const kubeconfig = this.kubeconfig(gate.url, user.token)
     const usual = [`--kubeconfig=${kubeconfig}`, '-v=5', `--http-endpoint=127.0.0.1:${port}`]
     if (setup.driver !== undefined) usual.unshift(`--csi-address=${setup.driver.socket}`)
-    const sidecar = new RunningSidecar(
-      {
-        binary: setup.binary ?? this.executable(app),
-        args: [
-          ...(setup.binary === undefined ? this.controllers(app) : []),
-          ...(setup.bareArgs ?? [...usual, ...(setup.args ?? [])]),
-        ],
-        port,
-        cwd: this.folder,
-        ...(setup.env === undefined ? {} : { env: setup.env }),
-        ...(setup.stdio === undefined ? {} : { stdio: setup.stdio }),
-        ...(setup.hostname === undefined ? {} : { hostname: setup.hostname }),
-      },
-      gate,
-      user,
-    )
+    const { binary = this.executable(app), env, hostname } = setup
+    const args = [
+      ...(setup.binary === undefined ? this.controllers(app) : []),
+      ...(setup.bareArgs ?? [...usual, ...(setup.args ?? [])]),
+    ]
+    const sidecar = new RunningSidecar({ binary, args, port, cwd: this.folder, env, hostname }, gate, user)
     this.sidecars.push(sidecar)
+    return sidecar
+  }
+
+  /** The binary under test beside a driver, a full one unless it is given, once it watches these resources. */
+  async running(setup: SidecarSetup = {}, ...plurals: readonly string[]): Promise<RunningSidecar> {
+    const sidecar = await this.sidecar({ ...setup, driver: setup.driver ?? (await this.fullDriver()) })
+    await this.watching(sidecar, ...(plurals.length > 0 ? plurals : ['persistentvolumes']))
     return sidecar
   }
 
@@ -165,12 +150,7 @@ export class TestContext {
     { env, within, app = this.app }: { env?: NodeJS.ProcessEnv; within?: number; app?: Subject } = {},
   ): Promise<Outcome> {
     const binary = this.executable(app)
-    const sidecar = new Sidecar({
-      binary,
-      args: [...this.controllers(app), ...args],
-      cwd: this.folder,
-      ...(env === undefined ? {} : { env }),
-    })
+    const sidecar = new Sidecar({ binary, args: [...this.controllers(app), ...args], cwd: this.folder, env })
     this.#others.push(sidecar)
     const { code, signal } = await sidecar.end(within)
     return { code, signal, stdout: sidecar.stdout, stderr: sidecar.stderr, lines: sidecar.lines, binary }
@@ -188,25 +168,11 @@ export class TestContext {
     }
   }
 
-  /** Ends a test of kinds, by their plurals, or fields that this Kubernetes does not have. */
-  requires(...names: readonly string[]): void {
-    for (const name of names) requireInRelease(name, this.cluster.minor)
-  }
-
   kubeconfig(server: string, token: string, extra: object = {}): string {
     this.#files += 1
     const file = join(this.folder, `kubeconfig-${this.#files}.json`)
     writeFileSync(file, JSON.stringify(kubeconfigOf(server, this.cluster.certificate.cert, { token, ...extra })))
     return file
-  }
-
-  /** Creates an object that is removed after the test. */
-  async create<T>(resource: Resource<T>, object: T): Promise<T> {
-    const { metadata } = object as { metadata?: { name?: string; namespace?: string } }
-    this.requires(resource.plural)
-    const made = await this.api.create(resource, object)
-    this.#made.push({ resource, ref: { name: metadata?.name ?? '', namespace: metadata?.namespace } })
-    return made
   }
 
   /** Writes the files that explain a failure. */
@@ -236,15 +202,7 @@ export class TestContext {
     await Promise.all([...this.sidecars, ...this.#others].map((sidecar) => stop(sidecar.process)))
     for (const driver of this.drivers) driver.kill()
     await Promise.all(this.#gates.map((gate) => gate.stop()))
-    await Promise.all(this.#made.map(({ resource, ref }) => this.#remove(resource, ref)))
-  }
-
-  async #remove(resource: Resource<unknown>, ref: Ref): Promise<void> {
-    const left = await this.api.find(resource, ref)
-    if (left === undefined) return
-    await this.api.delete(resource, ref).catch(() => undefined)
-    if ((await this.api.find(resource, ref)) === undefined) return
-    await this.api.merge(resource, ref, { metadata: { finalizers: null } }).catch(() => undefined)
+    await this.removeAll()
   }
 }
 

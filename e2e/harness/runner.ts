@@ -8,6 +8,7 @@ import { temporaryFolder } from './process/processes.ts'
 import { NotInThisRelease } from './release.ts'
 import type { App, Binaries, Executables, Target } from './subject.ts'
 import type { Check, EndToEndTest, Ground } from './test.ts'
+import { inParallel } from './waiting.ts'
 
 export interface RunOptions {
   readonly tests: readonly EndToEndTest[]
@@ -68,26 +69,14 @@ export async function run(options: RunOptions): Promise<Tally> {
     return count(test.title, runTest(test, { ...options, id, folder: join(folder, id) }))
   }
   const together = fitting.filter(({ alone }) => alone !== true)
-  await share(together, options.concurrency, runNext)
+  await inParallel(options.concurrency, together, runNext)
   for (const test of fitting.filter(({ alone }) => alone === true)) await runNext(test)
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
   for (const check of checks.filter(({ together }) => together !== true)) await runNextCheck(check)
-  await share(
-    checks.filter(({ together }) => together === true),
-    Math.min(options.concurrency, CHECKS_TOGETHER),
-    runNextCheck,
-  )
+  const checksTogether = checks.filter((each) => each.together === true)
+  await inParallel(Math.min(options.concurrency, CHECKS_TOGETHER), checksTogether, runNextCheck)
   return tally
-}
-
-/** Does the work of all items, so many at a time. */
-async function share<T>(items: readonly T[], workers: number, work: (item: T) => Promise<void>): Promise<void> {
-  const waiting = [...items]
-  const worker = async (): Promise<void> => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item)
-  }
-  await Promise.all(Array.from({ length: workers }, worker))
 }
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>

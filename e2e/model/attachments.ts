@@ -1,8 +1,9 @@
 import { type Finding, findingsIn, type Invariant } from '@csi-sidecars/disturb'
 import { CSI_NODES, PERSISTENT_VOLUMES, type PersistentVolume, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { refused } from '../harness/api/api.ts'
 import { attachment, csiNode, volume } from '../harness/api/objects.ts'
 import type { TestContext } from '../harness/context.ts'
-import { eventually, pause } from '../harness/waiting.ts'
+import { eventually, inParallel, pause } from '../harness/waiting.ts'
 import { finalizerOf } from '../tests/attacher/scene.ts'
 import { type AttachmentState, INVARIANTS, type Slot } from './attachment-rules.ts'
 import type { BackEnd } from './back-end.ts'
@@ -10,8 +11,9 @@ import { editFinalizers, Foreign, holds } from './foreign.ts'
 import { Identities, isInline, isShared } from './identities.ts'
 import { LostKnowledge } from './lost-knowledge.ts'
 import type { AttachmentMove } from './moves.ts'
-import { inParallel, refused, stripped } from './requests.ts'
 
+const AT_A_TIME = 8
+const UNSET = { status: { attached: false } }
 const GONE_WITHIN_MS = 30_000
 /** What is created and reaches a sidecar by another watch is given this time. */
 const SEEN_AFTER_MS = 150
@@ -44,13 +46,8 @@ export class Attachments {
     this.#lost = new LostKnowledge(t, this.#ids, this.#finalizer)
     for (let index = 0; index < options.volumes; index += 1) {
       for (let node = 0; node < options.nodes; node += 1) {
-        this.#slots.set(t.name(`va-${index}-${node}`), {
-          index,
-          node,
-          wanted: false,
-          stripped: false,
-          forgotten: false,
-        })
+        const slot = { index, node, wanted: false, stripped: false, forgotten: false }
+        this.#slots.set(t.name(`va-${index}-${node}`), slot)
       }
     }
   }
@@ -58,7 +55,7 @@ export class Attachments {
   async start({ attached }: { readonly attached: boolean }): Promise<void> {
     const { volumes, nodes } = this.#options
     for (let node = 0; node < nodes; node += 1) await this.#createNode(node)
-    await inParallel(volumes, async (index) => {
+    await inParallel(AT_A_TIME, Array(volumes).keys(), async (index) => {
       await this.#createVolume(index)
       if (attached) await this.#create(index, index % nodes)
       if (attached && isShared(index)) await this.#create(index, (index + 1) % nodes)
@@ -96,10 +93,7 @@ export class Attachments {
           this.#without(all),
         ))
       case 'unset':
-        await refused(
-          this.#t.api.merge(VOLUME_ATTACHMENTS, { ...ref, subresource: 'status' }, { status: { attached: false } }),
-        )
-        return
+        return void (await refused(this.#t.api.merge(VOLUME_ATTACHMENTS, { ...ref, subresource: 'status' }, UNSET)))
       case 'lose':
         return this.#lose(index)
       case 'nodeAgain':
@@ -145,8 +139,7 @@ export class Attachments {
 
   /** A user deletes all attachments; other controllers have done their part. */
   async deleteAll(): Promise<void> {
-    await inParallel(this.#slots.size, async (nth) => {
-      const { index, node } = [...this.#slots.values()][nth] ?? { index: 0, node: 0 }
+    await inParallel(AT_A_TIME, this.#slots.values(), async ({ index, node }) => {
       await this.#delete(index, node)
       await this.#releaseForeign(index, node)
     })
@@ -155,9 +148,7 @@ export class Attachments {
   /** And then the volumes, of which none may stay. */
   async deleteVolumes(): Promise<readonly Finding[]> {
     const names = Array.from({ length: this.#options.volumes }, (_, index) => this.#ids.volume(index))
-    await inParallel(names.length, async (nth) => {
-      await refused(this.#t.api.delete(PERSISTENT_VOLUMES, { name: names[nth] ?? '' }))
-    })
+    await inParallel(AT_A_TIME, names, (name) => refused(this.#t.api.delete(PERSISTENT_VOLUMES, { name })))
     const left = async (): Promise<readonly PersistentVolume[]> =>
       (await this.#t.api.list(PERSISTENT_VOLUMES)).filter(({ metadata }) => names.includes(metadata?.name ?? ''))
     const gone = async (): Promise<boolean> => (await left()).every((each) => !holds(each, this.#finalizer))
@@ -169,9 +160,9 @@ export class Attachments {
 
   /** Nothing of it stays on the API server, whatever has happened. */
   async remove(): Promise<void> {
-    for (const name of this.#slots.keys()) await stripped(this.#t, VOLUME_ATTACHMENTS, { name })
+    for (const name of this.#slots.keys()) await this.#t.strip(VOLUME_ATTACHMENTS, { name })
     for (let index = 0; index < this.#options.volumes; index += 1) {
-      await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
+      await this.#t.strip(PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
     }
   }
 
@@ -199,7 +190,7 @@ export class Attachments {
   async #again(index: number, node: number): Promise<void> {
     const which = this.#slot(index, node).wanted ? node : this.#wantedOf(index)[0]?.node
     if (which === undefined) return
-    await stripped(this.#t, VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, which) })
+    await this.#t.strip(VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, which) })
     this.#lost.removed(this.#slot(index, which))
     await this.#create(index, which)
     this.#slot(index, which).stripped = true
@@ -228,7 +219,7 @@ export class Attachments {
   async #volumeAgain(index: number): Promise<void> {
     if (isInline(index)) return
     const inUse = await this.#isUsed(index)
-    await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
+    await this.#t.strip(PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
     if (!inUse) this.#replaceHandle(index)
     this.#lost.volumeReplaced(index, { inUse })
     await this.#createVolume(index)
@@ -241,7 +232,7 @@ export class Attachments {
 
   async #volumeLate(index: number, node: number): Promise<void> {
     if (isInline(index) || (await this.#isUsed(index))) return
-    await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
+    await this.#t.strip(PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
     this.#replaceHandle(index)
     this.#lost.volumeReplaced(index, { inUse: false })
     await this.#create(index, node)
@@ -274,10 +265,8 @@ export class Attachments {
     if (isInline(index)) return
     const accessModes = [isShared(index) ? 'ReadWriteMany' : 'ReadWriteOnce']
     const csi = { volumeHandle: this.#ids.handle(index) }
-    await this.#t.api.create(
-      PERSISTENT_VOLUMES,
-      volume(this.#ids.volume(index), this.#t.driverName, { accessModes, csi }),
-    )
+    const made = volume(this.#ids.volume(index), this.#t.driverName, { accessModes, csi })
+    await this.#t.api.create(PERSISTENT_VOLUMES, made)
   }
 
   async #createNode(node: number): Promise<void> {

@@ -1,7 +1,6 @@
 import { Occurrences, type Random } from '@csi-sidecars/disturb'
-import type { Answer, Call, Driver } from '../harness/driver/driver.ts'
+import { type Answer, type Call, type Driver, requiredBytes } from '../harness/driver/driver.ts'
 import { pause } from '../harness/waiting.ts'
-import { requiredBytes } from '../tests/resizer/scene.ts'
 
 export const FIRST_BYTES = 1024 ** 3
 export const FIRST_TIER = 'bronze'

@@ -9,17 +9,19 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import type { Ref } from '../harness/api/api.ts'
+import { refused } from '../harness/api/api.ts'
 import { attributesClass, claim, storageClass, volume } from '../harness/api/objects.ts'
 import type { TestContext } from '../harness/context.ts'
+import { inParallel } from '../harness/waiting.ts'
 import { type BackEnd, FIRST_TIER } from './back-end.ts'
 import { Foreign } from './foreign.ts'
 import type { ClaimMove } from './moves.ts'
-import { inParallel, refused, stripped } from './requests.ts'
 
 const TIERS = [FIRST_TIER, 'silver', 'gold']
 /** A condition of another writer. */
 const FOREIGN = 'Unused'
 const GIBIBYTE = 1024 ** 3
+const AT_A_TIME = 8
 
 /** What a user wants of one claim. */
 interface Request {
@@ -102,7 +104,7 @@ export class Claims {
     for (const tier of TIERS) {
       await this.#t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(this.#className(tier), driverName, { tier }))
     }
-    await inParallel(this.#requests.length, (index) => this.#create(index))
+    await inParallel(AT_A_TIME, this.#requests.keys(), (index) => this.#create(index))
   }
 
   async make({ do: what, index, amount }: ClaimMove): Promise<void> {
@@ -160,7 +162,7 @@ export class Claims {
 
   /** Nothing of it stays on the API server, whatever has happened. */
   async remove(): Promise<void> {
-    await inParallel(this.#requests.length, (index) => this.#remove(index))
+    await inParallel(AT_A_TIME, this.#requests.keys(), (index) => this.#remove(index))
   }
 
   async #ask(index: number, gibibytes: number): Promise<void> {
@@ -215,8 +217,8 @@ export class Claims {
   }
 
   async #remove(index: number): Promise<void> {
-    await stripped(this.#t, PERSISTENT_VOLUME_CLAIMS, this.#ref(index))
-    await stripped(this.#t, PERSISTENT_VOLUMES, { name: this.#volumeName(index) })
+    await this.#t.strip(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))
+    await this.#t.strip(PERSISTENT_VOLUMES, { name: this.#volumeName(index) })
   }
 
   #requestOf(index: number): Request {

@@ -1,7 +1,7 @@
 import type { Resource } from '@csi-sidecars/kube-types'
 import type { Ref } from '../harness/api/api.ts'
+import { refused } from '../harness/api/api.ts'
 import type { TestContext } from '../harness/context.ts'
-import { refused } from './requests.ts'
 
 const FINALIZER = 'example.com/foreign'
 /** The annotation. */

@@ -26,6 +26,20 @@ export class ApiFailure extends Error {
   }
 }
 
+/** Not there, there already or changed meanwhile, and not allowed as it is now. */
+const REFUSALS = [404, 409, 422]
+
+/** Whether the server refused it, because of what the object is like by now; another failure is thrown. */
+export async function refused(request: Promise<unknown>): Promise<boolean> {
+  try {
+    await request
+    return false
+  } catch (error) {
+    if (error instanceof ApiFailure && REFUSALS.includes(error.code)) return true
+    throw error
+  }
+}
+
 /** An administrator's client: plain requests, JSON in and out, no cache, no retries. Shares no code with our client. */
 export class Api {
   readonly #endpoint: Endpoint
@@ -120,20 +134,13 @@ export class Api {
     content: { readonly body: string; readonly contentType: string } | undefined,
   ): Promise<{ code: number; text: string }> {
     const { url, token } = this.#endpoint
-    const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
+    const headers = {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json',
+      ...(content && { 'content-type': content.contentType, 'content-length': Buffer.byteLength(content.body) }),
+    }
     return new Promise((resolve, reject) => {
-      const sent = request(new URL(path, url), {
-        method,
-        agent: this.#agent,
-        headers:
-          content === undefined
-            ? headers
-            : {
-                ...headers,
-                'content-type': content.contentType,
-                'content-length': Buffer.byteLength(content.body),
-              },
-      })
+      const sent = request(new URL(path, url), { method, agent: this.#agent, headers })
       sent.on('error', reject)
       sent.on('response', (response) => {
         const chunks: Buffer[] = []

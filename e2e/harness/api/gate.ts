@@ -10,6 +10,17 @@ export interface GateOptions {
   readonly certificate: { readonly cert: string; readonly key: string }
 }
 
+interface Injecting {
+  readonly times?: number
+  readonly where?: (request: WireRequest) => boolean
+}
+
+export interface Injection {
+  /** How often the fault was injected. */
+  readonly count: number
+  end(): void
+}
+
 interface OpenWatch {
   readonly request: WireRequest
   readonly response: ServerResponse
@@ -116,6 +127,31 @@ export class Gate {
   openWatches(plural: string): number {
     return [...this.#watches].filter(({ request, response }) => request.resource === plural && response.headersSent)
       .length
+  }
+
+  /**
+   * Injects a fault into all requests of a kind, or into the first `times` of them. The kind is a method and a resource
+   * as in `PATCH persistentvolumes`, or instead of the method WATCH, READ for GET and WATCH, WRITE for all others, or *.
+   */
+  inject(
+    kind: `${string} ${string}`,
+    fault: Fault | (() => Fault),
+    { times = Number.POSITIVE_INFINITY, where = () => true }: Injecting = {},
+  ): Injection {
+    const [verb = '', resource] = kind.split(' ')
+    const injection = { count: 0, end: () => void this.rules.splice(this.rules.indexOf(rule), 1) }
+    const rule: FaultRule = (request) => {
+      const fits = isOf(verb, request) && request.resource === resource && where(request)
+      if (!fits || injection.count === times) return undefined
+      injection.count += 1
+      return typeof fault === 'function' ? fault() : fault
+    }
+    this.rules.push(rule)
+    return injection
+  }
+
+  requestsOf(...resources: readonly string[]): WireRequest[] {
+    return this.requests.filter(({ resource }) => resources.includes(resource))
   }
 
   /** All writes in the order of arrival, without leases and events. */
@@ -265,6 +301,10 @@ export function retryAfter(after: number | string, answer: AnswerFault): AnswerF
   return { ...answer, headers: { 'retry-after': String(after) } }
 }
 
+export function tooMany(after: number | string): AnswerFault {
+  return retryAfter(after, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
+}
+
 /**
  * A server that limits requests in flight to `count`. Each takes `ms`; further requests get a 429 with a pause of a
  * second. Watches and requests about leases pass.
@@ -273,8 +313,7 @@ export function seats(count: number, ms: number): FaultRule {
   let taken = 0
   return ({ resource, watch }) => {
     if (watch || resource === 'leases') return undefined
-    if (taken >= count)
-      return retryAfter(1, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
+    if (taken >= count) return tooMany(1)
     taken += 1
     const free = pause(ms).then(() => {
       taken -= 1
@@ -288,6 +327,12 @@ export function partOf(request: WireRequest | undefined, ...keys: readonly strin
   let part: unknown = request?.body
   for (const key of keys) part = typeof part === 'object' && part !== null ? Reflect.get(part, key) : undefined
   return part
+}
+
+function isOf(verb: string, { method, watch }: WireRequest): boolean {
+  if (verb === 'READ') return method === 'GET'
+  if (verb === 'WRITE') return method !== 'GET'
+  return verb === '*' || verb === (watch ? 'WATCH' : method)
 }
 
 interface Place {

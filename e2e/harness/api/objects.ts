@@ -1,6 +1,7 @@
 import type {
   CSINode,
   CSIPersistentVolumeSource,
+  Lease,
   PersistentVolume,
   PersistentVolumeClaim,
   PersistentVolumeClaimSpec,
@@ -14,13 +15,13 @@ import type {
 
 /** Minimal valid objects, with the fields that a test sets. */
 
-export function csiNode(name: string, drivers: Readonly<Record<string, string>>): CSINode {
-  return {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'CSINode',
-    metadata: { name },
-    spec: { drivers: Object.entries(drivers).map(([driver, nodeID]) => ({ name: driver, nodeID, topologyKeys: [] })) },
-  }
+export function csiNode(
+  name: string,
+  nodeIds: Readonly<Record<string, string>>,
+  topologyKeys: readonly string[] = [],
+): CSINode {
+  const drivers = Object.entries(nodeIds).map(([driver, nodeID]) => ({ name: driver, nodeID, topologyKeys }))
+  return { apiVersion: 'storage.k8s.io/v1', kind: 'CSINode', metadata: { name }, spec: { drivers } }
 }
 
 export type VolumeParts = Omit<Partial<PersistentVolumeSpec>, 'csi'> & {
@@ -64,6 +65,11 @@ export function attachment(
 export function secret(namespace: string, name: string, data: Readonly<Record<string, string | Buffer>>): Secret {
   const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])
   return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, data: Object.fromEntries(encoded) }
+}
+
+export function lease(name: string, spec: Lease['spec'], labels?: Readonly<Record<string, string>>): Lease {
+  const metadata = { namespace: 'default', name, labels }
+  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }
 }
 
 export function storageClass(name: string, provisioner: string): StorageClass {

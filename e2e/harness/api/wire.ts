@@ -44,7 +44,7 @@ export type Fault =
       readonly ending?: 'end' | 'cut' | 'stay'
     }
   | { readonly kind: 'cut' }
-  | { readonly kind: 'wait'; readonly for: Promise<void> }
+  | { readonly kind: 'wait'; readonly for: Promise<unknown> }
   /** The server carries out the request, and its answer is lost. */
   | { readonly kind: 'loseAnswer' }
 

@@ -61,11 +61,18 @@ export interface DriverOptions extends Partial<Capabilities> {
   readonly name: string
 }
 
-/** The empty reply of each RPC. */
-const EMPTY_REPLIES: Readonly<Record<string, object>> = {
-  ControllerPublishVolume: { publishContext: {} },
-  ListVolumes: { entries: [], nextToken: '' },
-  ControllerExpandVolume: { capacityBytes: 0n, nodeExpansionRequired: false },
+/** The reply of a healthy driver in each field that the test does not set. */
+function usualReply({ method, request }: Call): object {
+  if (method === 'ControllerPublishVolume') return { publishContext: {} }
+  if (method === 'ListVolumes') return { entries: [], nextToken: '' }
+  if (method !== 'ControllerExpandVolume') return {}
+  return { capacityBytes: requiredBytes(request), nodeExpansionRequired: false }
+}
+
+/** The size that an expansion asks for. */
+export function requiredBytes(request: Plain): bigint {
+  const range = request['capacity_range'] as { required_bytes?: string } | undefined
+  return BigInt(range?.required_bytes ?? 0)
 }
 
 const SERVICES = [IdentityService, ControllerService, NodeService]
@@ -161,7 +168,7 @@ export class Driver {
     if ('reply' in answer) {
       entry.code = 0
       const said = typeof answer.reply === 'function' ? answer.reply() : answer.reply
-      reply(null, { ...EMPTY_REPLIES[entry.method], ...said })
+      reply(null, { ...usualReply(entry), ...said })
       return
     }
     entry.code = answer.code
@@ -184,6 +191,7 @@ export class Driver {
         return { reply: { capabilities: node.map((name) => rpc(numberOf(NodeRpc, name))) } }
       case 'ControllerPublishVolume':
       case 'ControllerUnpublishVolume':
+      case 'ControllerExpandVolume':
       case 'ControllerModifyVolume':
       case 'ListVolumes':
         return { reply: {} }

@@ -1,7 +1,9 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 
 /**
  * Every process and folder of a run, so that nothing outlives it: not when a test fails, not on Ctrl-C, and not when
@@ -65,6 +67,30 @@ export function exitOf(child: ChildProcess): Promise<Exit> {
     child.once('error', reject)
     child.once('exit', (code, signal) => resolve({ code, signal }))
   })
+}
+
+/** What these streams have brought so far. */
+export function textOf(...streams: readonly (Readable | null)[]): () => string {
+  let text = ''
+  for (const stream of streams) {
+    stream?.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+    })
+  }
+  return () => text
+}
+
+/** Runs a program to its end; `output` is what it wrote to standard output and standard error together. */
+export async function runToEnd(
+  command: string,
+  args: readonly string[],
+  options: Pick<SpawnOptions, 'cwd' | 'env'> = {},
+): Promise<Exit & { readonly stdout: string; readonly stderr: string; readonly output: string }> {
+  const child = start(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)]
+  const output = textOf(child.stdout, child.stderr)
+  const [exit] = await Promise.all([exitOf(child), once(child, 'close')])
+  return { ...exit, stdout: stdout(), stderr: stderr(), output: output() }
 }
 
 /** Kills a process group and waits for its end. */

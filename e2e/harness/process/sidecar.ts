@@ -1,15 +1,14 @@
 import type { ChildProcess } from 'node:child_process'
 import { eventually, type WaitOptions } from '../waiting.ts'
-import { type Exit, exitOf, start } from './processes.ts'
+import { type Exit, exitOf, start, textOf } from './processes.ts'
 
 export interface SidecarOptions {
   readonly binary: string
   readonly args: readonly string[]
-  readonly env?: NodeJS.ProcessEnv
-  readonly stdio?: 'pipe' | 'closed'
+  readonly env?: NodeJS.ProcessEnv | undefined
   readonly cwd?: string
   /** Replicas identify each other by their host names. */
-  readonly hostname?: string
+  readonly hostname?: string | undefined
   /** The port of `--http-endpoint` or `--metrics-address`. */
   readonly port?: number
 }
@@ -20,27 +19,23 @@ export class Sidecar {
   readonly args: readonly string[]
   readonly started = Date.now()
   readonly port: number | undefined
-  stdout = ''
-  stderr = ''
   exit: Exit | undefined
   readonly exited: Promise<Exit>
+  readonly #stdout: () => string
+  readonly #stderr: () => string
 
-  constructor({ binary, args, env = {}, stdio = 'pipe', cwd, port, hostname }: SidecarOptions) {
+  constructor({ binary, args, env = {}, cwd, port, hostname }: SidecarOptions) {
     const program = binary.endsWith('.mjs') ? [process.execPath, binary] : [binary]
     const [command, ...first] = hostname === undefined ? program : [...underName(hostname), ...program]
     this.args = args
     this.port = port
     this.process = start(command ?? binary, [...first, ...args], {
       env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...env },
-      stdio: stdio === 'closed' ? 'ignore' : ['ignore', 'pipe', 'pipe'],
-      ...(cwd === undefined ? {} : { cwd }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd,
     })
-    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.stdout += text
-    })
-    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.stderr += text
-    })
+    this.#stdout = textOf(this.process.stdout)
+    this.#stderr = textOf(this.process.stderr)
     this.exited = exitOf(this.process).then((exit) => {
       this.exit = exit
       return exit
@@ -49,6 +44,14 @@ export class Sidecar {
 
   get pid(): number {
     return this.process.pid ?? -1
+  }
+
+  get stdout(): string {
+    return this.#stdout()
+  }
+
+  get stderr(): string {
+    return this.#stderr()
   }
 
   get lines(): readonly string[] {
@@ -76,6 +79,12 @@ export class Sidecar {
     return exit
   }
 
+  /** Ends it by a signal. */
+  endBy(signal: NodeJS.Signals, within?: number): Promise<Exit> {
+    this.signal(signal)
+    return this.end(within)
+  }
+
   /** On a connection of its own, as a probe: one that was kept may be closed while this request is sent. */
   async http(
     path: string,
@@ -85,8 +94,8 @@ export class Sidecar {
     return { code: answer.status, text: await answer.text(), headers: answer.headers }
   }
 
-  async metrics(path = '/metrics'): Promise<Metrics> {
-    return parseMetrics((await this.http(path)).text)
+  async metrics(): Promise<Metrics> {
+    return parseMetrics((await this.http('/metrics')).text)
   }
 }
 

@@ -1,18 +1,27 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import {
-  CSI_NODES,
-  PERSISTENT_VOLUMES,
-  SECRETS,
-  VOLUME_ATTACHMENTS,
-  type VolumeAttachment,
-} from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES, SECRETS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { partOf, refusal } from '../../harness/api/gate.ts'
-import { attachment, csiNode, secret, type VolumeParts, volume } from '../../harness/api/objects.ts'
+import type { VolumeParts } from '../../harness/api/objects.ts'
+import type { WireRequest } from '../../harness/api/wire.ts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
+import type { Call } from '../../harness/driver/driver.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, attached, attachFailed, changeOf, gapsOf, scene, volumeCalls } from './scene.ts'
+import {
+  type AttacherScene,
+  attach,
+  attachAndWait,
+  attached,
+  attachFailed,
+  changeOf,
+  gapsOf,
+  publishes,
+  scene,
+  volumeCalls,
+  writesTimeAlone,
+} from './scene.ts'
 
 const test = testsOf('attacher', 'attach fails')
 
@@ -31,17 +40,15 @@ const withVolume =
 const BEFORE_THE_CALL: readonly Row[] = [
   {
     what: 'PV missing',
-    arrange: (t, { node }) =>
-      t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node })),
+    arrange: (t, { node }) => t.createAttachment('va', { pv: t.name('pv'), node }),
     text: (t) => `persistentvolume "${t.name('pv')}" not found`,
   },
   {
     what: 'PV being deleted',
     arrange: async (t, { node }) => {
-      const pv = t.name('pv')
-      await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { metadata: { finalizers: ['example.com/keep'] } }))
+      const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/keep'] } })
       await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-      await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node }))
+      await t.createAttachment('va', { pv, node })
     },
     text: (t) => `PersistentVolume "${t.name('pv')}" is marked for deletion`,
   },
@@ -68,8 +75,8 @@ const BEFORE_THE_CALL: readonly Row[] = [
   {
     what: 'CSINode without the driver',
     arrange: async (t) => {
-      await t.create(CSI_NODES, csiNode(t.name('bare'), { 'other.example.com': 'x' }))
-      await attach(t, { node: t.name('bare') })
+      const node = await t.createNode('bare', { driver: 'other.example.com' })
+      await attach(t, { node })
     },
     text: (t) => `CSINode ${t.name('bare')} does not contain driver ${t.driverName}`,
   },
@@ -95,57 +102,37 @@ for (const { what, arrange, text } of BEFORE_THE_CALL) {
   })
 }
 
-test('the PV finalizer is refused: attachError with the reason, and no call', async (t) => {
-  const at = await scene(t)
-  const refused = refusal(403, 'Forbidden', 'persistentvolumes "x" is forbidden: no')
-  at.attacher.gate.rules.push(({ method, resource }) =>
-    method === 'PATCH' && resource === 'persistentvolumes' ? refused : undefined,
-  )
-  await attach(t, at)
-  const { status, metadata } = await attachFailed(t)
-  equal(
-    status?.attachError?.message,
-    'could not add PersistentVolume finalizer: persistentvolumes "x" is forbidden: no',
-  )
-  equal(metadata?.finalizers, undefined)
-  equal(volumeCalls(at.driver), [])
-})
-
-test('the VA finalizer is refused: attachError with the reason, and no call', async (t) => {
-  const at = await scene(t)
-  const refused = refusal(403, 'Forbidden', 'volumeattachments "x" is forbidden: no')
-  at.attacher.gate.rules.push(({ method, resource }) =>
-    method === 'PATCH' && resource === 'volumeattachments' ? refused : undefined,
-  )
-  await attach(t, at)
-  equal(
-    (await attachFailed(t)).status?.attachError?.message,
-    'could not save VolumeAttachment: volumeattachments "x" is forbidden: no',
-  )
-  equal(volumeCalls(at.driver), [])
-})
+for (const [what, plural, message] of [
+  ['PV', 'persistentvolumes', 'could not add PersistentVolume finalizer'],
+  ['VA', 'volumeattachments', 'could not save VolumeAttachment'],
+] as const) {
+  test(`the ${what} finalizer is refused: attachError with the reason, and no call`, async (t) => {
+    const at = await scene(t)
+    at.attacher.gate.inject(`PATCH ${plural}`, refusal(403, 'Forbidden', `${plural} "x" is forbidden: no`))
+    await attach(t, at)
+    const { status, metadata } = await attachFailed(t)
+    equal(status?.attachError?.message, `${message}: ${plural} "x" is forbidden: no`)
+    equal(metadata?.finalizers, undefined)
+    equal(volumeCalls(at.driver), [])
+  })
+}
 
 test('the status is refused: no attachError, published once more after the backoff', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=700ms'] })
-  let refusals = 0
-  at.attacher.gate.rules.push(({ resource, body }) => {
-    if (resource !== 'volumeattachments/status' || !JSON.stringify(body).includes('"attached":true')) return undefined
-    refusals += 1
-    return refusals === 1 ? refusal(500, 'InternalError', 'etcd is tired') : undefined
-  })
-  await attach(t, at)
-  const { status } = await attached(t)
+  const where = ({ bytes }: WireRequest): boolean => bytes.includes('"attached":true')
+  at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1, where })
+  const { status } = (await attachAndWait(t, at)).object
   equal(status?.attachError, undefined)
-  const writes = at.attacher.gate.writes('volumeattachments/status').map(({ body }) => JSON.stringify(body))
-  ok(
-    writes.every((body) => body !== undefined && !body.includes('attachError":{')),
-    'no attachError was written',
+  const writes = at.attacher.gate.writes('volumeattachments/status')
+  equal(
+    writes.filter(({ bytes }) => bytes.includes('attachError":{')),
+    [],
   )
-  const publishes = at.driver.callsOf('ControllerPublishVolume')
-  ok(publishes.length >= 2, `${publishes.length} publishes`)
+  const calls = publishes(at)
+  ok(calls.length >= 2, `${calls.length} publishes`)
   if (t.ours) {
-    equal(publishes.length, 2)
-    ok((gapsOf(publishes)[0] ?? 0) >= 650, `retried after ${gapsOf(publishes)} ms`)
+    equal(calls.length, 2)
+    ok((gapsOf(calls)[0] ?? 0) >= 650, `retried after ${gapsOf(calls)} ms`)
   }
   ok(at.attacher.stderr.includes('failed to mark as attached: etcd is tired'), 'the reason is logged')
 })
@@ -172,9 +159,9 @@ const CODES: readonly (readonly [code: number, name: string])[] = [
 test('each gRPC code: message, errorCode, finalizer stays, retried', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
-  const codeOf = new Map(CODES.map(([code]) => [`${t.name(`pv-${code}`)}-handle`, code]))
+  const handleOf = (code: number): string => `${t.name(`pv-${code}`)}-handle`
   at.driver.on('ControllerPublishVolume', ({ request }) => {
-    const code = codeOf.get(String(request['volume_id'])) ?? 13
+    const [code = 13] = CODES.find(([each]) => request['volume_id'] === handleOf(each)) ?? []
     return { code, message: `why ${code}` }
   })
   for (const [code] of CODES) await attach(t, at, { suffix: `-${code}` })
@@ -183,10 +170,9 @@ test('each gRPC code: message, errorCode, finalizer stays, retried', async (t) =
     equal(status?.attachError?.message, `rpc error: code = ${name} desc = why ${code}`)
     equal(status?.attachError?.errorCode, code)
     equal(metadata?.finalizers, [at.finalizer])
-    const handle = `${t.name(`pv-${code}`)}-handle`
-    const callsOfIt = (): number =>
-      volumeCalls(at.driver).filter(({ request }) => request['volume_id'] === handle).length
-    await eventually(`retries after ${name}`, () => callsOfIt() > 3)
+    const calls = (): readonly Call[] =>
+      volumeCalls(at.driver).filter(({ request }) => request['volume_id'] === handleOf(code))
+    await eventually(`retries after ${name}`, () => calls().length > 3)
   }
 })
 
@@ -211,18 +197,16 @@ test('MutableCSINodeAllocatableCount=false: no errorCode', async (t) => {
 
 test('a former errorCode is removed when the next failure has none', async (t) => {
   t.requires('errorCode')
-  const name = t.name('secret')
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
-  await t.create(SECRETS, secret('default', name, { a: 'b' }))
-  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
+  const secretRef = await t.createSecret({ a: 'b' })
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
   await attachFailed(t, 'full')
-  await t.api.delete(SECRETS, { name, namespace: 'default' })
+  await t.api.delete(SECRETS, secretRef)
   const { status } = await attachFailed(t, 'failed to load secret')
   equal(status?.attachError?.errorCode, undefined)
-  const patch = at.attacher.gate
-    .writes('volumeattachments/status')
-    .find(({ body }) => JSON.stringify(body).includes('failed to load secret'))
+  const writes = at.attacher.gate.writes('volumeattachments/status')
+  const patch = writes.find(({ bytes }) => bytes.includes('failed to load secret'))
   equal(partOf(patch, 'status', 'attachError', 'errorCode'), null)
 })
 
@@ -231,13 +215,7 @@ test('the same failure again writes only the new time', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=1500ms', '--retry-interval-max=1500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'same' })
   await attach(t, at)
-  const repeated = (): object | undefined =>
-    at.attacher.gate
-      .writes('volumeattachments/status')
-      .slice(1)
-      .map((write) => partOf(write, 'status', 'attachError') as object)
-      .find((attachError) => attachError !== undefined && Object.keys(attachError).join() === 'time')
-  await eventually('a patch of the time alone', repeated)
+  await eventually('a patch of the time alone', () => writesTimeAlone(at, 'attachError'))
 })
 
 test('an error longer than 1024 bytes does not stop the retries', async (t) => {
@@ -260,8 +238,7 @@ test('success clears attachError in the patch that says attached', async (t) => 
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth < 3 ? { code: 13, message: 'not yet' } : { reply: { publishContext: { a: 'b' } } },
   )
-  await attach(t, at)
-  const { status } = await attached(t)
+  const { status } = (await attachAndWait(t, at)).object
   if (t.ours) {
     equal(status, { attached: true, attachmentMetadata: { a: 'b' } })
     const last = at.attacher.gate.writes('volumeattachments/status').at(-1)
@@ -271,9 +248,8 @@ test('success clears attachError in the patch that says attached', async (t) => 
 
 test('a secret that is not UTF-8 fails and is not sent damaged', async (t) => {
   const at = await scene(t)
-  const name = t.name('secret')
-  await t.create(SECRETS, secret('default', name, { key: Buffer.from([0xff, 0xfe]) }))
-  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
+  const secretRef = await t.createSecret({ key: Buffer.from([0xff, 0xfe]) })
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
   const { status }: VolumeAttachment = await attachFailed(t)
   match(status?.attachError?.message ?? '', /UTF-8/)
   equal(volumeCalls(at.driver), [])
@@ -282,16 +258,12 @@ test('a secret that is not UTF-8 fails and is not sent damaged', async (t) => {
 test('the error itself cannot be saved: a line, and the retries continue', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  let saving = false
-  at.attacher.gate.rules.push(({ resource, body }) =>
-    !saving && resource === 'volumeattachments/status' && JSON.stringify(body).includes('attachError')
-      ? refusal(500, 'InternalError', 'etcd is tired')
-      : undefined,
-  )
+  const where = ({ bytes }: WireRequest): boolean => bytes.includes('attachError')
+  const failing = at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { where })
   await attach(t, at)
   const line = await at.attacher.line('"Failed to save attach error to VolumeAttachment"')
   assertContains(line, 'err="etcd is tired"', `VolumeAttachment="${t.name('va')}"`)
   await eventually('retries', () => volumeCalls(at.driver).length >= 4)
-  saving = true
+  failing.end()
   equal((await attachFailed(t)).status?.attachError?.message, 'rpc error: code = Internal desc = no')
 })

@@ -1,8 +1,7 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { SECRETS } from '@csi-sidecars/kube-types'
-import { secret, type VolumeParts } from '../../harness/api/objects.ts'
+import type { VolumeParts } from '../../harness/api/objects.ts'
 import { testsOf } from '../../harness/test.ts'
-import { attach, attached, scene, volumeCalls } from './scene.ts'
+import { attach, attachAndWait, attached, scene, volumeCalls } from './scene.ts'
 
 const test = testsOf('attacher', 'attach')
 
@@ -61,8 +60,7 @@ const REQUESTS: readonly RequestRow[] = [
 for (const { what, pv, args = [], capabilities = [], request } of REQUESTS) {
   test(`the request carries ${what}`, async (t) => {
     const { driver, node } = await scene(t, { args, controller: ['PUBLISH_UNPUBLISH_VOLUME', ...capabilities] })
-    const names = await attach(t, { node }, { pv })
-    await attached(t)
+    const names = await attachAndWait(t, { node }, { pv })
     equal(volumeCalls(driver)[0]?.request, {
       volume_id: `${names.pv}-handle`,
       node_id: `${node}-id`,
@@ -99,22 +97,18 @@ for (const capable of [false, true]) {
 test('a secret is read for each call and all of its keys are sent', async (t) => {
   const { driver, attacher, node } = await scene(t, { args: ['--retry-interval-start=200ms'] })
   driver.on('ControllerPublishVolume', (_, nth) => (nth < 2 ? { code: 13, message: 'no' } : { reply: {} }))
-  const name = t.name('secret')
-  await t.create(SECRETS, secret(t.namespace, name, { user: 'me', password: 'pässword\n' }))
-  await attach(t, { node }, { pv: { csi: { controllerPublishSecretRef: { name, namespace: t.namespace } } } })
-  await attached(t)
+  const secretRef = await t.createSecret({ user: 'me', password: 'pässword\n' })
+  await attachAndWait(t, { node }, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
   const publishes = driver.callsOf('ControllerPublishVolume')
   for (const { request } of publishes) equal(request['secrets'], { user: 'me', password: 'pässword\n' })
-  const reads = attacher.gate.requests.filter(({ resource }) => resource === 'secrets')
-  equal(new Set(reads.map(({ method, name: read }) => `${method} ${read}`)), new Set([`GET ${name}`]))
+  const reads = attacher.gate.requestsOf('secrets')
+  equal(new Set(reads.map(({ method, name }) => `${method} ${name}`)), new Set([`GET ${secretRef.name}`]))
   equal(reads.length, publishes.length)
 })
 
 test('a secret without data sends an empty map', async (t) => {
   const { driver, node } = await scene(t)
-  const name = t.name('secret')
-  await t.create(SECRETS, secret(t.namespace, name, {}))
-  await attach(t, { node }, { pv: { csi: { controllerPublishSecretRef: { name, namespace: t.namespace } } } })
-  await attached(t)
+  const secretRef = await t.createSecret({})
+  await attachAndWait(t, { node }, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
   equal(volumeCalls(driver)[0]?.request['secrets'], undefined)
 })

@@ -1,10 +1,23 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attachment, csiNode, volume } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, attached, attachFailed, gapsOf, scene, volumeCalls } from './scene.ts'
+import { detachFailed } from './detach-scene.ts'
+import {
+  type AttacherScene,
+  attach,
+  attachAndWait,
+  attached,
+  attachFailed,
+  detachAndWait,
+  editAttachment,
+  editStatus,
+  gapsOf,
+  scene,
+  unpublishes,
+  volumeCalls,
+} from './scene.ts'
 
 const test = testsOf('attacher', 'attach again')
 
@@ -27,13 +40,13 @@ test('backoff resets after a success', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms', '--retry-interval-max=60s'] })
   let failing = true
   at.driver.on('ControllerPublishVolume', () => (failing ? { code: 13, message: 'no' } : { reply: {} }))
-  const { va } = await attach(t, at)
+  await attach(t, at)
   await eventually('three tries', () => volumeCalls(at.driver).length >= 4)
   failing = false
   await attached(t)
   failing = true
   const before = volumeCalls(at.driver).length
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status: { attached: false } })
+  await editStatus(t, { attached: false })
   await eventually('three more tries', () => volumeCalls(at.driver).length >= before + 3, { within: 4000 })
 })
 
@@ -45,42 +58,40 @@ test('one that fails does not delay others', async (t) => {
   )
   await attach(t, at, { suffix: '-bad' })
   await attachFailed(t, '', t.name('va-bad'))
-  await attach(t, at, { suffix: '-good' })
-  await attached(t, t.name('va-good'))
+  await attachAndWait(t, at, { suffix: '-good' })
 })
 
 const SLOW_RETRY = { args: ['--retry-interval-start=60s'] }
 
-async function failedOnce(t: TestContext): Promise<AttacherScene & { va: string }> {
+async function failedOnce(t: TestContext): Promise<AttacherScene> {
   const at = await scene(t, SLOW_RETRY)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  const { va } = await attach(t, at)
+  await attach(t, at)
   await attachFailed(t)
   // The originals try a fresh VA twice before they wait.
   await pause(700)
-  return { ...at, va }
+  return at
 }
 
 test('a change of labels during the backoff causes a retry at once', async (t) => {
-  const { driver, va } = await failedOnce(t)
+  const { driver } = await failedOnce(t)
   const before = volumeCalls(driver).length
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va }, { metadata: { labels: { touched: 'yes' } } })
+  await editAttachment(t, { metadata: { labels: { touched: 'yes' } } })
   await eventually('another try', () => volumeCalls(driver).length > before, { within: 3000 })
 })
 
 test('another client that edits attachError causes no retry', async (t) => {
-  const { driver, attacher, va } = await failedOnce(t)
+  const { driver, attacher } = await failedOnce(t)
   const before = volumeCalls(driver).length
-  const edit = { status: { attachError: { message: 'edited', time: '2020-01-01T00:00:00Z' } } }
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, edit)
+  await editStatus(t, { attachError: { message: 'edited', time: '2020-01-01T00:00:00Z' } })
   await never('another try', () => volumeCalls(driver).length > before, 1500)
   ok(attacher.linesWith('"Ignoring VolumeAttachment change"').length > 0)
 })
 
 test('another client that removes attachError causes no retry', async (t) => {
-  const { driver, va } = await failedOnce(t)
+  const { driver } = await failedOnce(t)
   const before = volumeCalls(driver).length
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status: { attachError: null } })
+  await editStatus(t, { attachError: null })
   await never('another try', () => volumeCalls(driver).length > before, 1500)
 })
 
@@ -93,30 +104,21 @@ test('--resync retries ahead of the backoff', async (t) => {
 
 test('a CSINode that gains the driver triggers a retry at once', { only: 'ours' }, async (t) => {
   const at = await scene(t, SLOW_RETRY)
-  const node = t.name('late')
-  await t.create(CSI_NODES, csiNode(node, { 'other.example.com': 'x' }))
+  const node = await t.createNode('late', { driver: 'other.example.com' })
   await attach(t, { node })
   await attachFailed(t, 'does not contain driver')
-  const began = Date.now()
-  await t.api.merge(
-    CSI_NODES,
-    { name: node },
-    { spec: { drivers: [{ name: t.driverName, nodeID: 'late-id', topologyKeys: [] }] } },
-  )
-  await attached(t)
-  ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
+  const drivers = [{ name: t.driverName, nodeID: 'late-id', topologyKeys: [] }]
+  await t.api.merge(CSI_NODES, { name: node }, { spec: { drivers } })
+  await attached(t, t.name('va'), { within: 2000 })
   equal(volumeCalls(at.driver)[0]?.request['node_id'], 'late-id')
 })
 
 test('a PV that appears triggers a retry at once', { only: 'ours' }, async (t) => {
   const at = await scene(t, SLOW_RETRY)
-  const pv = t.name('pv')
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node: at.node }))
+  await t.createAttachment('va', { pv: t.name('pv'), node: at.node })
   await attachFailed(t, 'not found')
-  const began = Date.now()
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
-  await attached(t)
-  ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
+  await t.createVolume('pv')
+  await attached(t, t.name('va'), { within: 2000 })
 })
 
 test('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t) => {
@@ -124,37 +126,30 @@ test('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t) 
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
   )
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   const [gap = 0] = gapsOf(volumeCalls(at.driver))
   ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
 })
 
 test('a PV that is recreated triggers the detach at once', { only: 'ours' }, async (t) => {
   const at = await scene(t, SLOW_RETRY)
-  const { pv, va } = await attach(t, at)
-  await attached(t)
-  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
+  const { pv, va } = await attachAndWait(t, at)
+  await t.strip(PERSISTENT_VOLUMES, { name: pv })
   await pause(300)
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => status?.detachError != null)
-  const began = Date.now()
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
-  await eventually('the end of the VA', async () => (await t.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined)
-  ok(Date.now() - began < 2000, `woken after ${Date.now() - began} ms`)
+  await detachFailed(t)
+  await t.createVolume('pv')
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va }, { within: 2000 })
 })
 
 test('RetryInfo sets the next detach, within --retry-interval-max', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms'] })
-  const { va } = await attach(t, at)
-  await attached(t)
+  const { va } = await attachAndWait(t, at)
   at.driver.on('ControllerUnpublishVolume', (_, nth) =>
     nth === 0 ? { code: 8, message: 'busy', retryInfo: { seconds: 3600 } } : { reply: {} },
   )
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await eventually('the end of the VA', async () => (await t.api.find(VOLUME_ATTACHMENTS, { name: va })) === undefined)
-  const [gap = 0] = gapsOf(at.driver.callsOf('ControllerUnpublishVolume'))
+  await detachAndWait(t, va)
+  const [gap = 0] = gapsOf(unpublishes(at))
   ok(gap > 400 && gap < 1200, `retried after ${gap} ms`)
 })
 
@@ -172,10 +167,8 @@ test('refused until the volume is detached from another node: retried when our d
   only: 'ours',
 }, async (t) => {
   const at = await scene(t, SLOW_RETRY)
-  const other = t.name('node-other')
-  await t.create(CSI_NODES, csiNode(other, { [t.driverName]: `${other}-id` }))
-  const { pv, va } = await attach(t, at)
-  await attached(t)
+  const other = await t.createNode('node-other')
+  const { pv, va } = await attachAndWait(t, at)
   let elsewhere = true
   at.driver.on('ControllerPublishVolume', () =>
     elsewhere ? { code: 9, message: 'attached elsewhere' } : { reply: {} },
@@ -184,7 +177,7 @@ test('refused until the volume is detached from another node: retried when our d
     elsewhere = false
     return { reply: {} }
   })
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
+  await t.createAttachment('va-other', { pv, node: other })
   await attachFailed(t, 'attached elsewhere', t.name('va-other'))
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await attached(t, t.name('va-other'), { within: 3000 })

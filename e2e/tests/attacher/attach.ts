@@ -1,17 +1,29 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attachment, volume } from '../../harness/api/objects.ts'
+import { attachment } from '../../harness/api/objects.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never } from '../../harness/waiting.ts'
-import { attach, attached, changeOf, NODE_ID_ANNOTATION, outline, scene, volumeCalls } from './scene.ts'
+import {
+  attach,
+  attachAll,
+  attachAndWait,
+  attached,
+  changeOf,
+  editStatus,
+  getAttachment,
+  NODE_ID_ANNOTATION,
+  outline,
+  scene,
+  suffixes,
+  volumeCalls,
+} from './scene.ts'
 
 const test = testsOf('attacher', 'attach')
 
 test('PV finalizer, VA finalizer and annotation, publish, status: in this order and with these bodies', async (t) => {
   const { driver, attacher, node, finalizer } = await scene(t)
   driver.on('ControllerPublishVolume', { reply: { publishContext: { device: '/dev/x' } } })
-  const names = await attach(t, { node })
-  const va = await attached(t)
+  const { object: va, ...names } = await attachAndWait(t, { node })
   const writes = await attacher.gate.settledWrites()
   equal(outline(t, writes), [
     'PATCH persistentvolumes 200',
@@ -53,27 +65,20 @@ test('PV finalizer, VA finalizer and annotation, publish, status: in this order 
 
 test('exactly one publish for each of twenty fresh attachments', { only: 'ours' }, async (t) => {
   const { driver, node } = await scene(t)
-  const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
-  await Promise.all(suffixes.map((suffix) => attach(t, { node }, { suffix })))
-  for (const suffix of suffixes) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, { node }, suffixes(20))
   equal(driver.callsOf('ControllerPublishVolume').length, 20)
 })
 
 test('an empty publish context leaves no attachmentMetadata', async (t) => {
   const { node } = await scene(t)
-  await attach(t, { node })
-  equal((await attached(t)).status, { attached: true })
+  equal((await attachAndWait(t, { node })).object.status, { attached: true })
 })
 
 test('foreign finalizers stay in place, ours comes last', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   const others = ['example.com/b', 'example.com/a']
-  const names = await attach(
-    t,
-    { node },
-    { pv: { metadata: { finalizers: others } }, va: { metadata: { finalizers: others } } },
-  )
-  await attached(t)
+  const foreign = { metadata: { finalizers: others } }
+  const names = await attachAndWait(t, { node }, { pv: foreign, va: foreign })
   const [pvPatch, vaPatch] = await attacher.gate.settledWrites()
   equal(changeOf(t, pvPatch), [{ op: 'add', path: '/metadata/finalizers/-', value: finalizer }])
   const annotations = { [NODE_ID_ANNOTATION]: `${node}-id` }
@@ -89,8 +94,7 @@ test('foreign finalizers stay in place, ours comes last', async (t) => {
 
 test('a PV that has the finalizer already is not written', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
-  await attach(t, { node }, { pv: { metadata: { finalizers: [finalizer] } } })
-  await attached(t)
+  await attachAndWait(t, { node }, { pv: { metadata: { finalizers: [finalizer] } } })
   equal(outline(t, await attacher.gate.settledWrites()), [
     'PATCH volumeattachments 200',
     'PATCH volumeattachments/status 200',
@@ -100,8 +104,7 @@ test('a PV that has the finalizer already is not written', async (t) => {
 test('a VA that has finalizer and annotation already is not written before the publish', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } }
-  await attach(t, { node }, { va: { metadata } })
-  await attached(t)
+  await attachAndWait(t, { node }, { va: { metadata } })
   equal(outline(t, await attacher.gate.settledWrites()), [
     'PATCH persistentvolumes 200',
     'PATCH volumeattachments/status 200',
@@ -111,8 +114,7 @@ test('a VA that has finalizer and annotation already is not written before the p
 test('only a wrong node id in the annotation is overwritten', async (t) => {
   const { driver, attacher, node, finalizer } = await scene(t)
   const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: 'wrong', other: 'kept' } }
-  await attach(t, { node }, { va: { metadata } })
-  const va = await attached(t)
+  const { object: va } = await attachAndWait(t, { node }, { va: { metadata } })
   const [, vaPatch] = await attacher.gate.settledWrites()
   const path = `/metadata/annotations/${NODE_ID_ANNOTATION.replace('/', '~1')}`
   const added = [{ op: 'add', path, value: `${node}-id` }]
@@ -123,20 +125,18 @@ test('only a wrong node id in the annotation is overwritten', async (t) => {
 
 test('a PV of another driver is published too', async (t) => {
   const { driver, node } = await scene(t)
-  await attach(t, { node }, { pv: { csi: { driver: 'other.example.com' } } })
-  await attached(t)
+  await attachAndWait(t, { node }, { pv: { csi: { driver: 'other.example.com' } } })
   equal(volumeCalls(driver).length, 1)
 })
 
 test('an inline volume is published without touching any PV', async (t) => {
   const { driver, attacher, node } = await scene(t)
-  const va = t.name('va')
   const inlineVolumeSpec = {
     accessModes: ['ReadWriteMany'],
     mountOptions: ['ro'],
     csi: { driver: t.driverName, volumeHandle: 'inline-1', fsType: 'xfs', volumeAttributes: { a: 'b' } },
   }
-  await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { node, source: { inlineVolumeSpec } }))
+  await t.createAttachment('va', { node, source: { inlineVolumeSpec } })
   await attached(t)
   equal(outline(t, await attacher.gate.settledWrites()), [
     'PATCH volumeattachments 200',
@@ -155,48 +155,38 @@ test('an inline volume is published without touching any PV', async (t) => {
 
 test('an attachment of another attacher is ignored', async (t) => {
   const { driver, attacher, node } = await scene(t)
-  const pv = t.name('pv')
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
+  const pv = await t.createVolume('pv')
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('other'), `not-${t.driverName}`, { pv, node }))
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node }))
+  await t.createAttachment('va', { pv, node })
   await attached(t)
-  await never(
-    'a write to the foreign VA',
-    () => attacher.gate.writes().find(({ name }) => name === t.name('other')),
-    500,
-  )
-  equal(volumeCalls(driver).length, t.ours ? 1 : volumeCalls(driver).length)
+  const ofOther = (): boolean => attacher.gate.writes().some(({ name }) => name === t.name('other'))
+  await never('a write to the foreign VA', ofOther, 500)
+  if (t.ours) equal(volumeCalls(driver).length, 1)
 })
 
 test('an attachment whose status.attached another client resets to false is published again', async (t) => {
   const { driver, node } = await scene(t)
-  const { va } = await attach(t, { node })
-  await attached(t)
+  await attachAndWait(t, { node })
   const before = volumeCalls(driver).length
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status: { attached: false } })
+  await editStatus(t, { attached: false })
   await eventually('another publish', () => volumeCalls(driver).length > before)
   await attached(t)
 })
 
 test('an attachment that is attached at start causes no call and no write', async (t) => {
   const first = await scene(t)
-  const { va } = await attach(t, first)
-  await attached(t)
-  const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
-  first.attacher.signal('SIGKILL')
-  await first.attacher.end()
+  const { status } = (await attachAndWait(t, first)).object
+  await first.attacher.endBy('SIGKILL')
   const calls = volumeCalls(first.driver).length
-  const second = await t.sidecar({ driver: first.driver })
-  await t.watching(second, 'volumeattachments', 'persistentvolumes', 'csinodes')
+  const second = await t.running({ driver: first.driver }, 'volumeattachments', 'persistentvolumes', 'csinodes')
   await never('a write', () => second.gate.writes().length > 0, 1000)
   equal(volumeCalls(first.driver).length, calls)
-  equal((await t.api.get(VOLUME_ATTACHMENTS, { name: va })).status, status)
+  equal((await getAttachment(t)).status, status)
 })
 
 test('an attachment created while no attacher runs is published at start', async (t) => {
   const first = await scene(t)
-  first.attacher.signal('SIGKILL')
-  await first.attacher.end()
+  await first.attacher.endBy('SIGKILL')
   await attach(t, first)
   await t.sidecar({ driver: first.driver })
   await attached(t)
@@ -204,8 +194,7 @@ test('an attachment created while no attacher runs is published at start', async
 
 test('--timeout is the deadline that the driver sees', async (t) => {
   const { driver, node } = await scene(t, { args: ['--timeout=42s'] })
-  await attach(t, { node })
-  await attached(t)
+  await attachAndWait(t, { node })
   const { timeoutMs = 0 } = volumeCalls(driver)[0] ?? {}
   ok(timeoutMs > 38_000 && timeoutMs <= 42_100, `the driver was given ${timeoutMs} ms`)
 })

@@ -1,39 +1,43 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attachment, csiNode, volume } from '../../harness/api/objects.ts'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { tooMany } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, attached, scene, volumeCalls } from './scene.ts'
+import {
+  type AttacherScene,
+  allAttached,
+  attach,
+  attachAll,
+  attachAndWait,
+  attached,
+  publishes,
+  scene,
+  suffixes,
+  volumeCalls,
+} from './scene.ts'
 
 const test = testsOf('attacher', 'concurrency')
 
 /** The most calls that ran at one time. */
 function mostAtOnce(calls: readonly Call[]): number {
-  return Math.max(
-    0,
-    ...calls.map(
-      (each) => calls.filter((other) => other.start <= each.start && (other.end ?? Infinity) > each.start).length,
-    ),
-  )
+  const runningAt = (time: number): number =>
+    calls.filter(({ start, end = Infinity }) => start <= time && end > time).length
+  return Math.max(0, ...calls.map(({ start }) => runningAt(start)))
 }
-
-const suffixes = (count: number): string[] => Array.from({ length: count }, (_, index) => `-${index}`)
 
 test('--worker-threads=1: one at a time', async (t) => {
   const at = await scene(t, { args: ['--worker-threads=1'] })
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 150 })
-  for (const suffix of suffixes(5)) await attach(t, at, { suffix })
-  for (const suffix of suffixes(5)) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, suffixes(5))
   equal(mostAtOnce(volumeCalls(at.driver)), 1)
 })
 
 test('ten volumes at once by default, never more', async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 1500 })
-  await Promise.all(suffixes(14).map((suffix) => attach(t, at, { suffix })))
-  for (const suffix of suffixes(14)) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, suffixes(14))
   equal(mostAtOnce(volumeCalls(at.driver)), 10)
 })
 
@@ -43,28 +47,23 @@ test('one hanging call blocks no other attachment', async (t) => {
   at.driver.on('ControllerPublishVolume', ({ request }) => (request['volume_id'] === slow ? 'hang' : { reply: {} }))
   await attach(t, at, { suffix: '-slow' })
   await eventually('the slow call', () => volumeCalls(at.driver).length > 0)
-  await attach(t, at, { suffix: '-b' })
-  await attached(t, t.name('va-b'))
+  await attachAndWait(t, at, { suffix: '-b' })
 })
 
 test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 }, async (t) => {
   const args = ['--timeout=3s', '--retry-interval-start=100ms', '--retry-interval-max=1s']
   const at = await scene(t, { args })
   const stuck = suffixes(60)
-  await Promise.all(stuck.map((suffix) => attach(t, at, { suffix })))
-  for (const suffix of stuck) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, stuck)
   at.driver.on('ControllerUnpublishVolume', 'hang')
   await Promise.all(stuck.map((suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })))
   await eventually('hanging detaches', () => at.driver.callsOf('ControllerUnpublishVolume').length >= 5)
   await pause(1500)
   const fresh = suffixes(10).map((suffix) => `-fresh${suffix}`)
   const began = Date.now()
-  await Promise.all(fresh.map((suffix) => attach(t, at, { suffix })))
-  for (const suffix of fresh) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, fresh)
   const handles = new Set(fresh.map((suffix) => `${t.name(`pv${suffix}`)}-handle`))
-  const starts = at.driver
-    .callsOf('ControllerPublishVolume')
-    .filter(({ request }) => handles.has(String(request['volume_id'])))
+  const starts = publishes(at).filter(({ request }) => handles.has(String(request['volume_id'])))
   const last = Math.max(...starts.map(({ start }) => start)) - began
   ok(last < 2500, `the last attach reached the driver after ${last} ms`)
   at.driver.on('ControllerUnpublishVolume', { reply: {} })
@@ -81,8 +80,7 @@ test('attaches that fail repeatedly delay no other', { only: 'ours' }, async (t)
   // Ten workers take six seconds for all of them, so that each has to wait for its turn by now.
   await eventually('retries', () => volumeCalls(at.driver).filter(isBad).length >= 80)
   const began = Date.now()
-  await attach(t, at, { suffix: '-healthy' })
-  await attached(t, t.name('va-healthy'))
+  await attachAndWait(t, at, { suffix: '-healthy' })
   const call = at.driver.callsOf('ControllerPublishVolume').find((each) => !isBad(each))
   const after = (call?.start ?? Infinity) - began
   ok(after < 2500, `the healthy attach reached the driver after ${after} ms`)
@@ -91,33 +89,27 @@ test('attaches that fail repeatedly delay no other', { only: 'ours' }, async (t)
 test('detaches use all workers, and attaches get extra ones: at most 40 % more', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
   const first = suffixes(24)
-  await Promise.all(first.map((suffix) => attach(t, at, { suffix })))
-  for (const suffix of first) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, first)
   at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 2500 })
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 1200 })
   const before = volumeCalls(at.driver).length
   const later = suffixes(6).map((suffix) => `-later${suffix}`)
-  for (const suffix of later) await t.create(PERSISTENT_VOLUMES, volume(t.name(`pv${suffix}`), t.driverName))
+  for (const suffix of later) await t.createVolume(`pv${suffix}`)
   await Promise.all(first.map((suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })))
   await eventually('detaches on all workers', () => at.driver.callsOf('ControllerUnpublishVolume').length === 10)
   const began = Date.now()
-  const make = (suffix: string): Promise<unknown> => {
-    const options = { pv: t.name(`pv${suffix}`), node: at.node }
-    return t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va${suffix}`), t.driverName, options))
-  }
-  await Promise.all(later.map(make))
-  const publishes = (): Call[] =>
-    volumeCalls(at.driver).filter(({ method, start }) => start >= began && method === 'ControllerPublishVolume')
-  await eventually('four attaches beyond the workers', () => publishes().length === 4, { within: 1000 })
-  for (const suffix of later) await attached(t, t.name(`va${suffix}`))
+  const { node } = at
+  await Promise.all(later.map((suffix) => t.createAttachment(`va${suffix}`, { pv: t.name(`pv${suffix}`), node })))
+  const attaches = (): readonly Call[] => publishes(at).filter(({ start }) => start >= began)
+  await eventually('four attaches beyond the workers', () => attaches().length === 4, { within: 1000 })
+  await allAttached(t, later)
   for (const suffix of first) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
   equal(mostAtOnce(volumeCalls(at.driver).slice(before)), 14)
 })
 
 test('--worker-threads=1: an attach waits for a detach', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--worker-threads=1'] })
-  for (const suffix of suffixes(3)) await attach(t, at, { suffix })
-  for (const suffix of suffixes(3)) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, suffixes(3))
   at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 400 })
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 400 })
   for (const suffix of suffixes(3)) await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
@@ -127,16 +119,9 @@ test('--worker-threads=1: an attach waits for a detach', { only: 'ours' }, async
 })
 
 /** An attached volume that is to move to a second node, which has its CSINode. */
-async function moving(
-  t: TestContext,
-  at: AttacherScene,
-  { pv = {} } = {},
-): Promise<{ pv: string; va: string; other: string }> {
-  const other = t.name('node-other')
-  await t.create(CSI_NODES, csiNode(other, { [t.driverName]: `${other}-id` }))
-  const names = await attach(t, at, { pv })
-  await attached(t)
-  return { ...names, other }
+async function moving(t: TestContext, at: AttacherScene): Promise<{ pv: string; va: string; other: string }> {
+  const other = await t.createNode('node-other')
+  return { ...(await attachAndWait(t, at)), other }
 }
 
 test('a detach passes a publish on another node that waits for it', async (t) => {
@@ -148,7 +133,7 @@ test('a detach passes a publish on another node that waits for it', async (t) =>
     left.resolve()
     return { reply: {} }
   })
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
+  await t.createAttachment('va-other', { pv, node: other })
   await eventually('the publish', () => at.driver.callsOf('ControllerPublishVolume').length >= 2)
   const began = Date.now()
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
@@ -163,7 +148,7 @@ test('a detach from one node runs before the attach to another when both wait', 
   at.driver.on('ControllerPublishVolume', { reply: {}, after: bothWait.promise })
   await attach(t, at, { suffix: '-before' })
   await eventually('a publish that occupies the worker', () => volumeCalls(at.driver).length === 2)
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va-other'), t.driverName, { pv, node: other }))
+  await t.createAttachment('va-other', { pv, node: other })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   // Gives the watch time to deliver both.
   await pause(700)
@@ -181,17 +166,15 @@ test('two volumes of one handle, one single-node and one multi-node, follow the 
   const csi = { volumeHandle: t.name('shared') }
   const modes = [['ReadWriteOnce'], ['ReadWriteMany'], ['ReadWriteOnce'], ['ReadWriteMany']]
   for (const [index, accessModes] of modes.entries()) {
-    const node = t.name(`node-${index}`)
-    await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
-    await t.create(PERSISTENT_VOLUMES, volume(t.name(`pv-${index}`), t.driverName, { accessModes, csi }))
+    await t.createNode(`node-${index}`)
+    await t.createVolume(`pv-${index}`, { accessModes, csi })
   }
   await pause(300)
   const indexes = [...modes.keys()]
   await Promise.all(
-    indexes.map((index) => {
-      const options = { pv: t.name(`pv-${index}`), node: t.name(`node-${index}`) }
-      return t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va-${index}`), t.driverName, options))
-    }),
+    indexes.map((index) =>
+      t.createAttachment(`va-${index}`, { pv: t.name(`pv-${index}`), node: t.name(`node-${index}`) }),
+    ),
   )
   for (const index of indexes) await attached(t, t.name(`va-${index}`))
   const calls = volumeCalls(at.driver)
@@ -209,10 +192,8 @@ test('never two calls for one single-node volume at once', { only: 'ours' }, asy
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 400 })
   const { pv } = await attach(t, at)
-  for (const suffix of ['-b', '-c']) {
-    await t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va${suffix}`), t.driverName, { pv, node: at.node }))
-  }
-  for (const suffix of ['', '-b', '-c']) await attached(t, t.name(`va${suffix}`))
+  for (const suffix of ['-b', '-c']) await t.createAttachment(`va${suffix}`, { pv, node: at.node })
+  await allAttached(t, ['', '-b', '-c'])
   equal(mostAtOnce(volumeCalls(at.driver)), 1)
   equal(volumeCalls(at.driver).length, 3)
 })
@@ -221,7 +202,7 @@ test('never two calls for one handle, whichever volumes have it', { only: 'ours'
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
   for (const suffix of suffixes(3)) await attach(t, at, { suffix, pv: { csi: { volumeHandle: t.name('shared') } } })
-  for (const suffix of suffixes(3)) await attached(t, t.name(`va${suffix}`))
+  await allAttached(t, suffixes(3))
   equal(mostAtOnce(volumeCalls(at.driver)), 1)
 })
 
@@ -232,12 +213,11 @@ test('a multi-node volume is attached to its nodes in parallel, and a hanging ca
   )
   const { pv } = await attach(t, at, { pv: { accessModes: ['ReadWriteMany'] } })
   for (const suffix of suffixes(4)) {
-    const node = t.name(`node${suffix}`)
-    await t.create(CSI_NODES, csiNode(node, { [t.driverName]: node }))
+    const node = await t.createNode(`node${suffix}`)
     await pause(100)
-    await t.create(VOLUME_ATTACHMENTS, attachment(t.name(`va${suffix}`), t.driverName, { pv, node }))
+    await t.createAttachment(`va${suffix}`, { pv, node })
   }
-  for (const suffix of suffixes(4)) await attached(t, t.name(`va${suffix}`))
+  await allAttached(t, suffixes(4))
   ok(mostAtOnce(volumeCalls(at.driver)) >= 3)
   equal(volumeCalls(at.driver)[0]?.end, undefined)
 })
@@ -245,8 +225,7 @@ test('a multi-node volume is attached to its nodes in parallel, and a hanging ca
 test('--max-inflight-per-node caps a node', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--max-inflight-per-node=2'] })
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
-  for (const suffix of suffixes(6)) await attach(t, at, { suffix })
-  for (const suffix of suffixes(6)) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, suffixes(6))
   equal(mostAtOnce(volumeCalls(at.driver)), 2)
 })
 
@@ -254,8 +233,7 @@ test('--kube-api-qps and --kube-api-burst bound the requests', { alone: true }, 
   const at = await scene(t, { args: ['--kube-api-qps=5', '--kube-api-burst=10'] })
   await pause(3000)
   const began = Date.now()
-  await Promise.all(suffixes(14).map((suffix) => attach(t, at, { suffix })))
-  for (const suffix of suffixes(14)) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, suffixes(14))
   const requests = at.attacher.gate.requests.filter(
     ({ time, watch, resource }) => time >= began && !watch && resource !== 'leases',
   )
@@ -270,27 +248,14 @@ test('--kube-api-qps and --kube-api-burst bound the requests', { alone: true }, 
 
 test('a 429 delays and is never an attach error', async (t) => {
   const at = await scene(t)
-  let refused = 0
-  at.attacher.gate.rules.push(({ method, resource }) => {
-    if (method !== 'PATCH' || resource !== 'volumeattachments' || refused >= 2) return undefined
-    refused += 1
-    const body = {
-      kind: 'Status',
-      apiVersion: 'v1',
-      status: 'Failure',
-      message: 'slow down',
-      reason: 'TooManyRequests',
-      code: 429,
-    }
-    return { kind: 'answer', code: 429, body, headers: { 'retry-after': '1' } }
-  })
+  at.attacher.gate.inject('PATCH volumeattachments', tooMany(1), { times: 2 })
   const began = Date.now()
-  await attach(t, at)
-  const { status } = await attached(t)
+  const { status } = (await attachAndWait(t, at)).object
   equal(status?.attachError, undefined)
   ok(Date.now() - began > 1900, `attached after ${Date.now() - began} ms`)
+  const writes = at.attacher.gate.writes('volumeattachments/status')
   equal(
-    at.attacher.gate.writes('volumeattachments/status').filter(({ body }) => JSON.stringify(body).includes('message')),
+    writes.filter(({ bytes }) => bytes.includes('message')),
     [],
   )
 })

@@ -1,11 +1,12 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { partOf, refusal } from '../../harness/api/gate.ts'
+import { partOf } from '../../harness/api/gate.ts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { attachedScene, detachFailed, unpublishes } from './detach-scene.ts'
-import { gapsOf } from './scene.ts'
+import { attachedScene, detachFailed } from './detach-scene.ts'
+import { detachAndWait, gapsOf, unpublishes, writesTimeAlone } from './scene.ts'
 
 const test = testsOf('attacher', 'detach')
 
@@ -21,9 +22,7 @@ test('without CSINode and annotation: detachError, and the VA stays', async (t) 
 
 test('a missing PV blocks the detach, and the status says so', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=200ms'] })
-  await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
-  await t.api.merge(PERSISTENT_VOLUMES, { name: at.pv }, { metadata: { finalizers: null } })
-  await t.api.untilGone(PERSISTENT_VOLUMES, { name: at.pv })
+  await t.strip(PERSISTENT_VOLUMES, { name: at.pv })
   await pause(300)
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   const { status, metadata } = await detachFailed(t)
@@ -68,18 +67,10 @@ test('success after a failure clears detachError', async (t) => {
 
 test('the finalizer cannot be removed: detachError, and unpublished again', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=300ms'] })
-  let refused = 0
-  at.attacher.gate.rules.push(({ method, resource }) => {
-    if (method !== 'PATCH' || resource !== 'volumeattachments') return undefined
-    refused += 1
-    return refused === 1 ? refusal(500, 'InternalError', 'etcd is tired') : undefined
-  })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  at.attacher.gate.inject('PATCH volumeattachments', ETCD_TIRED, { times: 1 })
+  await detachAndWait(t, at.va)
   equal(unpublishes(at).length, 2)
-  const failure = at.attacher.gate
-    .writes('volumeattachments/status')
-    .find(({ body }) => JSON.stringify(body).includes('detachError'))
+  const failure = at.attacher.gate.writes('volumeattachments/status').find(({ bytes }) => bytes.includes('detachError'))
   equal(partOf(failure, 'status', 'detachError', 'message'), 'could not mark as detached: etcd is tired')
 })
 
@@ -88,10 +79,6 @@ test('a detach error stays in the status while the retries continue, and only it
   at.driver.on('ControllerUnpublishVolume', { code: 13, message: 'no' })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   await detachFailed(t)
-  const later = (): boolean =>
-    at.attacher.gate
-      .writes('volumeattachments/status')
-      .some((write) => JSON.stringify(Object.keys(Object(partOf(write, 'status', 'detachError')))) === '["time"]')
-  await eventually('a patch of the time alone', later)
+  await eventually('a patch of the time alone', () => writesTimeAlone(at, 'detachError'))
   equal(partOf(at.attacher.gate.writes('volumeattachments/status').at(-1), 'status', 'attached'), undefined)
 })

@@ -1,18 +1,21 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { CSI_NODES, PERSISTENT_VOLUMES, SECRETS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attachment, secret } from '../../harness/api/objects.ts'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { attachedScene, unpublishes } from './detach-scene.ts'
+import { attachedScene } from './detach-scene.ts'
 import {
   attach,
   attached,
   attachFailed,
   changeOf,
+  detachAndWait,
+  editAttachment,
   finalizerRemoved,
+  gapsOf,
   NODE_ID_ANNOTATION,
   outline,
   scene,
+  unpublishes,
   volumeCalls,
 } from './scene.ts'
 
@@ -20,8 +23,7 @@ const test = testsOf('attacher', 'detach')
 
 test('unpublishes, then removes the finalizer, and the VA is deleted', async (t) => {
   const at = await attachedScene(t)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachAndWait(t, at.va)
   await pause(300)
   const [unpublish] = unpublishes(at)
   equal(unpublishes(at).length, 1)
@@ -72,11 +74,9 @@ test('the metadata of the attachment is cleared with the status', async (t) => {
 })
 
 test('the secret is sent to the unpublish too', async (t) => {
-  const name = t.name('secret')
-  await t.create(SECRETS, secret('default', name, { key: 'value' }))
-  const at = await attachedScene(t, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  const secretRef = await t.createSecret({ key: 'value' })
+  const at = await attachedScene(t, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
+  await detachAndWait(t, at.va)
   equal(unpublishes(at)[0]?.request, {
     volume_id: `${at.pv}-handle`,
     node_id: `${at.node}-id`,
@@ -88,29 +88,22 @@ test('a node that lost its CSINode is known by the annotation', async (t) => {
   const at = await attachedScene(t)
   await t.api.delete(CSI_NODES, { name: at.node })
   await pause(300)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachAndWait(t, at.va)
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
 test('the CSINode takes precedence over the annotation', async (t) => {
   const at = await attachedScene(t)
-  await t.api.merge(
-    VOLUME_ATTACHMENTS,
-    { name: at.va },
-    { metadata: { annotations: { [NODE_ID_ANNOTATION]: 'wrong' } } },
-  )
+  await editAttachment(t, { metadata: { annotations: { [NODE_ID_ANNOTATION]: 'wrong' } } })
   await pause(300)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachAndWait(t, at.va)
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
 test('a PV that is being deleted does not matter', async (t) => {
   const at = await attachedScene(t)
   await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachAndWait(t, at.va)
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: at.pv })
 })
 
@@ -119,8 +112,7 @@ test('a VA that failed to attach after the finalizer is unpublished when it is d
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   const { va } = await attach(t, at)
   await attachFailed(t)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+  await detachAndWait(t, va)
   equal(unpublishes(at).length, 1)
 })
 
@@ -128,8 +120,7 @@ test('a VA that failed before the finalizer is deleted without an unpublish', as
   const at = await scene(t)
   await attach(t, { node: t.name('nowhere') })
   await attachFailed(t)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  await detachAndWait(t)
   await pause(300)
   equal(volumeCalls(at.driver), [])
 })
@@ -137,11 +128,9 @@ test('a VA that failed before the finalizer is deleted without an unpublish', as
 test('without our finalizer a VA counts as detached, whatever its status says', async (t) => {
   const at = await attachedScene(t, { va: { metadata: { finalizers: ['example.com/a'] } } })
   // A process that has seen the finalizer restores it.
-  at.attacher.signal('SIGKILL')
-  await at.attacher.end()
+  await at.attacher.endBy('SIGKILL')
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: ['example.com/a'] } })
-  const attacher = await t.sidecar({ driver: at.driver })
-  await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
+  const attacher = await t.running({ driver: at.driver }, 'volumeattachments', 'persistentvolumes', 'csinodes')
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   await never('an unpublish', () => unpublishes(at).length > 0, 1000)
   equal(attacher.gate.writes(), [])
@@ -152,19 +141,19 @@ test('deleted while its publish runs: the publish ends first, then unpublish', a
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 1500 })
   const { va } = await attach(t, at)
   await eventually('a publish', () => volumeCalls(at.driver).length > 0)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+  await detachAndWait(t, va)
   const calls = volumeCalls(at.driver)
   equal(calls.at(-1)?.method, 'ControllerUnpublishVolume')
-  for (const [index, call] of calls.slice(1).entries())
-    ok(call.start >= (calls[index]?.end ?? Infinity), 'one at a time')
+  ok(
+    gapsOf(calls).every((gap) => gap >= 0),
+    'one at a time',
+  )
   if (t.ours) equal(calls.length, 2)
 })
 
 test('deleted while no attacher runs: unpublished at start', async (t) => {
   const at = await attachedScene(t)
-  at.attacher.signal('SIGKILL')
-  await at.attacher.end()
+  await at.attacher.endBy('SIGKILL')
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   await t.sidecar({ driver: at.driver })
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
@@ -173,26 +162,18 @@ test('deleted while no attacher runs: unpublished at start', async (t) => {
 
 test('a new VA of the same volume and node is published again after the detach', async (t) => {
   const at = await attachedScene(t)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachAndWait(t, at.va)
   const before = at.driver.callsOf('ControllerPublishVolume').length
-  await t.api.create(VOLUME_ATTACHMENTS, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'VolumeAttachment',
-    metadata: { name: at.va },
-    spec: { attacher: t.driverName, nodeName: at.node, source: { persistentVolumeName: at.pv } },
-  })
+  await t.createAttachment('va', at)
   await attached(t)
   ok(at.driver.callsOf('ControllerPublishVolume').length > before)
 })
 
 test('an inline volume is unpublished, and no PV is looked for', async (t) => {
   const at = await scene(t)
-  const va = t.name('va')
   const inlineVolumeSpec = { accessModes: ['ReadWriteOnce'], csi: { driver: t.driverName, volumeHandle: 'inline-2' } }
-  await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { node: at.node, source: { inlineVolumeSpec } }))
+  await t.createAttachment('va', { node: at.node, source: { inlineVolumeSpec } })
   await attached(t)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+  await detachAndWait(t)
   equal(unpublishes(at)[0]?.request, { volume_id: 'inline-2', node_id: `${at.node}-id` })
 })

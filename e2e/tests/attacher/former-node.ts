@@ -1,14 +1,15 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { CSI_NODES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { csiNode } from '../../harness/api/objects.ts'
+import { CSI_NODES } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, attached, scene } from './scene.ts'
+import { ATTACH, type AttacherScene, attachAndWait, detachAndWait, LISTS, scene } from './scene.ts'
 
 /** A node that is recreated under its name with another id, and an attacher that has been restarted since. */
 
-const test = testsOf('attacher', 'former node')
+const test = testsOf('attacher', 'former node', { only: 'ours' })
+/** Against the originals too. */
+const shared = testsOf('attacher', 'former node')
 
 const ONCE = ['--reconcile-sync=1h']
 const CALLS = ['ControllerPublishVolume', 'ControllerUnpublishVolume', 'ListVolumes']
@@ -21,38 +22,31 @@ async function recreatedNode(
   const volumeId = `${t.name('pv')}-handle`
   const entry = { volume: { volumeId, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] } }
   const at = await scene(t, {
-    controller: [
-      'PUBLISH_UNPUBLISH_VOLUME',
-      ...(listing ? (['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'] as const) : []),
-    ],
+    controller: listing ? LISTS : ATTACH,
     prepare: (driver) =>
       driver.on('ListVolumes', () => ({
         reply: { entries: [{ ...entry, status: { publishedNodeIds: listing?.where ?? [] } }], nextToken: '' },
       })),
     args: ONCE,
   })
-  const { va } = await attach(t, at)
-  await attached(t)
-  at.attacher.signal('SIGTERM')
-  await at.attacher.end()
+  const { va } = await attachAndWait(t, at)
+  await at.attacher.endBy('SIGTERM')
   await t.api.delete(CSI_NODES, { name: at.node })
-  await t.create(CSI_NODES, csiNode(at.node, { [t.driverName]: `${at.node}-later` }))
+  await t.createNode('node', { id: `${at.node}-later` })
   return { ...at, va }
 }
 
 /** The calls of the detach by another process, without the prefix of this test's names; the first listing is its comparison's. */
 async function detachedBy(t: TestContext, { driver, va }: AttacherScene & { readonly va: string }): Promise<string[]> {
-  const attacher = await t.sidecar({ driver, args: ONCE })
-  await t.watching(attacher, 'volumeattachments', 'csinodes')
+  await t.running({ driver, args: ONCE }, 'volumeattachments', 'csinodes')
   await pause(1000)
   const before = driver.callsOf(...CALLS).length
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+  await detachAndWait(t, va)
   const calls = driver.callsOf(...CALLS).slice(before)
   return calls.map(({ method, request }) => `${method} ${request['node_id'] ?? ''}`.trim().replaceAll(`${t.id}-`, ''))
 }
 
-test('still listed there: unpublished from both ids', { only: 'ours' }, async (t) => {
+test('still listed there: unpublished from both ids', async (t) => {
   const at = await recreatedNode(t, { where: [`${t.name('node')}-id`] })
   equal(await detachedBy(t, at), [
     'ControllerUnpublishVolume node-later',
@@ -63,18 +57,18 @@ test('still listed there: unpublished from both ids', { only: 'ours' }, async (t
   equal([line?.includes(`nodeID="${at.node}-later"`), line?.includes(`formerNodeID="${at.node}-id"`)], [true, true])
 })
 
-test('not listed there: unpublished from the new id alone', { only: 'ours' }, async (t) => {
+test('not listed there: unpublished from the new id alone', async (t) => {
   const at = await recreatedNode(t, { where: ['elsewhere'] })
   equal(await detachedBy(t, at), ['ControllerUnpublishVolume node-later', 'ListVolumes'])
 })
 
-test('the former id belongs to another node: unpublished from the new id alone', { only: 'ours' }, async (t) => {
+test('the former id belongs to another node: unpublished from the new id alone', async (t) => {
   const at = await recreatedNode(t, { where: [`${t.name('node')}-id`] })
-  await t.create(CSI_NODES, csiNode(t.name('other'), { [t.driverName]: `${at.node}-id` }))
+  await t.createNode('other', { id: `${at.node}-id` })
   equal(await detachedBy(t, at), ['ControllerUnpublishVolume node-later'])
 })
 
-test('a driver that cannot list: unpublished from the new id alone', async (t) => {
+shared('a driver that cannot list: unpublished from the new id alone', async (t) => {
   const at = await recreatedNode(t, undefined)
   equal(await detachedBy(t, at), ['ControllerUnpublishVolume node-later'])
 })

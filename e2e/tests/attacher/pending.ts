@@ -6,11 +6,20 @@ import {
   PERSISTENT_VOLUMES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { claim, volume } from '../../harness/api/objects.ts'
+import { claim } from '../../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { type AttacherScene, type AttacherSceneSetup, attach, attached, scene } from './scene.ts'
+import {
+  type AttacherScene,
+  type AttacherSceneSetup,
+  attach,
+  attached,
+  detachAndWait,
+  getAttachment,
+  scene,
+  unpublishes,
+} from './scene.ts'
 
 const test = testsOf('attacher', 'pending work')
 const ours = { only: 'ours' } as const
@@ -37,6 +46,15 @@ function pending(
 const eventsOn = async (t: TestContext, uid: string | undefined): Promise<readonly Event[]> =>
   (await t.api.list(EVENTS)).filter(({ involvedObject }) => involvedObject.uid === uid)
 
+/** The events on an object, once there is one. */
+function eventsThatCome(t: TestContext, uid: string): Promise<readonly Event[]> {
+  const look = async (): Promise<readonly Event[] | false> => {
+    const events = await eventsOn(t, uid)
+    return events.length > 0 && events
+  }
+  return eventually('an event', look, { within: 40_000 })
+}
+
 interface Claimed extends AttacherScene {
   readonly va: string
   readonly pv: string
@@ -49,13 +67,10 @@ interface Claimed extends AttacherScene {
 async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claimed> {
   // The stock roles of attachers do not have events.
   const at = await scene(t, { role: 'both', ...setup })
-  const pvc = await t.create(
-    PERSISTENT_VOLUME_CLAIMS,
-    claim(t.namespace, t.name('claim'), { volumeName: t.name('pv'), storageClassName: '' }),
-  )
-  const { namespace, name, uid } = pvc.metadata ?? {}
+  const unbound = claim(t.namespace, t.name('claim'), { volumeName: t.name('pv'), storageClassName: '' })
+  const { namespace, name, uid } = (await t.create(PERSISTENT_VOLUME_CLAIMS, unbound)).metadata ?? {}
   const names = await attach(t, at, { pv: { claimRef: { namespace, name, uid } } })
-  const { metadata } = await t.api.get(VOLUME_ATTACHMENTS, { name: names.va })
+  const { metadata } = await getAttachment(t)
   return { ...at, ...names, attachment: metadata?.uid ?? '', claim: uid ?? '' }
 }
 
@@ -67,7 +82,7 @@ test(
       args: ['--timeout=2s', '--retry-interval-start=1s', '--retry-interval-max=2s', '--log-backlog-interval=2s'],
       prepare: (driver) => driver.on('ControllerPublishVolume', { after: 60_000, reply: {} }),
     })
-    const { metadata } = await t.api.get(VOLUME_ATTACHMENTS, { name: at.va })
+    const { metadata } = await getAttachment(t)
     const created = Date.parse(String(metadata?.creationTimestamp))
 
     const first = await pending(at.attacher, ({ state }) => state === 'calling')
@@ -101,15 +116,8 @@ test(
     equal(metrics.value('csi_sidecar_stuck_work', labels), 0)
     match(await at.attacher.line('"Work is waiting"'), /csi-attacher-va=1/)
 
-    const events = await eventually(
-      'an event on each',
-      async () => {
-        const found = [await eventsOn(t, at.attachment), await eventsOn(t, at.claim)]
-        return found.every(({ length }) => length > 0) && found
-      },
-      { within: 40_000 },
-    )
-    for (const [event, ...others] of events) {
+    for (const uid of [at.attachment, at.claim]) {
+      const [event, ...others] = await eventsThatCome(t, uid)
       equal(others, [])
       equal([event?.type, event?.reason], ['Warning', 'VolumeAttachFailed'])
       match(
@@ -127,7 +135,7 @@ test(
     equal(await stuck(at.attacher), { items: [], total: 0 })
     const after = await at.attacher.metrics()
     equal(
-      after.samples.filter(({ name }) => /^csi_sidecar_(pending|stuck)_work/.test(name)),
+      after.samples.map(({ name }) => name).filter((name) => /^csi_sidecar_(pending|stuck)_work/.test(name)),
       [],
     )
     equal(after.value('csi_sidecar_work_duration_seconds_count', { operation: 'attach' }), 1)
@@ -142,10 +150,7 @@ test('a failure that recovers within seconds causes no event', ours, async (t) =
   })
   await attached(t)
   await never('an event', async () => (await eventsOn(t, at.attachment)).length > 0, 6_000)
-  equal(
-    at.attacher.gate.requests.filter(({ resource }) => resource.startsWith('events')),
-    [],
-  )
+  equal(at.attacher.gate.requestsOf('events'), [])
 })
 
 test('without the right to write events one line says so, once, and work continues', ours, async (t) => {
@@ -157,7 +162,7 @@ test('without the right to write events one line says so, once, and work continu
   await at.attacher.line('"Events about attaching and detaching may not be written"', { within: 40_000 })
   await pause(7_000)
   equal(at.attacher.linesWith('Events about attaching').length, 1)
-  equal(at.attacher.gate.requests.filter(({ resource }) => resource.startsWith('events')).length, 1)
+  equal(at.attacher.gate.requestsOf('events').length, 1)
   at.driver.on('ControllerPublishVolume', { reply: {} })
   await attached(t)
 })
@@ -166,13 +171,10 @@ test('without the right to write events one line says so, once, and work continu
 async function lost(t: TestContext, args: readonly string[] = []): Promise<Claimed> {
   const at = await claimed(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms', ...args] })
   await attached(t)
-  await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
-  await t.api.merge(PERSISTENT_VOLUMES, { name: at.pv }, { metadata: { finalizers: null } })
-  await t.api.untilGone(PERSISTENT_VOLUMES, { name: at.pv })
+  await t.strip(PERSISTENT_VOLUMES, { name: at.pv })
   await pause(300)
   return at
 }
-const unpublishes = ({ driver }: AttacherScene): readonly unknown[] => driver.callsOf('ControllerUnpublishVolume')
 
 test('a detach whose PersistentVolume is gone is blocked: in metrics and events, and not retried', ours, async (t) => {
   const at = await lost(t)
@@ -185,14 +187,7 @@ test('a detach whose PersistentVolume is gone is blocked: in metrics and events,
   const labels = { operation: 'detach', reason: 'PersistentVolumeMissing' }
   equal((await at.attacher.metrics()).value('csi_sidecar_stuck_work', labels), 1)
   const writes = at.attacher.gate.writes().length
-  const [event] = await eventually(
-    'the event',
-    async () => {
-      const events = await eventsOn(t, at.attachment)
-      return events.length > 0 && events
-    },
-    { within: 30_000 },
-  )
+  const [event] = await eventsThatCome(t, at.attachment)
   equal([event?.reason, event?.type], ['VolumeDetachBlocked', 'Warning'])
   equal(at.attacher.gate.writes().length, writes, 'nothing else was written')
   equal(unpublishes(at), [])
@@ -200,13 +195,9 @@ test('a detach whose PersistentVolume is gone is blocked: in metrics and events,
 
 test('--recover-lost-volumes detaches a lost volume once, by the recorded handle', ours, async (t) => {
   const at = await lost(t, ['--recover-lost-volumes'])
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
-  const calls = at.driver.callsOf('ControllerUnpublishVolume')
-  equal(
-    calls.map(({ request }) => request),
-    [{ volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` }],
-  )
+  await detachAndWait(t, at.va)
+  const requests = unpublishes(at).map(({ request }) => request)
+  equal(requests, [{ volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` }])
 })
 
 test(
@@ -214,7 +205,7 @@ test(
   ours,
   async (t) => {
     const at = await lost(t, ['--recover-lost-volumes'])
-    await t.create(PERSISTENT_VOLUMES, volume(at.pv, t.driverName, { csi: { volumeHandle: 'another' } }))
+    await t.createVolume('pv', { csi: { volumeHandle: 'another' } })
     await pause(300)
     await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
     const item = await pending(at.attacher, ({ state }) => state === 'waiting')
@@ -223,10 +214,7 @@ test(
     equal(unpublishes(at), [])
     await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
     await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
-    const calls = at.driver.callsOf('ControllerUnpublishVolume')
-    equal(
-      calls.map(({ request }) => request['volume_id']),
-      [`${at.pv}-handle`],
-    )
+    const handles = unpublishes(at).map(({ request }) => request['volume_id'])
+    equal(handles, [`${at.pv}-handle`])
   },
 )

@@ -1,8 +1,8 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Answer, Driver } from '../../harness/driver/driver.ts'
+import type { Answer, Call, Driver } from '../../harness/driver/driver.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
@@ -10,16 +10,22 @@ import {
   type AttacherScene,
   type AttacherSceneSetup,
   attach,
+  attachAndWait,
   attached,
   attachFailed,
   changeOf,
+  editStatus,
+  getAttachment,
+  LISTS,
+  publishes,
   scene,
+  unpublishes,
+  untilAttachment,
   volumeCalls,
 } from './scene.ts'
 
 const test = testsOf('attacher', 'published nodes')
 
-const LISTS = ['PUBLISH_UNPUBLISH_VOLUME', 'LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'] as const
 const PERIOD_MS = 700
 
 /** One page of ListVolumes. */
@@ -39,7 +45,7 @@ async function comparing(
   const confirmations = t.ours ? ['--reconcile-confirmations=1'] : []
   const { list, prepare, ...rest } = setup
   return scene(t, {
-    controller: [...LISTS],
+    controller: LISTS,
     ...rest,
     prepare: (driver) => {
       driver.on('ListVolumes', () => list(driver))
@@ -49,14 +55,15 @@ async function comparing(
   })
 }
 
+const errorsAbout = ({ attacher }: AttacherScene, name: string): string[] =>
+  attacher.linesWith(name).filter((line) => line.startsWith('E'))
+
 test('not listed without the two capabilities', async (t) => {
   for (const missing of ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']) {
     const driver = await t.driver({ controller: LISTS.filter((name) => name !== missing) })
-    const sidecar = await t.sidecar({ driver, args: ['--reconcile-sync=200ms'] })
-    await t.watching(sidecar, 'volumeattachments', 'csinodes')
+    const sidecar = await t.running({ driver, args: ['--reconcile-sync=200ms'] }, 'volumeattachments', 'csinodes')
     await never('a listing', () => driver.callsOf('ListVolumes').length > 0, 800)
-    sidecar.signal('SIGKILL')
-    await sidecar.end()
+    await sidecar.endBy('SIGKILL')
   }
 })
 
@@ -91,16 +98,13 @@ test('pages are followed; --max-entries asks for their size', async (t) => {
     if (request['starting_token'] === undefined) return page({ a: [] }, 'two')
     return request['starting_token'] === 'two' ? page({ b: ['x'] }, 'three') : page({ [handle]: [`${node}-id`] })
   })
-  await attach(t, { node })
-  await attached(t)
+  await attachAndWait(t, { node })
   const before = volumeCalls(driver).length
   await never('a call for what is listed on the third page', () => volumeCalls(driver).length > before, 2500)
-  const tokens = driver
-    .callsOf('ListVolumes')
-    .slice(-30)
-    .map(({ request }) => request['starting_token'])
+  const lists = driver.callsOf('ListVolumes')
+  const tokens = lists.slice(-30).map(({ request }) => request['starting_token'])
   ok(tokens.includes('two') && tokens.includes('three'))
-  for (const { request, timeoutMs } of driver.callsOf('ListVolumes')) {
+  for (const { request, timeoutMs } of lists) {
     equal(request['max_entries'], 2)
     ok(timeoutMs > 28_000 && timeoutMs <= 30_050, `${timeoutMs}`)
   }
@@ -113,8 +117,7 @@ test('attached but not listed: an error line, and published again each period un
     prepare: (driver) =>
       driver.on('ControllerPublishVolume', (_, nth) => ({ reply: { publishContext: { nth: String(nth) } } })),
   })
-  const { va } = await attach(t, at)
-  await attached(t)
+  const { va } = await attachAndWait(t, at)
   const before = volumeCalls(at.driver).length
   await eventually('three forced publishes', () => volumeCalls(at.driver).length >= before + 3)
   const line = await at.attacher.line('VolumeAttachment attached status and actual state do not match')
@@ -127,7 +130,7 @@ test('attached but not listed: an error line, and published again each period un
     'found=false',
   )
   ok(line.startsWith('E'), line)
-  const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
+  const { status } = await getAttachment(t)
   ok(Number(status?.attachmentMetadata?.['nth']) > 0, 'the metadata is replaced')
   listed[`${t.name('pv')}-handle`] = ['elsewhere', `${at.node}-id`]
   await pause(2 * PERIOD_MS)
@@ -137,8 +140,7 @@ test('attached but not listed: an error line, and published again each period un
 
 test('a forced publish that changes nothing writes nothing, where the originals send an empty patch', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   if (t.ours) {
     const writes = (await at.attacher.gate.settledWrites()).length
     await eventually('two forced publishes', () => volumeCalls(at.driver).length >= 3)
@@ -153,8 +155,7 @@ test('a forced publish that changes nothing writes nothing, where the originals 
 
 test('listed only on another node counts as not listed', async (t) => {
   const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: ['another'] }) })
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   const before = volumeCalls(at.driver).length
   await eventually('a forced publish', () => volumeCalls(at.driver).length > before)
 })
@@ -162,45 +163,37 @@ test('listed only on another node counts as not listed', async (t) => {
 test('a forced publish that fails: attachError, attached stays, retried a period later', async (t) => {
   // Ours is retried after its back-off, and with the next listing.
   const at = await comparing(t, { list: () => page({}), args: [`--retry-interval-start=${t.ours ? '30s' : '100ms'}`] })
-  const { va } = await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   const { status } = await attachFailed(t, 'no')
   equal(status?.attached, true)
-  const calls = at.driver.callsOf('ControllerPublishVolume').filter(({ code }) => code === 13)
-  const first = calls[0]?.start ?? 0
-  await eventually(
-    'a second',
-    () => at.driver.callsOf('ControllerPublishVolume').filter(({ code }) => code === 13).length > 1,
-  )
-  const second = at.driver.callsOf('ControllerPublishVolume').filter(({ code }) => code === 13)[1]?.start ?? 0
+  const failures = (): readonly Call[] => publishes(at).filter(({ code }) => code === 13)
+  await eventually('a second', () => failures().length > 1)
+  const [first = 0, second = 0] = failures().map(({ start }) => start)
   ok(second - first > PERIOD_MS * 0.7, `tried again after ${second - first} ms`)
-  equal((await t.api.get(VOLUME_ATTACHMENTS, { name: va })).status?.attached, true)
+  equal((await getAttachment(t)).status?.attached, true)
 })
 
 test('a forced publish that fails is retried after its backoff', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({}), args: ['--retry-interval-start=100ms'] })
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   at.driver.on('ControllerPublishVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
-  const codes = (): unknown[] => at.driver.callsOf('ControllerPublishVolume').map(({ code }) => code)
+  const codes = (): unknown[] => publishes(at).map(({ code }) => code)
   await eventually('a forced publish that fails', () => codes().includes(13))
   // No listing causes the next retry.
   at.driver.on('ListVolumes', 'hang')
   await eventually('another one that succeeds', () => codes().lastIndexOf(0) > codes().indexOf(13))
-  await t.api.until(VOLUME_ATTACHMENTS, { name: t.name('va') }, ({ status }) => status?.attachError === undefined)
+  await untilAttachment(t, ({ status }) => status?.attachError === undefined)
 })
 
 test('a listing that confirms an attachment clears its attachError', { only: 'ours' }, async (t) => {
   const listed: Record<string, string[]> = {}
   const at = await comparing(t, { list: () => page(listed), args: ['--retry-interval-start=1h'] })
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attachFailed(t, 'no')
   listed[`${t.name('pv')}-handle`] = [`${at.node}-id`]
-  const cleared = ({ status }: VolumeAttachment): boolean => status?.attachError === undefined
-  const { status } = await t.api.until(VOLUME_ATTACHMENTS, { name: t.name('va') }, cleared)
+  const { status } = await untilAttachment(t, (each) => each.status?.attachError === undefined)
   equal(status, { attached: true })
   const calls = volumeCalls(at.driver).length
   await never('another publish', () => volumeCalls(at.driver).length > calls, 3 * PERIOD_MS)
@@ -208,10 +201,8 @@ test('a listing that confirms an attachment clears its attachError', { only: 'ou
 
 test('the first listing of a new leader counts', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }) })
-  await attach(t, at)
-  await attached(t)
-  at.attacher.signal('SIGTERM')
-  await at.attacher.end()
+  await attachAndWait(t, at)
+  await at.attacher.endBy('SIGTERM')
   at.driver.on('ListVolumes', page({}))
   const calls = volumeCalls(at.driver).length
   await t.sidecar({ driver: at.driver, args: ['--reconcile-sync=1h', '--reconcile-confirmations=1'] })
@@ -220,20 +211,14 @@ test('the first listing of a new leader counts', { only: 'ours' }, async (t) => 
 
 test('an inline volume of a driver without an in-tree plugin causes no log line', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
-  const inlineVolumeSpec = {
-    accessModes: ['ReadWriteOnce'],
-    csi: { driver: t.driverName, volumeHandle: t.name('inline') },
-  }
-  const va = attachment(t.name('va'), t.driverName, { node: at.node, source: { inlineVolumeSpec } })
-  await t.create(VOLUME_ATTACHMENTS, va)
+  const csi = { driver: t.driverName, volumeHandle: t.name('inline') }
+  const source = { inlineVolumeSpec: { accessModes: ['ReadWriteOnce'], csi } }
+  await t.createAttachment('va', { node: at.node, source })
   await attached(t)
   const listings = at.driver.callsOf('ListVolumes').length
   await eventually('two more listings', () => at.driver.callsOf('ListVolumes').length > listings + 2)
   equal(volumeCalls(at.driver).length, 1)
-  if (t.ours) {
-    const lines = at.attacher.linesWith(t.name('va')).filter((line) => line.startsWith('E'))
-    equal(lines, [])
-  }
+  if (t.ours) equal(errorsAbout(at, t.name('va')), [])
 })
 
 test('attachmentMetadata is replaced as a whole, also when the watch is behind', { only: 'ours' }, async (t) => {
@@ -241,30 +226,22 @@ test('attachmentMetadata is replaced as a whole, also when the watch is behind',
     list: () => page({}),
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),
   })
-  const { va } = await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   at.attacher.gate.muteWatches()
-  await t.api.merge(
-    VOLUME_ATTACHMENTS,
-    { name: va, subresource: 'status' },
-    { status: { attachmentMetadata: { earlier: 'x' } } },
-  )
+  await editStatus(t, { attachmentMetadata: { earlier: 'x' } })
   at.driver.on('ControllerPublishVolume', { reply: { publishContext: { b: '2' } } })
-  const replaced = ({ status }: VolumeAttachment): boolean => status?.attachmentMetadata?.['b'] === '2'
-  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, replaced)
+  await untilAttachment(t, ({ status }) => status?.attachmentMetadata?.['b'] === '2')
   await pause(300)
-  const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
-  equal(status?.attachmentMetadata, { b: '2' })
+  equal((await getAttachment(t)).status?.attachmentMetadata, { b: '2' })
 })
 
 test('detached but listed while it is being deleted: unpublished although the finalizer is removed', async (t) => {
   const listed: Record<string, string[]> = { [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }
   const at = await comparing(t, { list: () => page(listed) })
-  const { va } = await attach(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
-  await attached(t)
+  const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => status?.attached === false)
-  await eventually('another unpublish', () => at.driver.callsOf('ControllerUnpublishVolume').length >= 2)
+  await untilAttachment(t, ({ status }) => status?.attached === false)
+  await eventually('another unpublish', () => unpublishes(at).length >= 2)
 })
 
 test('a listing that fails: an error line, and the next period as usual', async (t) => {
@@ -278,18 +255,10 @@ test('a listing that fails: an error line, and the next period as usual', async 
 
 test('entries without volume or status are skipped', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
-  at.driver.on('ListVolumes', {
-    reply: {
-      entries: [
-        { volume: undefined, status: { publishedNodeIds: [`${at.node}-id`] } },
-        {
-          volume: { volumeId: `${t.name('pv')}-handle`, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] },
-        },
-      ],
-    },
-  })
-  await attach(t, at)
-  await attached(t)
+  const status = { publishedNodeIds: [`${at.node}-id`] }
+  const volume = { volumeId: `${t.name('pv')}-handle`, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] }
+  at.driver.on('ListVolumes', { reply: { entries: [{ volume: undefined, status }, { volume }] } })
+  await attachAndWait(t, at)
   const before = volumeCalls(at.driver).length
   await eventually('a forced publish', () => volumeCalls(at.driver).length > before)
 })
@@ -298,17 +267,13 @@ test('attachments of other attachers are not compared', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('other'), `not-${t.driverName}`, { pv: 'x', node: at.node }))
   await pause(2 * PERIOD_MS)
-  equal(
-    at.attacher.linesWith(t.name('other')).filter((line) => line.startsWith('E')),
-    [],
-  )
+  equal(errorsAbout(at, t.name('other')), [])
 })
 
 test('one attachment that cannot be compared blocks no other', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await attach(t, { node: t.name('nowhere') }, { suffix: '-a' })
-  await attach(t, at, { suffix: '-b' })
-  await attached(t, t.name('va-b'))
+  await attachAndWait(t, at, { suffix: '-b' })
   const forB = (): number =>
     volumeCalls(at.driver).filter(({ request }) => request['volume_id'] === `${t.name('pv-b')}-handle`).length
   const before = forB()
@@ -318,7 +283,7 @@ test('one attachment that cannot be compared blocks no other', async (t) => {
 test('a mismatch counts when it is seen twice in a row', { only: 'ours' }, async (t) => {
   let listings = 0
   const at = await scene(t, {
-    controller: [...LISTS],
+    controller: LISTS,
     args: [`--reconcile-sync=${PERIOD_MS}ms`],
     prepare: (driver) =>
       driver.on('ListVolumes', () => {
@@ -326,8 +291,7 @@ test('a mismatch counts when it is seen twice in a row', { only: 'ours' }, async
         return page({ [`${t.name('pv')}-handle`]: listings % 2 === 0 ? [`${t.name('node')}-id`] : [] })
       }),
   })
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   const before = volumeCalls(at.driver).length
   await never('a publish for a mismatch seen once', () => volumeCalls(at.driver).length > before, 6 * PERIOD_MS)
   at.driver.on('ListVolumes', page({}))
@@ -348,10 +312,7 @@ test('a page has its own deadline, and the pause is at least as long as the list
   })
   await eventually('two listings', () => at.driver.callsOf('ListVolumes').length >= 2 * pages, { within: 30_000 })
   const lists = at.driver.callsOf('ListVolumes')
-  equal(
-    lists.slice(0, pages).map(({ code }) => code),
-    Array.from({ length: pages }, () => 0),
-  )
+  equal([...new Set(lists.slice(0, pages).map(({ code }) => code))], [0])
   const took = (lists[pages - 1]?.end ?? 0) - (lists[0]?.start ?? 0)
   const pauseMs = (lists[pages]?.start ?? 0) - (lists[pages - 1]?.end ?? 0)
   ok(pauseMs >= took * 0.9, `a listing of ${took} ms, a pause of ${pauseMs} ms`)
@@ -365,8 +326,7 @@ test('an attachment that changed during the listing is not changed', { only: 'ou
   })
   await pause(200)
   // Every listing begins before the attach and ends after it, or sees it attached by the answer of the driver.
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   at.driver.on('ListVolumes', page({ [`${t.name('pv')}-handle`]: [`${at.node}-id`] }))
   await never('a second publish', () => volumeCalls(at.driver).length > 1, 3000)
 })

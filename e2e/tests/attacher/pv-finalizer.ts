@@ -1,19 +1,19 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { refusal } from '../../harness/api/gate.ts'
-import { attachment, volume } from '../../harness/api/objects.ts'
+import { attachment } from '../../harness/api/objects.ts'
+import type { Fault } from '../../harness/api/wire.ts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import { testsOf } from '../../harness/test.ts'
 import { never, pause } from '../../harness/waiting.ts'
-import { attach, attached, changeOf, finalizerOf, scene } from './scene.ts'
+import { attachAndWait, changeOf, finalizerOf, scene } from './scene.ts'
 
 const test = testsOf('attacher', 'PV finalizer')
 
 test('a PV that is deleted is released with a test of its place', async (t) => {
   const at = await scene(t)
   const others = ['example.com/a', 'example.com/b']
-  const pv = t.name('pv')
   const finalizers = ['example.com/a', at.finalizer, 'example.com/b']
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { metadata: { finalizers } }))
+  const pv = await t.createVolume('pv', { metadata: { finalizers } })
   await never('a write while it is not deleted', () => at.attacher.gate.writes().length > 0, 500)
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   const left = await t.api.until(PERSISTENT_VOLUMES, { name: pv }, ({ metadata }) => metadata?.finalizers?.length === 2)
@@ -31,8 +31,7 @@ test('a PV that is deleted is released with a test of its place', async (t) => {
 
 test('a PV in use is released when its attachment is deleted', async (t) => {
   const at = await scene(t)
-  const names = await attach(t, at)
-  await attached(t)
+  const names = await attachAndWait(t, at)
   await t.api.delete(PERSISTENT_VOLUMES, { name: names.pv })
   await pause(700)
   const held = await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })
@@ -43,9 +42,8 @@ test('a PV in use is released when its attachment is deleted', async (t) => {
 
 test('an attachment of another attacher keeps the PV too, and its deletion releases it', async (t) => {
   const at = await scene(t)
-  const pv = t.name('pv')
   const other = t.name('other')
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { metadata: { finalizers: [at.finalizer] } }))
+  const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
   await t.create(VOLUME_ATTACHMENTS, attachment(other, `not-${t.driverName}`, { pv, node: at.node }))
   await pause(300)
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
@@ -55,11 +53,7 @@ test('an attachment of another attacher keeps the PV too, and its deletion relea
 })
 
 test('a PV that is deleted while no attacher runs is released at start', async (t) => {
-  const pv = t.name('pv')
-  await t.create(
-    PERSISTENT_VOLUMES,
-    volume(pv, t.driverName, { metadata: { finalizers: [finalizerOf(t.driverName)] } }),
-  )
+  const pv = await t.createVolume('pv', { metadata: { finalizers: [finalizerOf(t.driverName)] } })
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await scene(t)
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
@@ -67,9 +61,8 @@ test('a PV that is deleted while no attacher runs is released at start', async (
 
 test('a PV without our finalizer is not touched when it is deleted', async (t) => {
   const at = await scene(t)
-  const pv = t.name('pv')
   const finalizers = ['example.com/a', 'external-attacher/other-csi-example-com']
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { metadata: { finalizers } }))
+  const pv = await t.createVolume('pv', { metadata: { finalizers } })
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
 })
@@ -78,9 +71,8 @@ test('the name keeps its case and gets a dash for each other character', async (
   const name = `${t.id}.Some.CSI.example.com`
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'], name })
   const at = await scene(t, { driver })
-  const pv = t.name('pv')
-  const finalizer = `external-attacher/${t.id}-Some-CSI-example-com`
-  await t.create(PERSISTENT_VOLUMES, volume(pv, name, { metadata: { finalizers: [finalizer] } }))
+  const finalizers = [`external-attacher/${t.id}-Some-CSI-example-com`]
+  const pv = await t.createVolume('pv', { metadata: { finalizers }, csi: { driver: name } })
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
   equal(at.attacher.exit, undefined)
@@ -88,18 +80,15 @@ test('the name keeps its case and gets a dash for each other character', async (
 
 test('a finalizer that moved meanwhile is found again after a failed test', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  const pv = t.name('pv')
-  const finalizers = ['example.com/a', at.finalizer]
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { metadata: { finalizers } }))
+  const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
   await pause(300)
   // The attacher keeps seeing the old list, because its watch reports no change.
-  let moved = false
-  at.attacher.gate.rules.push(({ method, resource }) => {
-    if (method !== 'PATCH' || resource !== 'persistentvolumes' || moved) return undefined
-    moved = true
-    const done = t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: [at.finalizer] } })
-    return { kind: 'wait', for: done.then(() => undefined) }
+  const finalizers = [at.finalizer]
+  const moved = (): Fault => ({
+    kind: 'wait',
+    for: t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers } }),
   })
+  at.attacher.gate.inject('PATCH persistentvolumes', moved, { times: 1 })
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
   const writes = await at.attacher.gate.settledWrites()
@@ -113,14 +102,8 @@ test('a finalizer that moved meanwhile is found again after a failed test', asyn
 
 test('a finalizer that cannot be removed: an error line, and retried', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  const pv = t.name('pv')
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName, { metadata: { finalizers: [at.finalizer] } }))
-  let refused = 0
-  at.attacher.gate.rules.push(({ method, resource }) => {
-    if (method !== 'PATCH' || resource !== 'persistentvolumes') return undefined
-    refused += 1
-    return refused < 3 ? refusal(500, 'InternalError', 'etcd is tired') : undefined
-  })
+  const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
+  at.attacher.gate.inject('PATCH persistentvolumes', ETCD_TIRED, { times: 2 })
   await pause(300)
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })

@@ -1,12 +1,14 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
-import { attachment, csiNode, volume } from '../../harness/api/objects.ts'
+import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { partOf } from '../../harness/api/gate.ts'
+import { attachment, type VolumeParts } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
 import { pause, WATCHES_DIFFER_MS, type WaitOptions } from '../../harness/waiting.ts'
 
 export const ATTACH: Capabilities['controller'] = ['PUBLISH_UNPUBLISH_VOLUME']
+export const LISTS: Capabilities['controller'] = [...ATTACH, 'LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']
 export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
 
 export interface AttacherScene {
@@ -29,11 +31,10 @@ export async function scene(
 ): Promise<AttacherScene> {
   const driver = setup.driver ?? (await t.driver({ controller }))
   prepare?.(driver)
-  const node = t.name('node')
-  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+  const node = await t.createNode('node', { driver: driver.name })
   const attacher = await t.sidecar({ ...setup, driver })
   await t.watching(attacher, 'volumeattachments', 'persistentvolumes', ...(controller.length > 0 ? ['csinodes'] : []))
-  return { driver, attacher, node, finalizer: finalizerOf(t.driverName) }
+  return { driver, attacher, node, finalizer: finalizerOf(driver.name) }
 }
 
 export function finalizerOf(driverName: string): string {
@@ -41,26 +42,93 @@ export function finalizerOf(driverName: string): string {
   return `external-attacher/${sanitised}${sanitised.endsWith('-') ? 'X' : ''}`
 }
 
+/** Where an attachment belongs: without a driver it is the test's. */
+type Place = Pick<AttacherScene, 'node'> & { readonly driver?: { readonly name: string } }
+
+export interface AttachParts {
+  readonly pv?: VolumeParts
+  readonly va?: object
+  readonly suffix?: string
+}
+
 /** A volume and its attachment to the scene's node, under the names `pv` and `va`. */
 export async function attach(
   t: TestContext,
-  { node }: Pick<AttacherScene, 'node'>,
-  { pv, va = {}, suffix = '' }: { pv?: Parameters<typeof volume>[2]; va?: object; suffix?: string } = {},
+  { node, driver }: Place,
+  { pv: parts, va = {}, suffix = '' }: AttachParts = {},
 ): Promise<{ pv: string; va: string }> {
-  const names = { pv: t.name(`pv${suffix}`), va: t.name(`va${suffix}`) }
-  await t.create(PERSISTENT_VOLUMES, volume(names.pv, t.driverName, pv))
+  const pv = await t.createVolume(`pv${suffix}`, parts)
   await pause(WATCHES_DIFFER_MS)
-  await t.create(VOLUME_ATTACHMENTS, attachment(names.va, t.driverName, { pv: names.pv, node, ...va }))
-  return names
+  const object = attachment(t.name(`va${suffix}`), driver?.name ?? t.driverName, { pv, node, ...va })
+  await t.create(VOLUME_ATTACHMENTS, object)
+  return { pv, va: t.name(`va${suffix}`) }
 }
 
 export function attached(t: TestContext, va = t.name('va'), wait: WaitOptions = {}): Promise<VolumeAttachment> {
   return t.api.until(VOLUME_ATTACHMENTS, { name: va, ...wait }, ({ status }) => status?.attached === true)
 }
 
+/** Attaches a volume, and waits until it is attached. */
+export async function attachAndWait(
+  t: TestContext,
+  at: Place,
+  { within, ...parts }: AttachParts & Pick<WaitOptions, 'within'> = {},
+): Promise<{ readonly pv: string; readonly va: string; readonly object: VolumeAttachment }> {
+  const names = await attach(t, at, parts)
+  return { ...names, object: await attached(t, names.va, { within }) }
+}
+
+/** `-0`, `-1` and so on. */
+export function suffixes(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `-${index}`)
+}
+
+/** Attaches a volume for each suffix, and waits until all are attached. */
+export async function attachAll(t: TestContext, at: Place, all: readonly string[]): Promise<void> {
+  await Promise.all(all.map((suffix) => attach(t, at, { suffix })))
+  await allAttached(t, all)
+}
+
+export async function allAttached(t: TestContext, all: readonly string[]): Promise<void> {
+  for (const suffix of all) await attached(t, t.name(`va${suffix}`))
+}
+
+/** Deletes an attachment, and waits until it is gone. */
+export async function detachAndWait(t: TestContext, va = t.name('va'), wait?: WaitOptions): Promise<void> {
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va }, wait)
+}
+
 export function attachFailed(t: TestContext, text = '', va = t.name('va')): Promise<VolumeAttachment> {
-  const holds = ({ status }: VolumeAttachment): boolean => status?.attachError?.message?.includes(text) === true
+  return untilAttachment(t, ({ status }) => status?.attachError?.message?.includes(text), va)
+}
+
+export function getAttachment(t: TestContext, va = t.name('va')): Promise<VolumeAttachment> {
+  return t.api.get(VOLUME_ATTACHMENTS, { name: va })
+}
+
+export function untilAttachment(
+  t: TestContext,
+  holds: (attachment: VolumeAttachment) => boolean | undefined,
+  va = t.name('va'),
+): Promise<VolumeAttachment> {
   return t.api.until(VOLUME_ATTACHMENTS, { name: va }, holds)
+}
+
+export function editAttachment(t: TestContext, body: object, va = t.name('va')): Promise<VolumeAttachment> {
+  return t.api.merge(VOLUME_ATTACHMENTS, { name: va }, body)
+}
+
+export function editStatus(t: TestContext, status: object, va = t.name('va')): Promise<VolumeAttachment> {
+  return t.api.merge(VOLUME_ATTACHMENTS, { name: va, subresource: 'status' }, { status })
+}
+
+export function publishes({ driver }: Pick<AttacherScene, 'driver'>): readonly Call[] {
+  return driver.callsOf('ControllerPublishVolume')
+}
+
+export function unpublishes({ driver }: Pick<AttacherScene, 'driver'>): readonly Call[] {
+  return driver.callsOf('ControllerUnpublishVolume')
 }
 
 /**
@@ -93,6 +161,12 @@ export function finalizerRemoved(
     { op: 'test', path, value: finalizer },
     { op: 'remove', path },
   ]
+}
+
+/** Whether the time of an error, and nothing else of it, has been written. */
+export function writesTimeAlone({ attacher }: AttacherScene, error: 'attachError' | 'detachError'): boolean {
+  const writes = attacher.gate.writes('volumeattachments/status')
+  return writes.some((write) => Object.keys(Object(partOf(write, 'status', error))).join() === 'time')
 }
 
 /** Calls that do something to a volume. */

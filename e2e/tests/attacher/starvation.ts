@@ -4,7 +4,7 @@ import type { Call } from '../../harness/driver/driver.ts'
 import { stop } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, attached, attachFailed, scene } from './scene.ts'
+import { type AttacherScene, attach, attachAndWait, attachFailed, publishes, scene, suffixes } from './scene.ts'
 
 const test = testsOf('attacher', 'starvation')
 
@@ -16,20 +16,23 @@ const CALL_MS = 1000
 /** Retries do not occur before the test is over. */
 const ONCE = ['--retry-interval-start=10m', '--retry-interval-max=10m']
 
-const badCalls = ({ driver }: Pick<AttacherScene, 'driver'>): readonly Call[] =>
-  driver.callsOf('ControllerPublishVolume').filter(isBad)
+const badCalls = (at: Pick<AttacherScene, 'driver'>): readonly Call[] => publishes(at).filter(isBad)
 
 function isBad({ request }: Pick<Call, 'request'>): boolean {
   return String(request['volume_id']).includes('-bad')
+}
+
+async function attachBad(t: TestContext, at: AttacherScene, count: number): Promise<readonly string[]> {
+  const bad = suffixes(count).map((suffix) => `-bad${suffix}`)
+  await Promise.all(bad.map((suffix) => attach(t, at, { suffix })))
+  return bad
 }
 
 /** Attachments that have failed, all of them. */
 async function failing(t: TestContext, args: readonly string[] = []): Promise<AttacherScene> {
   const at = await scene(t, { args: [...ONCE, ...args] })
   refuse(at)
-  const suffixes = Array.from({ length: BAD }, (_, index) => `-bad-${index}`)
-  await Promise.all(suffixes.map((suffix) => attach(t, at, { suffix })))
-  for (const suffix of suffixes) await attachFailed(t, '', t.name(`va${suffix}`))
+  for (const suffix of await attachBad(t, at, BAD)) await attachFailed(t, '', t.name(`va${suffix}`))
   return at
 }
 
@@ -40,15 +43,10 @@ function refuse({ driver }: Pick<AttacherScene, 'driver'>): void {
 }
 
 /** The failing attachments are retried, for any cause; they do not delay a new one. */
-async function newcomerGoesFirst(
-  t: TestContext,
-  at: Pick<AttacherScene, 'driver' | 'node'>,
-  tried: number,
-): Promise<void> {
+async function newcomerGoesFirst(t: TestContext, at: AttacherScene, tried: number): Promise<void> {
   await eventually('another try', () => badCalls(at).length > tried, { within: 30_000 })
   const began = Date.now()
-  await attach(t, at, { suffix: '-healthy' })
-  await attached(t, t.name('va-healthy'))
+  await attachAndWait(t, at, { suffix: '-healthy' })
   const call = at.driver.callsOf('ControllerPublishVolume').find((each) => !isBad(each))
   const after = (call?.start ?? Number.POSITIVE_INFINITY) - began
   ok(after < 2500, `the healthy attach reached the driver after ${after} ms`)
@@ -57,8 +55,7 @@ async function newcomerGoesFirst(
 
 async function healthyWithin(t: TestContext, at: Pick<AttacherScene, 'driver' | 'node'>, ms: number): Promise<void> {
   const began = Date.now()
-  await attach(t, at, { suffix: '-healthy' })
-  await attached(t, t.name('va-healthy'))
+  await attachAndWait(t, at, { suffix: '-healthy' })
   const after = Date.now() - began
   ok(after < ms, `the healthy volume was attached after ${after} ms`)
 }
@@ -66,7 +63,7 @@ async function healthyWithin(t: TestContext, at: Pick<AttacherScene, 'driver' | 
 test('calls that hang repeatedly leave workers to others', OURS, async (t) => {
   const at = await scene(t, { args: ['--timeout=5s', '--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
   at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? 'hang' : { reply: {} }))
-  await Promise.all(Array.from({ length: 20 }, (_, index) => attach(t, at, { suffix: `-bad-${index}` })))
+  await attachBad(t, at, 20)
   await eventually('second tries on all workers', () => badCalls(at).length >= 30, { within: 60_000 })
   await healthyWithin(t, at, 2500)
 })
@@ -75,7 +72,7 @@ test('writes about failures leave --kube-api-qps to others', { ...OURS, within: 
   const rate = ['--kube-api-qps=5', '--kube-api-burst=10']
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms', ...rate] })
   at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
-  await Promise.all(Array.from({ length: 30 }, (_, index) => attach(t, at, { suffix: `-bad-${index}` })))
+  await attachBad(t, at, 30)
   await eventually('retries', () => badCalls(at).length >= 60, { within: 60_000 })
   // Behind ten of the others with each of its three writes it would take six seconds.
   await healthyWithin(t, at, 3000)

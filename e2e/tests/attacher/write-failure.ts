@@ -1,9 +1,9 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { WRITE_FAULTS } from '../../harness/api/write-faults.ts'
+import { BROKEN, WRITE_FAULTS } from '../../harness/api/write-faults.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { attach, attached, scene, volumeCalls } from './scene.ts'
+import { attach, attachAndWait, attached, scene, unpublishes, untilAttachment, volumeCalls } from './scene.ts'
 
 const test = testsOf('attacher', 'writes that fail')
 
@@ -46,23 +46,16 @@ for (const resource of ['persistentvolumes', 'volumeattachments', 'volumeattachm
 
 test('the status of a detached VA that another finalizer holds, once: saved by the next retry, without a second unpublish', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
-  const { va } = await attach(t, at, { va: { metadata: { finalizers: ['example.com/a'] } } })
-  await attached(t)
+  const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/a'] } } })
   if (!t.ours) await pause(500)
-  let failures = 1
-  at.attacher.gate.rules.push(({ method, resource, name }) => {
-    if (method !== 'PATCH' || resource !== 'volumeattachments/status' || name !== va || failures === 0) return undefined
-    failures -= 1
-    return WRITE_FAULTS['broken']
-  })
+  at.attacher.gate.inject('PATCH volumeattachments/status', BROKEN, { times: 1 })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   const pattern = /^could not mark as detached: .*etcdserver: request timed out$/
-  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => pattern.test(status?.detachError?.message ?? ''))
+  await untilAttachment(t, ({ status }) => pattern.test(status?.detachError?.message ?? ''))
   if (t.ours) {
-    const held = await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ status }) => status?.attached === false)
+    const held = await untilAttachment(t, ({ status }) => status?.attached === false)
     equal([held.status, held.metadata?.finalizers], [{ attached: false }, ['example.com/a']])
   }
-  const unpublishes = () => at.driver.callsOf('ControllerUnpublishVolume').length
-  await never('a second unpublish', () => unpublishes() > 1, 700)
-  equal(unpublishes(), 1)
+  await never('a second unpublish', () => unpublishes(at).length > 1, 700)
+  equal(unpublishes(at).length, 1)
 })

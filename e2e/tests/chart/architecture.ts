@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { codeBlocks } from '../../../tools/docs/documents.ts'
-import { attachment, volume } from '../../harness/api/objects.ts'
+import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
-import { attached, scene } from '../attacher/scene.ts'
+import { attached, getAttachment, scene } from '../attacher/scene.ts'
 
 /** The attach that docs/architecture.md follows, message by message. */
 
@@ -29,7 +29,7 @@ test('an attach is the messages that the documentation shows, and no other', { o
     prepare: (each) => each.on('ControllerPublishVolume', { reply: { publishContext: { device: '/dev/xvdb' } } }),
   })
   const source = { fsType: 'ext4', volumeAttributes: { tier: 'fast' } }
-  await t.create(PERSISTENT_VOLUMES, volume(t.name('pv'), t.driverName, { csi: source }))
+  await t.createVolume('pv', { csi: source })
   await pause(VOLUME_SEEN_MS)
   const before = attacher.gate.requests.length
   const va = attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node })
@@ -60,7 +60,7 @@ test('an attach is the messages that the documentation shows, and no other', { o
 /** The uids that the patches name: the document shows whose they are. */
 async function uidsOf(t: TestContext): Promise<ReadonlyMap<string, string>> {
   const pv = await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })
-  const va = await t.api.get(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  const va = await getAttachment(t)
   return new Map([
     ['pv', pv.metadata?.uid ?? ''],
     ['va', va.metadata?.uid ?? ''],

@@ -1,27 +1,17 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
-import { join } from 'node:path'
-import { freePort } from '@csi-sidecars/emulator'
-import {
-  CSI_NODES,
-  LEASES,
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  STORAGE_CLASSES,
-  VOLUME_ATTACHMENTS,
-} from '@csi-sidecars/kube-types'
+import { LEASES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { EXAMPLES, type Example, exampleFile, helmPath, render } from '../../../charts/tests/helm.ts'
-import { podSpecs, sidecar } from '../../../charts/tests/manifest.ts'
+import { podSpecs } from '../../../charts/tests/manifest.ts'
 import { ApiFailure } from '../../harness/api/api.ts'
-import { attachment, csiNode, storageClass, volume } from '../../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
-import type { Subject } from '../../harness/subject.ts'
+import { leaseName, type Subject } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { ATTACH, attached, finalizerOf } from '../attacher/scene.ts'
+import { ATTACH, attachAndWait, attached, detachAndWait, finalizerOf } from '../attacher/scene.ts'
 import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/scene.ts'
-import { ask, bound, EXPAND, GI, resized } from '../resizer/scene.ts'
-import { createAll, createNamespace, renderInto } from './rendered.ts'
+import { ask, EXPAND, grown, resized } from '../resizer/scene.ts'
+import { surroundings } from '../work.ts'
+import { createAll, createNamespace, type Installation, installed, renderInto } from './rendered.ts'
 
 /** The chart's objects as the API server sees them, and the sidecars as the chart starts them. Needs Helm. */
 
@@ -60,57 +50,17 @@ test('its pods pass the Pod Security level that it promises', DRIVERLESS, async 
   match(await admission(t, restricted, 'driver'), /violates PodSecurity "restricted/)
 })
 
-interface Installed {
-  readonly running: RunningSidecar
-  /** The answer of /readyz. */
-  readonly readiness: () => Promise<string>
-}
-
 /** The sidecar with exactly the arguments and the permissions that the chart renders, as its own service account. */
-async function installed(
+async function ofDriver(
   t: TestContext,
   app: Subject,
-  {
-    driver,
-    ...setup
-  }: { readonly driver: Driver; readonly binary?: string; readonly singleLease?: string; readonly node?: string },
-): Promise<Installed> {
-  const namespace = t.name('storage')
-  const metricsPort = await freePort()
-  const kubeconfig = join(t.folder, 'account.json')
-  const section = app === 'both' ? 'sidecars' : app
-  const off = app === 'attacher' ? 'resizer' : 'attacher'
-  const values = {
-    fullnameOverride: t.name('chart'),
-    driver: { name: t.driverName },
-    logging: { verbosity: 5 },
-    socketDir: { mountPath: t.folder, fileName: driver.socket.slice(t.folder.length + 1) },
-    ...(app === 'both' ? { process: 'one' } : { [off]: { enabled: false } }),
-    ...(setup.node !== undefined && { controller: { kind: 'DaemonSet' }, leaderElection: { enabled: false } }),
-    [section]: {
-      ...(setup.node !== undefined && { nodeDeployment: true }),
-      metricsPort,
-      additionalArgs: [`--kubeconfig=${kubeconfig}`],
-      ...(setup.singleLease !== undefined && { singleLease: setup.singleLease }),
-    },
-  }
-  const objects = await renderInto(t, { files: [exampleFile('driver')], values })
-  await createAll(t, objects)
-  const account = podSpecs(objects)[0]?.serviceAccountName
-  const tokens = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`
-  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
-  const { status } = await t.api.call<{ status: { token: string } }>('POST', tokens, { body })
-  const name = `system:serviceaccount:${namespace}:${account}`
-  const gate = await t.gate()
-  const file = t.kubeconfig(gate.url, status.token)
-  const { args = [] } = sidecar(objects, section)
-  const running = await t.sidecar({
-    app,
-    gate,
-    ...(setup.binary !== undefined && { binary: setup.binary }),
-    user: { name, token: status.token },
-    bareArgs: args.map((argument) => argument.replace(kubeconfig, file)),
-    env: { POD_NAMESPACE: namespace, ...(setup.node !== undefined && { NODE_NAME: setup.node }) },
+  { values, ...setup }: Omit<Installation, 'example'>,
+): Promise<{ running: RunningSidecar; readiness: () => Promise<string> }> {
+  const logging = { verbosity: 5 }
+  const { running, metricsPort } = await installed(t, app, {
+    example: 'driver',
+    ...setup,
+    values: { logging, ...values },
   })
   return { running, readiness: async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).text() }
 }
@@ -122,17 +72,13 @@ function refusedOf(t: TestContext, running: RunningSidecar): string[] {
 
 test('the attacher works with the rendered arguments and rights, and lacks none', DRIVERLESS, async (t) => {
   const driver = await t.driver({ controller: ATTACH })
-  const node = t.name('node')
-  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
-  const { running: attacher, readiness } = await installed(t, 'attacher', { driver })
+  const node = await t.createNode('node')
+  const { running: attacher, readiness } = await ofDriver(t, 'attacher', { driver })
   await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
   await attacher.line('became leader, starting')
-  const pv = volume(t.name('pv'), t.driverName)
-  await t.create(PERSISTENT_VOLUMES, pv)
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node }))
-  equal((await attached(t)).metadata?.finalizers, [finalizerOf(t.driverName)])
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  const { object } = await attachAndWait(t, { node })
+  equal(object.metadata?.finalizers, [finalizerOf(t.driverName)])
+  await detachAndWait(t)
   equal(await readiness(), 'ok')
   equal((await t.api.list(LEASES, t.name('storage'))).length, 1)
   equal(refusedOf(t, attacher), [])
@@ -146,8 +92,14 @@ resizerTest(
     await createNode(t, node)
     await register(t, node)
     const driver = await nodeDriver(t)
-    await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
-    const { running: resizer, readiness } = await installed(t, 'resizer', { driver, node })
+    await t.createClass()
+    const values = {
+      controller: { kind: 'DaemonSet' },
+      leaderElection: { enabled: false },
+      resizer: { nodeDeployment: true },
+    }
+    const env = { NODE_NAME: node }
+    const { running: resizer, readiness } = await ofDriver(t, 'resizer', { driver, values, env })
     await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes', 'nodes', 'csinodes')
     await boundOn(t, onNodes(t, node))
     await ask(t, '2Gi')
@@ -159,15 +111,12 @@ resizerTest(
 )
 
 resizerTest('the resizer works with the rendered arguments and rights, and lacks none', DRIVERLESS, async (t) => {
-  const driver = await t.driver({ controller: EXPAND, node: [] })
-  driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } })
-  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
-  const { running: resizer, readiness } = await installed(t, 'resizer', { driver })
+  const driver = await t.driver({ controller: EXPAND })
+  await t.createClass()
+  const { running: resizer, readiness } = await ofDriver(t, 'resizer', { driver })
   await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
   await resizer.line('became leader, starting')
-  await bound(t)
-  await ask(t, '2Gi')
-  const { status } = await resized(t, '2Gi')
+  const { status } = (await grown(t)).claim
   equal(status?.capacity, { storage: '2Gi' })
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('pvc') })
   equal(await readiness(), 'ok')
@@ -175,38 +124,27 @@ resizerTest('the resizer works with the rendered arguments and rights, and lacks
 })
 
 bothTest('process one works with the rendered arguments and rights, and lacks none', DRIVERLESS, async (t) => {
-  const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
-  driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } })
-  const node = t.name('node')
-  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
-  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
-  const { running, readiness } = await installed(t, 'both', { driver })
+  const driver = await t.fullDriver()
+  const node = await surroundings(t)
+  const { running, readiness } = await ofDriver(t, 'both', { driver })
   await t.watching(running, 'volumeattachments', 'persistentvolumes', 'csinodes', 'persistentvolumeclaims')
-  await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node }))
+  await grown(t)
+  await t.createAttachment('va', { pv: t.name('pv'), node })
   await attached(t)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  await detachAndWait(t)
   equal(await readiness(), 'ok')
   equal((await t.api.list(LEASES, t.name('storage'))).length, 2)
   equal(refusedOf(t, running), [])
 })
 
 bothTest('process one works with one lease and the rights for it', DRIVERLESS, async (t) => {
-  const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
-  const node = t.name('node')
-  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
-  const { running } = await installed(t, 'both', { driver, singleLease: 'one-lease' })
+  const driver = await t.fullDriver()
+  const node = await t.createNode('node')
+  const { running } = await ofDriver(t, 'both', { driver, values: { sidecars: { singleLease: 'one-lease' } } })
   await running.line('became leader, starting')
-  await t.create(PERSISTENT_VOLUMES, volume(t.name('pv'), t.driverName))
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node }))
-  await attached(t)
-  equal(
-    (await t.api.list(LEASES, t.name('storage'))).map(({ metadata }) => metadata?.name),
-    ['one-lease'],
-  )
+  await attachAndWait(t, { node })
+  const leases = (await t.api.list(LEASES, t.name('storage'))).map(({ metadata }) => metadata?.name)
+  equal(leases, ['one-lease'])
   equal(refusedOf(t, running), [])
 })
 
@@ -214,10 +152,10 @@ for (const app of ['attacher', 'resizer'] as const) {
   const testOf = app === 'attacher' ? test : resizerTest
 
   testOf('the Go original leads with the rendered rights, and lacks none of leases', DRIVERLESS, async (t) => {
-    const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
-    const { running } = await installed(t, app, { driver, binary: t.original(app) })
+    const { running } = await ofDriver(t, app, { driver: await t.fullDriver(), binary: t.original(app) })
     await running.line('became leader, starting')
-    await t.api.until(LEASES, { namespace: t.name('storage'), name: leaseOf(t, app) }, ({ spec }) => {
+    const lease = { namespace: t.name('storage'), name: leaseName(app, t.driverName) }
+    await t.api.until(LEASES, lease, ({ spec }) => {
       return spec?.renewTime !== undefined && spec.renewTime !== spec.acquireTime
     })
     const ofLeases = refusedOf(t, running).filter((line) => line.includes('leases'))
@@ -225,18 +163,12 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   testOf('the lease of another driver is out of its reach', DRIVERLESS, async (t) => {
-    const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
-    const { running } = await installed(t, app, { driver })
+    const { running } = await ofDriver(t, app, { driver: await t.fullDriver() })
     await running.line('became leader, starting')
     const path = `/apis/coordination.k8s.io/v1/namespaces/${t.name('storage')}/leases/other`
     const { port } = new URL(t.cluster.url)
     const account = new Scraper({ port: Number(port), ca: t.cluster.ca, token: running.user.token })
     equal(await account.code(path), 403)
-    equal(await account.code(path.replace(/other$/, leaseOf(t, app))), 200)
+    equal(await account.code(path.replace(/other$/, leaseName(app, t.driverName))), 200)
   })
-}
-
-function leaseOf(t: TestContext, app: 'attacher' | 'resizer'): string {
-  const prefix = app === 'attacher' ? 'external-attacher-leader' : 'external-resizer'
-  return `${prefix}-${t.driverName.replaceAll('.', '-')}`
 }

@@ -1,7 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { once } from 'node:events'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NAMESPACES } from '@csi-sidecars/kube-types'
@@ -10,12 +8,13 @@ import { exampleFile, helmPath, render } from '../../../charts/tests/helm.ts'
 import { ofKind, podSpecs } from '../../../charts/tests/manifest.ts'
 import { Api, ApiFailure } from '../../harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../harness/api/control-plane.ts'
+import { listen } from '../../harness/listen.ts'
 import { LONG } from '../../harness/long.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
 import { check, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { apiServer, controlPlaneBinaries } from '../../tools/binaries.ts'
-import { createAll, renderInto } from './rendered.ts'
+import { createAll, renderInto, tokenOf } from './rendered.ts'
 
 /** API Priority and Fairness and the leases of the sidecars, on a real API server. */
 
@@ -100,7 +99,7 @@ async function saturated(server: ControlPlane): Promise<void> {
   const token = await tokenOf(server.api, 'storage', account)
   const tokens: string[] = []
   for (let index = 0; index < NOISY_ACCOUNTS; index += 1) tokens.push(await noisyAccount(server.api, `noise-${index}`))
-  await using webhook = await slowWebhook()
+  using webhook = await slowWebhook()
   await server.api.call('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
     body: webhook.configuration,
   })
@@ -170,13 +169,7 @@ async function noisyAccount(api: Api, name: string): Promise<string> {
   return await tokenOf(api, 'noise', name)
 }
 
-async function tokenOf(api: Api, namespace: string, account: string): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`
-  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
-  return (await api.call<{ status: { token: string } }>('POST', path, { body })).status.token
-}
-
-interface Webhook extends AsyncDisposable {
+interface Webhook extends Disposable {
   readonly configuration: object
 }
 
@@ -187,9 +180,7 @@ async function slowWebhook(): Promise<Webhook> {
     asked.resume()
     setTimeout(() => answer.writeHead(500).end(), SEAT_HELD_MS)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const { port, [Symbol.dispose]: close } = await listen(server)
   const webhook = {
     name: 'slow.example.com',
     clientConfig: { url: `https://127.0.0.1:${port}/`, caBundle: Buffer.from(ca.cert).toString('base64') },
@@ -206,11 +197,5 @@ async function slowWebhook(): Promise<Webhook> {
     metadata: { name: 'slow' },
     webhooks: [webhook],
   }
-  return {
-    configuration,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
+  return { configuration, [Symbol.dispose]: close }
 }

@@ -1,26 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import {
-  CLUSTER_ROLE_BINDINGS,
-  CSI_NODES,
-  NAMESPACES,
-  PERSISTENT_VOLUME_CLAIMS,
-  SERVICE_ACCOUNTS,
-  STORAGE_CLASSES,
-  VOLUME_ATTACHMENTS,
-} from '@csi-sidecars/kube-types'
+import { CLUSTER_ROLE_BINDINGS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SERVICE_ACCOUNTS } from '@csi-sidecars/kube-types'
 import { helmPath } from '../../../charts/tests/helm.ts'
 import { commandsIn } from '../../../tools/docs/commands.ts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
-import { csiNode, storageClass } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
-import { exitOf, start, stop } from '../../harness/process/processes.ts'
+import { runToEnd, stop } from '../../harness/process/processes.ts'
 import { type TestOptions, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
-import { ATTACH, attach, attached } from '../attacher/scene.ts'
-import { ask, bound, EXPAND, expandedReply, resized } from '../resizer/scene.ts'
+import { attachAndWait, detachAndWait } from '../attacher/scene.ts'
+import { grown } from '../resizer/scene.ts'
+import { surroundings } from '../work.ts'
 import { Kubelet } from './kubelet.ts'
 import { REGISTRY } from './released.ts'
 
@@ -55,10 +47,8 @@ export interface Ground extends AsyncDisposable {
 
 /** The controllers that create pods of a Deployment, a node for them, a driver, and a shell. */
 export async function ground(t: TestContext): Promise<Ground> {
-  const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
-  driver.on('ControllerExpandVolume', (call) => expandedReply(call))
-  await t.create(CSI_NODES, csiNode(t.name('node'), { [t.driverName]: t.name('node-id') }))
-  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+  const driver = await t.fullDriver()
+  await surroundings(t)
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
   const controllers = ['deployment-controller', 'replicaset-controller']
   const manager = await startControllerManager({ kubeconfig, folder: t.folder, controllers })
@@ -89,16 +79,9 @@ function pathWithTools(): string {
 }
 
 async function printed(line: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const child = start('sh', ['-c', line], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk
-    })
-  }
-  const { code } = await exitOf(child)
-  if (code !== 0) throw new Error(`${line}\nended with ${code}:\n${text}`)
-  return text
+  const { code, output } = await runToEnd('sh', ['-c', line], { cwd: root, env })
+  if (code !== 0) throw new Error(`${line}\nended with ${code}:\n${output}`)
+  return output
 }
 
 async function removeAll(t: TestContext, group: string, plural: string): Promise<void> {
@@ -107,17 +90,13 @@ async function removeAll(t: TestContext, group: string, plural: string): Promise
 
 /** A volume is attached, and a claim grows: both sidecars that run now do their work. */
 export async function works(t: TestContext, suffix: string): Promise<void> {
-  await attach(t, { node: t.name('node') }, { suffix })
-  await attached(t, t.name(`va${suffix}`), { within: 40_000 })
-  await bound(t, { suffix: `-claim${suffix}` })
-  await ask(t, '2Gi', t.name(`pvc-claim${suffix}`))
-  await resized(t, '2Gi', t.name(`pvc-claim${suffix}`))
-  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name(`pvc-claim${suffix}`) })
+  await attachAndWait(t, { node: t.name('node') }, { suffix, within: 40_000 })
+  const { pvc } = await grown(t, { suffix: `-claim${suffix}` })
+  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc })
 }
 
 export async function detaches(t: TestContext, suffix: string): Promise<void> {
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) }, { within: 40_000 })
+  await detachAndWait(t, t.name(`va${suffix}`), { within: 40_000 })
 }
 
 /** Two replicas of both, and no other. */

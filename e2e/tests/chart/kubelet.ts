@@ -8,6 +8,7 @@ import type { Driver } from '../../harness/driver/driver.ts'
 import type { Subject } from '../../harness/subject.ts'
 import { pause } from '../../harness/waiting.ts'
 import { accountOf, type ContainerSpec, containersOf, runsToEnd } from './pod.ts'
+import { tokenOf } from './rendered.ts'
 import { runContainer } from './run-container.ts'
 
 interface RunningContainer {
@@ -112,7 +113,7 @@ export class Kubelet implements AsyncDisposable {
     const { uid = '', name = '' } = pod.metadata ?? {}
     if (this.#pods.has(uid)) return
     this.#pods.set(uid, { name, containers: [], ready: true })
-    const token = await this.#token(accountOf(pod))
+    const token = await tokenOf(this.#t.api, this.#options.namespace, accountOf(pod))
     const { code, output } = await runContainer(this.#t, containersOf(pod)[0], token)
     this.printed.set(name, output)
     await this.#report(name, { phase: code === 0 ? 'Succeeded' : 'Failed' })
@@ -139,7 +140,7 @@ export class Kubelet implements AsyncDisposable {
 
   async #startContainer(container: ContainerSpec, pod: string, account: string): Promise<RunningContainer> {
     const { namespace, programs } = this.#options
-    const token = await this.#token(account)
+    const token = await tokenOf(this.#t.api, namespace, account)
     const gate = await this.#t.gate()
     const ports = new Map<number, number>()
     for (const { containerPort } of container.ports ?? []) ports.set(containerPort, await freePort())
@@ -175,13 +176,6 @@ export class Kubelet implements AsyncDisposable {
     const link = join(folder, 'csi.sock')
     if (!existsSync(link)) symlinkSync(join('..', basename(this.#options.driver.socket)), link)
     return folder
-  }
-
-  async #token(account: string): Promise<string> {
-    const path = `/api/v1/namespaces/${this.#options.namespace}/serviceaccounts/${account}/token`
-    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
-    const { status } = await this.#t.api.call<{ status: { token: string } }>('POST', path, { body })
-    return status.token
   }
 }
 

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attach, attached } from '../attacher/scene.ts'
+import { attachAndWait } from '../attacher/scene.ts'
 import { bound } from '../resizer/scene.ts'
 import {
   ground,
@@ -33,10 +33,10 @@ test('each line of the documentation does what it is there for', INSTALLATION, a
   const { kubelet, shell } = here
   await vendorDeployment(t)
   await onlyRuns(kubelet, ORIGINALS)
-  const { va } = await attach(t, { node: t.name('node') })
-  await attached(t)
+  const { va } = await attachAndWait(t, { node: t.name('node') })
   const { pvc } = await bound(t, { suffix: '-claim' })
-  await forgetVolume(t.name('pv'))
+  // A volume that is deleted while it is attached: its handle is unknown.
+  await t.strip(PERSISTENT_VOLUMES, { name: t.name('pv') })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
 
   const lines = linesOf('docs/operations.md').filter(
@@ -53,12 +53,5 @@ test('each line of the documentation does what it is there for', INSTALLATION, a
       .replace('pvc <name>', `pvc ${pvc}`)
       .replace('volumeattachment <name>', `volumeattachment ${va}`)
       .replaceAll('<namespace>', NAMESPACE)
-  }
-
-  /** A volume that is deleted while it is attached: its handle is unknown. */
-  async function forgetVolume(name: string): Promise<void> {
-    await t.api.delete(PERSISTENT_VOLUMES, { name })
-    await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { finalizers: null } })
-    await t.api.untilGone(PERSISTENT_VOLUMES, { name })
   }
 })

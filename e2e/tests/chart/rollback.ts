@@ -2,18 +2,15 @@ import { deepStrictEqual as equal, match } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
-import { CSI_NODES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { FLAG_TABLES } from '../../../charts/tools/flag-keys.ts'
 import { sectionOf } from '../../../tools/docs/markdown.ts'
 import { ORIGINAL_FLAGS } from '../../../tools/docs/rollback-table.ts'
-import { csiNode, storageClass } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { App } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { ATTACH, attach, attached } from '../attacher/scene.ts'
-import { ask, bound, EXPAND, expandedReply, resized } from '../resizer/scene.ts'
 import { files, reviewer } from '../secure/scene.ts'
+import { surroundings, work } from '../work.ts'
 
 /** The rollback section of docs/migration.md, with an installation that has every flag of ours. */
 
@@ -57,39 +54,21 @@ function otherValue(table: (typeof FLAG_TABLES)[App], name: string): string {
   throw new Error(`give --${name} a value that is valid beside the others`)
 }
 
-async function works(t: TestContext, suffix: string): Promise<void> {
-  if (t.app === 'attacher') {
-    await attach(t, { node: t.name('node') }, { suffix })
-    await attached(t, t.name(`va${suffix}`), { within: 40_000 })
-    return
-  }
-  await bound(t, { suffix })
-  await ask(t, '2Gi', t.name(`pvc${suffix}`))
-  await resized(t, '2Gi', t.name(`pvc${suffix}`))
-}
-
 for (const app of ['attacher', 'resizer'] as const) {
   testsOf(app, 'rollback')(
     'an installation with every flag of ours works with the original, without what the page lists',
-    {
-      only: 'ours',
-      notOne: true,
-      target: 'real',
-    },
+    { only: 'ours', notOne: true, target: 'real' },
     async (t) => {
-      const driver = await t.driver({ controller: [...ATTACH, ...EXPAND], node: [] })
-      driver.on('ControllerExpandVolume', (call) => expandedReply(call))
-      await t.create(CSI_NODES, csiNode(t.name('node'), { [t.driverName]: t.name('node-id') }))
-      await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+      const driver = await t.fullDriver()
+      await surroundings(t)
       const gates = app === 'resizer' ? ['--feature-gates=RecoverVolumeExpansionFailure=true'] : []
       const leads = ['--leader-election', `--leader-election-namespace=${t.namespace}`, '--timeout=1m']
       const given = [...leads, ...gates, ...argsOfOurs(t, app, await freePort())]
       const user = await reviewer(t)
       const ours = await t.sidecar({ driver, user, args: given })
       await ours.line('became leader, starting')
-      await works(t, '1')
-      ours.signal('SIGTERM')
-      equal((await ours.end()).code, 0)
+      await work(t, { suffix: '1', within: 40_000 })
+      equal((await ours.endBy('SIGTERM')).code, 0)
 
       const binary = t.original(app)
       const tooMany = await t.sidecar({ driver, user, binary, args: given })
@@ -104,7 +83,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       equal(kept, leads)
       const original = await t.sidecar({ driver, user, binary, args: kept })
       await original.line('became leader, starting')
-      await works(t, '2')
+      await work(t, { suffix: '2', within: 40_000 })
     },
   )
 }

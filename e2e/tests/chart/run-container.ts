@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { TestContext } from '../../harness/context.ts'
-import { exitOf, start } from '../../harness/process/processes.ts'
+import { runToEnd } from '../../harness/process/processes.ts'
 import type { ContainerSpec } from './pod.ts'
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -21,20 +21,11 @@ export async function runContainer(
   writeFileSync(join(folder, 'token'), token)
   writeFileSync(join(folder, 'ca.crt'), t.cluster.ca)
   const { hostname, port } = new URL(t.cluster.url)
-  const child = start(process.execPath, [...args], {
+  return runToEnd(process.execPath, args, {
     env: {
       KUBERNETES_SERVICE_HOST: hostname,
       KUBERNETES_SERVICE_PORT: port,
       ...Object.fromEntries(env.map(({ name, value = '' }) => [name, value.replace(ACCOUNT, folder)])),
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      output += chunk
-    })
-  }
-  const { code } = await exitOf(child)
-  return { code, output }
 }

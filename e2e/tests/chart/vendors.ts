@@ -1,15 +1,13 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { freePort } from '@csi-sidecars/emulator'
-import { CSI_NODES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { VENDORS, type Vendor } from '../../../charts/tests/vendors.ts'
-import { csiNode, storageClass } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import type { App } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { ATTACH, attach, attached } from '../attacher/scene.ts'
-import { ask, bound, EXPAND, expandedReply, resized } from '../resizer/scene.ts'
+import { ATTACH, attachAndWait, detachAndWait } from '../attacher/scene.ts'
+import { EXPAND, grown } from '../resizer/scene.ts'
 
 /**
  * Our executables in the pods of public drivers, with their exact arguments and permissions.
@@ -47,25 +45,19 @@ for (const vendor of VENDORS) {
   if (vendor.args.attacher !== undefined) {
     testsOf('attacher', 'vendors')(`${vendor.name} attaches and detaches`, OPTIONS, async (t) => {
       const driver = await t.driver({ controller: ATTACH })
-      const node = t.name('node')
-      await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+      const node = await t.createNode('node')
       const attacher = await started(t, { vendor, app: 'attacher', driver })
-      const { va } = await attach(t, { node })
-      await attached(t)
-      await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-      await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+      const { va } = await attachAndWait(t, { node })
+      await detachAndWait(t, va)
       equal(refusedTo(attacher), [])
     })
   }
   if (vendor.args.resizer !== undefined) {
     testsOf('resizer', 'vendors')(`${vendor.name} expands`, OPTIONS, async (t) => {
       const driver = await t.driver({ controller: EXPAND, node: [] })
-      driver.on('ControllerExpandVolume', (call) => expandedReply(call))
-      await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+      await t.createClass()
       const resizer = await started(t, { vendor, app: 'resizer', driver })
-      await bound(t)
-      await ask(t, '2Gi')
-      await resized(t, '2Gi')
+      await grown(t)
       equal(refusedTo(resizer), [])
     })
   }

@@ -8,7 +8,7 @@ export async function reading(
   change: (config: { cluster: Record<string, unknown>; user: Record<string, unknown> }) => void,
   { around = (text) => text, ...setup }: SidecarSetup & { around?: (text: string) => string } = {},
 ): Promise<RunningSidecar> {
-  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+  const driver = await t.fullDriver()
   const gate = await t.gate()
   const user = t.cluster.user(t.app)
   const config = kubeconfigOf(gate.url, t.cluster.certificate.cert, { token: user.token }) as {

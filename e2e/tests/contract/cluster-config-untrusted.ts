@@ -1,9 +1,10 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
 import { createServer as createHttpServer } from 'node:http'
 import { createSecureServer } from 'node:http2'
-import type { AddressInfo, Server } from 'node:net'
+import type { Server } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { TestContext } from '../../harness/context.ts'
+import { listen } from '../../harness/listen.ts'
 import { testsOf } from '../../harness/test.ts'
 import { reading, works } from './cluster-config-scene.ts'
 
@@ -49,17 +50,15 @@ for (const app of ['attacher', 'resizer'] as const) {
   for (const [what, serverOf] of Object.entries(HTTP2_ONLY)) {
     // The originals speak HTTP/2.
     test(`a server that ${what}: the log says that it speaks no HTTP/1.1`, { only: 'ours' }, async (t) => {
-      await listening(serverOf(t), async (port) => {
-        const sidecar = await reading(t, ({ cluster }) => {
-          cluster['server'] = `https://127.0.0.1:${port}`
-        })
-        const line = await sidecar.line('no HTTP/1.1')
-        match(line, /: the server speaks no HTTP\/1\.1"/)
-        equal(
-          sidecar.lines.filter((each) => /ssl|alert|malformed/i.test(each)),
-          [],
-        )
+      using server = await listen(serverOf(t))
+      const sidecar = await reading(t, ({ cluster }) => {
+        cluster['server'] = `https://127.0.0.1:${server.port}`
       })
+      match(await sidecar.line('no HTTP/1.1'), /: the server speaks no HTTP\/1\.1"/)
+      equal(
+        sidecar.lines.filter((each) => /ssl|alert|malformed/i.test(each)),
+        [],
+      )
     })
   }
 
@@ -79,30 +78,16 @@ for (const app of ['attacher', 'resizer'] as const) {
       socket.on('error', () => undefined) // the sidecar closes it
       socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
     })
-    await listening(server, async (port) => {
-      const sidecar = await reading(
-        t,
-        ({ cluster }) => {
-          cluster['proxy-url'] = `http://me:${PASSWORD}@127.0.0.1:${port}`
-        },
-        { args: ['-v=9'] },
-      )
-      await sidecar.line('Proxy Authentication Required')
-      equal(sidecar.linesWith(PASSWORD), [])
-    })
+    using proxy = await listen(server)
+    const through: Parameters<typeof reading>[1] = ({ cluster }) => {
+      cluster['proxy-url'] = `http://me:${PASSWORD}@127.0.0.1:${proxy.port}`
+    }
+    const sidecar = await reading(t, through, { args: ['-v=9'] })
+    await sidecar.line('Proxy Authentication Required')
+    equal(sidecar.linesWith(PASSWORD), [])
   })
 }
 
 function tokenIn(text: string): string {
   return /"token":("[^"]+")/.exec(text)?.[1] ?? ''
-}
-
-/** The server listens while this works. */
-async function listening(server: Server, work: (port: number) => Promise<void>): Promise<void> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  try {
-    await work((server.address() as AddressInfo).port)
-  } finally {
-    server.close()
-  }
 }

@@ -1,14 +1,16 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import type { TestContext } from '../../harness/context.ts'
+import { type Listening, listen } from '../../harness/listen.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { reading, works } from './cluster-config-scene.ts'
 
 /** An HTTP proxy that tunnels, and what it was asked for. */
-async function tunnel(): Promise<{ url: string; asked: string[]; server: Server }> {
+async function tunnel(): Promise<Listening & { readonly url: string; readonly asked: readonly string[] }> {
   const asked: string[] = []
   const server = createServer((_, response) => response.writeHead(400).end())
   server.on('connect', ({ url = '' }, socket) => {
@@ -26,10 +28,16 @@ async function tunnel(): Promise<{ url: string; asked: string[]; server: Server 
       one.on('close', () => other.destroy())
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  return { url: `http://127.0.0.1:${port}`, asked, server }
+  const listening = await listen(server)
+  return { ...listening, url: `http://127.0.0.1:${listening.port}`, asked }
+}
+
+/** A plugin for credentials, which runs this in a shell. */
+function plugin(t: TestContext, text: string): object {
+  const file = join(t.folder, 'plugin.sh')
+  writeFileSync(file, `#!/bin/sh\n${text}\n`)
+  chmodSync(file, 0o755)
+  return { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin.sh', interactiveMode: 'Never' }
 }
 
 for (const app of ['attacher', 'resizer'] as const) {
@@ -65,10 +73,9 @@ for (const app of ['attacher', 'resizer'] as const) {
       sidecar.gate.requests.filter(({ resource }) => resource !== ''),
       [],
     )
-    const line = await eventually('a line about the certificate', () =>
+    await eventually('a line about the certificate', () =>
       sidecar.lines.find((line) => /certificate|wrong\.example\.com/.test(line)),
     )
-    ok(line !== undefined)
     equal(sidecar.exit, undefined)
   })
 
@@ -83,31 +90,18 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('an exec plugin gives the token', async (t) => {
     const sidecar = await reading(t, ({ user }) => {
-      const plugin = join(t.folder, 'plugin.sh')
-      const answer = {
-        apiVersion: 'client.authentication.k8s.io/v1',
-        kind: 'ExecCredential',
-        status: { token: user['token'] },
-      }
-      writeFileSync(plugin, `#!/bin/sh\ncat <<'END'\n${JSON.stringify(answer)}\nEND\n`)
-      chmodSync(plugin, 0o755)
+      const status = { token: user['token'] }
+      const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status }
+      user['exec'] = plugin(t, `cat <<'END'\n${JSON.stringify(answer)}\nEND`)
       delete user['token']
-      user['exec'] = {
-        apiVersion: 'client.authentication.k8s.io/v1',
-        command: './plugin.sh',
-        interactiveMode: 'Never',
-      }
     })
     await works(t, sidecar)
   })
 
   test('an exec plugin that prints its bare token is logged, its token is not', { only: 'ours' }, async (t) => {
     const sidecar = await reading(t, ({ user }) => {
-      const plugin = join(t.folder, 'plugin.sh')
-      writeFileSync(plugin, `#!/bin/sh\necho hunter2-${user['token']}\n`)
-      chmodSync(plugin, 0o755)
+      user['exec'] = plugin(t, `echo hunter2-${user['token']}`)
       delete user['token']
-      user['exec'] = { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin.sh' }
     })
     await eventually('a line about the plugin', () => sidecar.lines.find((line) => line.includes('decoding stdout')))
     ok(!sidecar.lines.some((line) => line.includes('hunter2')))
@@ -121,17 +115,12 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('proxy-url', async (t) => {
-    const { url, asked, server } = await tunnel()
-    try {
-      const sidecar = await reading(t, ({ cluster }) => {
-        cluster['proxy-url'] = url
-      })
-      await works(t, sidecar)
-      ok(asked.length > 0 && asked.every((each) => `https://${each}` === sidecar.gate.url), `${asked}`)
-    } finally {
-      server.close()
-      server.closeAllConnections()
-    }
+    using proxy = await tunnel()
+    const sidecar = await reading(t, ({ cluster }) => {
+      cluster['proxy-url'] = proxy.url
+    })
+    await works(t, sidecar)
+    equal([...new Set(proxy.asked.map((each) => `https://${each}`))], [sidecar.gate.url])
   })
 
   test('a proxy that answers CONNECT with a body instead of a tunnel is named in the log', {
@@ -139,30 +128,18 @@ for (const app of ['attacher', 'resizer'] as const) {
   }, async (t) => {
     const server = createServer()
     server.on('connect', (_, socket) => socket.on('error', () => undefined).write('HTTP/1.1 200 OK\r\n\r\nok'))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-    try {
-      const { port } = server.address() as AddressInfo
-      const sidecar = await reading(t, ({ cluster }) => {
-        cluster['proxy-url'] = `http://127.0.0.1:${port}`
-      })
-      await eventually('its line', () =>
-        sidecar.stderr.includes('proxy answered CONNECT with a body instead of a tunnel'),
-      )
-    } finally {
-      server.close()
-      server.closeAllConnections()
-    }
+    using proxy = await listen(server)
+    const sidecar = await reading(t, ({ cluster }) => {
+      cluster['proxy-url'] = `http://127.0.0.1:${proxy.port}`
+    })
+    await sidecar.line('proxy answered CONNECT with a body instead of a tunnel')
   })
 
   test('HTTPS_PROXY, and loopback is never proxied', async (t) => {
-    const { url, asked, server } = await tunnel()
-    try {
-      const sidecar = await reading(t, () => undefined, { env: { HTTPS_PROXY: url, https_proxy: url } })
-      await works(t, sidecar)
-      equal(asked, [])
-    } finally {
-      server.close()
-    }
+    using proxy = await tunnel()
+    const env = { HTTPS_PROXY: proxy.url, https_proxy: proxy.url }
+    await works(t, await reading(t, () => undefined, { env }))
+    equal(proxy.asked, [])
   })
 
   test('in the cluster: host and port of the environment, files of the service account', {
@@ -170,7 +147,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   }, async (t) => {
     // The files are in a place that only root can create, in a namespace of its own.
     if (process.getuid?.() !== 0) return
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const driver = await t.fullDriver()
     const gate = await t.gate()
     const user = t.cluster.user(app)
     const files = join(t.folder, 'account')

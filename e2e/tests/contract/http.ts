@@ -1,17 +1,11 @@
-import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { connect } from 'node:net'
-import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import { deepStrictEqual as equal, match, ok, rejects } from 'node:assert'
+import { freePort } from '@csi-sidecars/emulator'
+import type { RunningSidecar } from '../../harness/context.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
+import { connections, serving } from './http-scene.ts'
 
 const NOT_FOUND = '404 page not found\n'
-
-async function serving(t: TestContext, args: readonly string[] = []): Promise<RunningSidecar> {
-  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-  const sidecar = await t.sidecar({ driver, args })
-  await eventually('the HTTP server', async () => (await sidecar.http('/nothing')).code === 404)
-  return sidecar
-}
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'HTTP', WITHOUT_API)
@@ -53,43 +47,27 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('--metrics-path moves the metrics', async (t) => {
-    const sidecar = await serving(t, ['--metrics-path=/other'])
+    const sidecar = await serving(t, { args: ['--metrics-path=/other'] })
     equal((await sidecar.http('/metrics')).code, 404)
     equal((await sidecar.http('/other')).code, 200)
   })
 
   test('the health path exists with leader election, for leader and standby', async (t) => {
-    const leader = await serving(t, ['--leader-election'])
+    const leader = await serving(t, { args: ['--leader-election'] })
     await t.watching(leader, 'persistentvolumes')
     equal(await text(leader), '200 ok')
-    const standby = await t.sidecar({
-      ...(t.drivers[0] === undefined ? {} : { driver: t.drivers[0] }),
-      args: ['--leader-election'],
-      hostname: 'standby',
-    })
+    const standby = await t.sidecar({ driver: t.drivers[0], args: ['--leader-election'], hostname: 'standby' })
     await standby.line('Attempting to acquire leader lease...')
     equal(await text(standby), '200 ok')
     equal((await standby.metrics()).value('leader_election_master_status', { name: '' }), 0)
   })
 
   test('--metrics-address has metrics and no health path', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-    const first = await t.sidecar({ driver })
-    const port = first.port
-    first.signal('SIGKILL')
-    await first.end()
-    const kubeconfig = t.kubeconfig(first.gate.url, first.user.token)
-    const sidecar = await t.sidecar({
-      driver,
-      bareArgs: [
-        `--csi-address=${driver.socket}`,
-        `--kubeconfig=${kubeconfig}`,
-        `--metrics-address=127.0.0.1:${port}`,
-        '--leader-election',
-      ],
-      user: first.user,
-      gate: first.gate,
-    })
+    const { socket } = await t.fullDriver()
+    const [gate, user, port] = [await t.gate(), t.cluster.user(app), await freePort()]
+    const config = [`--csi-address=${socket}`, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`]
+    const bareArgs = [...config, `--metrics-address=127.0.0.1:${port}`, '--leader-election']
+    const sidecar = await t.sidecar({ bareArgs, user, gate })
     const at = `http://127.0.0.1:${port}`
     await eventually('metrics', async () => (await fetch(`${at}/metrics`)).ok)
     equal((await fetch(`${at}/healthz/leader-election`)).status, 404)
@@ -99,33 +77,20 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('300 slow clients block no probe', { only: 'ours' }, async (t) => {
     const sidecar = await serving(t)
     const begun = ['', 'GET /metrics HTTP/1.1\r\nHost: x\r\n', 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n']
-    const clients = Array.from({ length: 300 }, (_, index) => {
-      const socket = connect(sidecar.port ?? 0, '127.0.0.1')
-      socket.on('error', () => undefined) // being closed is what they are for
-      socket.write(begun[index % begun.length] ?? '')
-      return socket
-    })
-    try {
-      for (let probe = 0; probe < 20; probe += 1) {
-        equal((await sidecar.http('/livez')).code, 200)
-        await pause(100)
-      }
-    } finally {
-      for (const client of clients) client.destroy()
+    const clients = begun.flatMap((bytes) => connections(sidecar, 100, bytes))
+    for (let probe = 0; probe < 20; probe += 1) {
+      equal((await sidecar.http('/livez')).code, 200)
+      await pause(100)
     }
+    for (const client of clients) client.destroy()
   })
 
   test('the endpoint does not listen before the driver has answered', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const driver = await t.fullDriver()
     driver.on('Probe', (_, nth) => ({ reply: { ready: nth > 0 } }))
     const sidecar = await t.sidecar({ driver })
     await sidecar.line('"CSI driver is not ready"')
-    await sidecar.http('/metrics').then(
-      () => {
-        throw new Error('the endpoint listens already')
-      },
-      () => undefined,
-    )
+    await rejects(sidecar.http('/metrics'))
     await eventually('the HTTP server', async () => (await sidecar.http('/metrics')).code === 200)
   })
 }

@@ -1,7 +1,8 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { hostname } from 'node:os'
-import { EVENTS, LEASES, type Lease } from '@csi-sidecars/kube-types'
-import { refusal } from '../../harness/api/gate.ts'
+import { EVENTS, type Event, LEASES, type Lease } from '@csi-sidecars/kube-types'
+import { lease } from '../../harness/api/objects.ts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
 import { leaseName } from '../../harness/subject.ts'
@@ -15,12 +16,17 @@ const QUICK = [
   '--leader-election-retry-period=1s',
 ]
 
+const nameOf = (t: TestContext): string => leaseName(t.app, t.driverName)
 const leaseOf = (t: TestContext, namespace = 'default'): Promise<Lease> =>
-  t.api.until(LEASES, { namespace, name: leaseName(t.app, t.driverName) }, () => true)
+  t.api.until(LEASES, { namespace, name: nameOf(t) }, () => true)
+const eventOf = (t: TestContext): Promise<Event> =>
+  eventually('the event', async () =>
+    (await t.api.list(EVENTS, 'default')).find(({ involvedObject }) => involvedObject.name === nameOf(t)),
+  )
 
 /** A replica; all of a test share its driver. */
 async function replica(t: TestContext, setup: SidecarSetup = {}): Promise<RunningSidecar> {
-  const driver = t.drivers[0] ?? (await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] }))
+  const driver = t.drivers[0] ?? (await t.fullDriver())
   return t.sidecar({ driver, ...setup, args: [...QUICK, ...(setup.args ?? [])] })
 }
 
@@ -40,9 +46,9 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('a new lease: name, holder, times in microseconds, labels; renewed each retry period', async (t) => {
     const sidecar = await replica(t, { args: ['--leader-election-labels=a:b,c:d'] })
     await leads(t, sidecar)
-    const lease = await leaseOf(t)
-    equal(lease.metadata?.labels, { a: 'b', c: 'd' })
-    const { acquireTime, renewTime, ...spec } = lease.spec ?? {}
+    const { metadata, spec: made } = await leaseOf(t)
+    equal(metadata?.labels, { a: 'b', c: 'd' })
+    const { acquireTime, renewTime, ...spec } = made ?? {}
     equal(spec, { holderIdentity: hostname(), leaseDurationSeconds: 4, leaseTransitions: 0 })
     for (const time of [acquireTime, renewTime]) match(time ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
     const before = sidecar.gate.writes('leases').length
@@ -59,19 +65,12 @@ for (const app of ['attacher', 'resizer'] as const) {
     const sidecar = await replica(t)
     await leads(t, sidecar)
     await pause(2500)
-    const seen = sidecar.gate.requests.filter(({ resource, watch }) => resource === 'leases' && !watch)
-    equal(
-      seen.slice(0, 4).map(({ method, code }) => `${method} ${code}`),
-      ['GET 404', 'POST 201', 'PUT 200', 'PUT 200'],
-    )
-    assertContains(
-      sidecar.linesWith('Attempting to acquire leader lease...')[0],
-      `lock="default/${leaseName(app, t.driverName)}"`,
-    )
-    assertContains(
-      sidecar.linesWith('Successfully acquired lease')[0],
-      `lock="default/${leaseName(app, t.driverName)}"`,
-    )
+    const seen = sidecar.gate.requestsOf('leases').filter(({ watch }) => !watch)
+    const first = seen.slice(0, 4).map(({ method, code }) => `${method} ${code}`)
+    equal(first, ['GET 404', 'POST 201', 'PUT 200', 'PUT 200'])
+    for (const text of ['Attempting to acquire leader lease...', 'Successfully acquired lease']) {
+      assertContains(sidecar.linesWith(text)[0], `lock="default/${nameOf(t)}"`)
+    }
     const callers = sidecar.gate.requests.map(({ userAgent }) => userAgent)
     equal(new Set(callers).size, 1, `${[...new Set(callers)]}`)
   })
@@ -84,10 +83,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     ] as const) {
       const sidecar = await replica(t, { args, env })
       await leads(t, sidecar)
-      const lease = await leaseOf(t, namespace)
-      equal(lease.spec?.holderIdentity, hostname())
-      sidecar.signal('SIGKILL')
-      await sidecar.end()
+      equal((await leaseOf(t, namespace)).spec?.holderIdentity, hostname())
+      await sidecar.endBy('SIGKILL')
     }
   })
 
@@ -98,14 +95,8 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('held by another: waits until it has not seen a change for the record’s duration', async (t) => {
-    const name = leaseName(app, t.driverName)
     const spec = heldBy('other', { renewTime: '2020-01-01T00:00:00.000000Z' })
-    await t.create(LEASES, {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { namespace: 'default', name, labels: { foreign: 'kept' } },
-      spec,
-    })
+    await t.create(LEASES, lease(nameOf(t), spec, { foreign: 'kept' }))
     const sidecar = await replica(t)
     await sidecar.line('Attempting to acquire leader lease...')
     const began = Date.now()
@@ -114,20 +105,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     const waited = Date.now() - began
     // The originals check once in one to two retry periods; ours when the time is over.
     ok(waited >= 3800 && waited < (t.ours ? 5500 : 7500), `waited ${waited} ms`)
-    const lease = await leaseOf(t)
-    equal(lease.metadata?.labels, { foreign: 'kept' })
-    equal(lease.spec?.holderIdentity, hostname())
-    equal(lease.spec?.leaseTransitions, 8)
+    const taken = await leaseOf(t)
+    equal(taken.metadata?.labels, { foreign: 'kept' })
+    equal(taken.spec?.holderIdentity, hostname())
+    equal(taken.spec?.leaseTransitions, 8)
   })
 
   test('an empty holder is taken at once', async (t) => {
-    const name = leaseName(app, t.driverName)
-    await t.create(LEASES, {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { namespace: 'default', name },
-      spec: heldBy('', { leaseDurationSeconds: 1 }),
-    })
+    await t.create(LEASES, lease(nameOf(t), heldBy('', { leaseDurationSeconds: 1 })))
     const began = Date.now()
     await leads(t, await replica(t))
     ok(Date.now() - began < 3000)
@@ -137,8 +122,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('the same name takes its own old lease over at once', async (t) => {
     const first = await replica(t)
     await leads(t, first)
-    first.signal('SIGKILL')
-    await first.end()
+    await first.endBy('SIGKILL')
     const began = Date.now()
     await leads(t, await replica(t))
     ok(Date.now() - began < 3000)
@@ -161,7 +145,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('impossible timings: exit 2 and the reason', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const driver = await t.fullDriver()
     for (const [args, text] of [
       [['--leader-election-lease-duration=10s'], 'leaseDuration must be greater than renewDeadline'],
       [['--leader-election-retry-period=9s'], 'renewDeadline must be greater than retryPeriod*JitterFactor'],
@@ -191,10 +175,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       assertContains(await sidecar.line('Server rejected event (will not retry!)'), 'events is forbidden')
       return
     }
-    const name = leaseName(app, t.driverName)
-    const event = await eventually('the event', async () =>
-      (await t.api.list(EVENTS, 'default')).find(({ involvedObject }) => involvedObject.name === name),
-    )
+    const event = await eventOf(t)
     equal([event.type, event.reason, event.message], ['Normal', 'LeaderElection', `${hostname()} became leader`])
     equal(event.source?.component, `external-resizer-${t.driverName.replaceAll('.', '-')}/${hostname()}`)
     equal([event.involvedObject.kind, event.involvedObject.apiVersion], ['Lease', 'coordination.k8s.io/v1'])
@@ -206,9 +187,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     const args = t.ours ? ['--on-lease-loss=exit'] : []
     const sidecar = await replica(t, { args })
     await leads(t, sidecar)
-    sidecar.gate.rules.push(({ resource, method }) =>
-      resource === 'leases' && method !== 'GET' ? refusal(500, 'InternalError', 'etcd is tired') : undefined,
-    )
+    sidecar.gate.inject('WRITE leases', ETCD_TIRED)
     const began = Date.now()
     equal((await sidecar.end()).code, 1)
     const took = Date.now() - began
@@ -221,8 +200,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     const args = t.ours ? ['--on-lease-loss=exit'] : []
     const sidecar = await replica(t, { args })
     await leads(t, sidecar)
-    const name = leaseName(app, t.driverName)
-    await t.api.merge(LEASES, { namespace: 'default', name }, { spec: { ...heldBy('thief') } })
+    await t.api.merge(LEASES, { namespace: 'default', name: nameOf(t) }, { spec: { ...heldBy('thief') } })
     equal((await sidecar.end()).code, 1)
     equal((await leaseOf(t)).spec?.holderIdentity, 'thief')
   })
@@ -230,8 +208,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('SIGTERM with the gate off: ends by the signal, the lease stays held', async (t) => {
     const sidecar = await replica(t, { args: ['--feature-gates=ReleaseLeaderElectionOnExit=false'] })
     await leads(t, sidecar)
-    sidecar.signal('SIGTERM')
-    const exit = await sidecar.end()
+    const exit = await sidecar.endBy('SIGTERM')
     ok(exit.signal === 'SIGTERM' || exit.code === 143, JSON.stringify(exit))
     equal((await leaseOf(t)).spec?.holderIdentity, hostname())
   })
@@ -239,8 +216,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('SIGTERM with the gate on: the lease is emptied', async (t) => {
     const sidecar = await replica(t, { args: ['--feature-gates=ReleaseLeaderElectionOnExit=true'] })
     await leads(t, sidecar)
-    sidecar.signal('SIGTERM')
-    const exit = await sidecar.end()
+    const exit = await sidecar.endBy('SIGTERM')
     equal(exit.code, t.ours ? 0 : 1)
     ok(sidecar.linesWith('Received SIGTERM or SIGINT signal, shutting down controller.').length === 1, sidecar.stderr)
     const { spec } = await leaseOf(t)
@@ -248,14 +224,9 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('without leader election there is no lease', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-    const sidecar = await t.sidecar({ driver })
-    await t.watching(sidecar, 'persistentvolumes')
+    const sidecar = await t.running()
     await pause(300)
-    equal(
-      sidecar.gate.requests.filter(({ resource }) => resource === 'leases'),
-      [],
-    )
+    equal(sidecar.gate.requestsOf('leases'), [])
   })
 
   test('SIGTERM and SIGINT without leader election', async (t) => {
@@ -265,11 +236,9 @@ for (const app of ['attacher', 'resizer'] as const) {
       [true, 'SIGTERM'],
       [true, 'SIGINT'],
     ] as const) {
-      const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-      const sidecar = await t.sidecar({ driver, args: [`--feature-gates=ReleaseLeaderElectionOnExit=${gate}`] })
-      await t.watching(sidecar, 'persistentvolumes')
-      sidecar.signal(signal)
-      const exit = await sidecar.end()
+      const driver = await t.fullDriver()
+      const sidecar = await t.running({ driver, args: [`--feature-gates=ReleaseLeaderElectionOnExit=${gate}`] })
+      const exit = await sidecar.endBy(signal)
       const number = signal === 'SIGTERM' ? 143 : 130
       if (gate) equal({ gate, signal, code: exit.code }, { gate, signal, code: 0 })
       else ok(exit.signal === signal || exit.code === number, JSON.stringify(exit))
@@ -283,10 +252,7 @@ attacher('with permission, the event has the name of the driver', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver, args: QUICK, role: 'resizer' })
   await sidecar.line('became leader, starting')
-  const name = leaseName('attacher', t.driverName)
-  const event = await eventually('the event', async () =>
-    (await t.api.list(EVENTS, 'default')).find(({ involvedObject }) => involvedObject.name === name),
-  )
+  const event = await eventOf(t)
   equal(event.message, `${hostname()} became leader`)
   equal(event.source?.component, `external-attacher-leader-${t.driverName}/${hostname()}`)
 })

@@ -1,46 +1,31 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { SECRETS } from '@csi-sidecars/kube-types'
-import { secret } from '../../harness/api/objects.ts'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { attach, attached, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
-import { ask, bound, resized, scene as resizerScene } from '../resizer/scene.ts'
+import { attach, attachAndWait, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
+import { scene, work } from '../work.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 
 const TEXT_LINE = /^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} [ \d]{7} [\w.-]+:\d+\] /
 
 /** Runs one operation from start to end, with a secret, at this verbosity. */
-async function work(t: TestContext, args: readonly string[]): Promise<RunningSidecar> {
-  const name = t.name('secret')
-  await t.create(SECRETS, secret('default', name, { user: 'canary-user', password: 'canary-password' }))
-  const ref = { name, namespace: 'default' }
-  if (t.app === 'attacher') {
-    const at = await attacherScene(t, { args })
-    await attach(t, at, { pv: { csi: { controllerPublishSecretRef: ref } } })
-    await attached(t)
-    return at.attacher
-  }
-  const at = await resizerScene(t, { args })
-  await bound(t, { pv: { csi: { controllerExpandSecretRef: ref } } })
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
-  return at.resizer
-}
-
-const CALL = {
-  attacher: '/csi.v1.Controller/ControllerPublishVolume',
-  resizer: '/csi.v1.Controller/ControllerExpandVolume',
+async function worked(t: TestContext, args: readonly string[]): Promise<RunningSidecar> {
+  const secret = await t.createSecret({ user: 'canary-user', password: 'canary-password' })
+  const { sidecar } = await scene(t, { args })
+  await work(t, { secret })
+  return sidecar
 }
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'logs')
+  const method = `/csi.v1.Controller/${FACTS[app].call}`
 
   test('text: every line in klog’s form, on stderr only', async (t) => {
-    const sidecar = await work(t, ['-v=5'])
+    const sidecar = await worked(t, ['-v=5'])
     await sidecar.line('GRPC response')
     equal(sidecar.stdout, '')
     const heads = sidecar.lines.filter((line) => !line.startsWith('\t') && line !== ' >')
@@ -50,8 +35,8 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('level 5 shows calls and answers by the names of the proto, without secrets', async (t) => {
     // The originals' HTTP client dumps whole answers from level 8 on, Secrets among them.
-    const sidecar = await work(t, [t.ours ? '-v=10' : '-v=7'])
-    const call = await sidecar.line(`method="${CALL[app]}"`)
+    const sidecar = await worked(t, [t.ours ? '-v=10' : '-v=7'])
+    const call = await sidecar.line(`method="${method}"`)
     const text = JSON.parse(/ request=("(?:[^"\\]|\\.)*")/.exec(call)?.[1] ?? '""')
     const request = JSON.parse(text)
     const common = { secrets: '***stripped***', volume_id: `${t.name('pv')}-handle` }
@@ -78,14 +63,14 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('level 0 has neither steps nor calls', async (t) => {
-    const sidecar = await work(t, ['-v=0'])
+    const sidecar = await worked(t, ['-v=0'])
     ok(sidecar.linesWith('"Version"').length === 1)
     for (const text of ['GRPC', '"Attached"', '"Attaching"', 'Started ', '"CSI driver name"'])
       equal(sidecar.linesWith(text), [])
   })
 
   test('JSON: one object a line, in order, error lines have no v', async (t) => {
-    const sidecar = await work(t, ['-v=5', '--logging-format=json'])
+    const sidecar = await worked(t, ['-v=5', '--logging-format=json'])
     await sidecar.line('GRPC response')
     const started = sidecar.started
     for (const line of sidecar.lines) {
@@ -100,7 +85,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     const version = sidecar.lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'Version')
     equal(version.v, 0)
     if (t.ours) for (const line of sidecar.lines) isInSource(app, JSON.parse(line))
-    const call = sidecar.lines.map((line) => JSON.parse(line)).find(({ method }) => method === CALL[app])
+    const call = sidecar.lines.map((line) => JSON.parse(line)).find((entry) => entry.method === method)
     equal([call.msg, call.v], ['GRPC call', 5])
     ok(typeof call.request === 'string')
   })
@@ -120,7 +105,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 const attacher = testsOf('attacher', 'logs')
 
 attacher('level 2 logs the life of an attachment', async (t) => {
-  const sidecar = await work(t, ['-v=2'])
+  const sidecar = await worked(t, ['-v=2'])
   const va = `VolumeAttachment="${t.name('va')}"`
   await sidecar.line('"Attached"')
   const messages = sidecar.lines.map((line) => line.slice(line.indexOf(']') + 2))
@@ -137,8 +122,7 @@ attacher('level 2 logs the life of an attachment', async (t) => {
 attacher('--max-grpc-log-length cuts the answer', async (t) => {
   const at = await attacherScene(t, { args: ['--max-grpc-log-length=30'] })
   at.driver.on('ControllerPublishVolume', { reply: { publishContext: { key: 'x'.repeat(100) } } })
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   const line = await at.attacher.line('publish_context')
   ok(line.includes('{\\"publish_context\\":{\\"key\\":\\"xxx [response body too large, log capped to 30 chars]'), line)
 })

@@ -4,8 +4,7 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Metrics } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { attach, attached, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
-import { ask, bound, resized, scene as resizerScene, untilEvent } from '../resizer/scene.ts'
+import { begin, scene, work } from '../work.ts'
 
 const CSI_BUCKETS = ['0.1', '0.25', '0.5', '1', '2.5', '5', '10', '15', '25', '50', '120', '300', '600', '+Inf']
 const QUEUE_BUCKETS = [
@@ -23,19 +22,18 @@ const QUEUE_BUCKETS = [
 ]
 const CSI = 'csi_sidecar_operations_seconds'
 
-async function work(t: TestContext, args: readonly string[] = []): Promise<RunningSidecar> {
-  if (t.app === 'attacher') {
-    const at = await attacherScene(t, { args })
-    await attach(t, at)
-    await attached(t)
-    return at.attacher
-  }
-  const at = await resizerScene(t, { args })
-  await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
-  return at.resizer
+async function worked(t: TestContext, args: readonly string[] = []): Promise<RunningSidecar> {
+  const { sidecar } = await scene(t, { args })
+  await work(t)
+  return sidecar
 }
+
+/** The buckets of a histogram with this label. */
+function bucketsOf({ samples }: Metrics, name: string, [label, value]: readonly [string, string]): Metrics['samples'] {
+  return samples.filter((sample) => sample.name === `${name}_bucket` && sample.labels[label] === value)
+}
+
+const boundsOf = (series: Metrics['samples']): unknown[] => series.map(({ labels }) => labels['le'])
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'metrics')
@@ -43,26 +41,21 @@ for (const app of ['attacher', 'resizer'] as const) {
     app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
 
   test('the histogram of calls: name, help, buckets, labels', async (t) => {
-    const metrics = await (await work(t)).metrics()
+    const metrics = await (await worked(t)).metrics()
     equal(metrics.families.get(CSI), {
       type: 'histogram',
       help: '[ALPHA] Container Storage Interface operation duration with gRPC error code status total',
     })
     const method_name = `/csi.v1.Controller/${FACTS[app].call}`
-    const series = metrics.samples.filter(
-      ({ name, labels }) => name === `${CSI}_bucket` && labels['method_name'] === method_name,
-    )
-    equal(
-      series.map(({ labels }) => labels['le']),
-      CSI_BUCKETS,
-    )
+    const series = bucketsOf(metrics, CSI, ['method_name', method_name])
+    equal(boundsOf(series), CSI_BUCKETS)
     const { le: _, ...labels } = series[0]?.labels ?? {}
     equal(labels, { driver_name: t.driverName, grpc_status_code: 'OK', method_name })
     ok((metrics.value(`${CSI}_count`, { method_name }) ?? 0) >= 1)
   })
 
   test('calls before the name is known belong to unknown-driver', async (t) => {
-    const metrics = await (await work(t)).metrics()
+    const metrics = await (await worked(t)).metrics()
     const early = metrics.samples
       .filter(({ name, labels }) => name === `${CSI}_count` && labels['driver_name'] === 'unknown-driver')
       .map(({ labels }) => labels['method_name']?.split('/').at(-1))
@@ -74,26 +67,17 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('failed calls are counted by the name of their code', async (t) => {
-    if (app === 'attacher') {
-      const at = await attacherScene(t)
-      at.driver.on('ControllerPublishVolume', { code: 1, message: 'no' })
-      await attach(t, at)
-      await attachFailed(t)
-      const metrics = await at.attacher.metrics()
-      ok((metrics.value(`${CSI}_count`, { grpc_status_code: 'Canceled' }) ?? 0) >= 1)
-      return
-    }
-    const at = await resizerScene(t)
-    at.driver.on('ControllerExpandVolume', { code: 9, message: 'no' })
-    await bound(t)
-    await ask(t, '2Gi')
-    await untilEvent(t, 'VolumeResizeFailed')
-    const metrics = await at.resizer.metrics()
-    ok((metrics.value(`${CSI}_count`, { grpc_status_code: 'FailedPrecondition' }) ?? 0) >= 1)
+    const [code, grpc_status_code] = app === 'attacher' ? [1, 'Canceled'] : [9, 'FailedPrecondition']
+    const { driver, sidecar } = await scene(t)
+    driver.on(FACTS[app].call, { code, message: 'no' })
+    await begin(t)
+    const counted = async (): Promise<number> =>
+      (await sidecar.metrics()).value(`${CSI}_count`, { grpc_status_code }) ?? 0
+    await eventually('a count', async () => (await counted()) >= 1)
   })
 
   test('the work queues: names, help, kinds, buckets as strings', async (t) => {
-    const sidecar = await work(t)
+    const sidecar = await worked(t)
     const idle = async (): Promise<Metrics | false> => {
       const seen = await sidecar.metrics()
       return queues(t).every((name) => seen.value('workqueue_depth', { name }) === 0) && seen
@@ -115,13 +99,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const queue of queues(t)) {
       ok((metrics.value('workqueue_retries_total', { name: queue }) ?? -1) >= 0)
       for (const what of ['workqueue_queue_duration_seconds', 'workqueue_work_duration_seconds']) {
-        const buckets = metrics.samples.filter(
-          ({ name, labels }) => name === `${what}_bucket` && labels['name'] === queue,
-        )
-        equal(
-          buckets.map(({ labels }) => labels['le']),
-          QUEUE_BUCKETS,
-        )
+        equal(boundsOf(bucketsOf(metrics, what, ['name', queue])), QUEUE_BUCKETS)
       }
     }
     ok((metrics.value('workqueue_adds_total', { name: queues(t)[0] ?? '' }) ?? 0) >= 1)
@@ -130,14 +108,9 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('retries are counted', async (t) => {
     const args = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']
-    const at = app === 'attacher' ? await attacherScene(t, { args }) : await resizerScene(t, { args })
-    at.driver.on(FACTS[app].call, { code: 13, message: 'no' })
-    if ('attacher' in at) await attach(t, at)
-    else {
-      await bound(t)
-      await ask(t, '2Gi')
-    }
-    const sidecar = 'attacher' in at ? at.attacher : at.resizer
+    const { driver, sidecar } = await scene(t, { args })
+    driver.on(FACTS[app].call, { code: 13, message: 'no' })
+    await begin(t)
     const queue = queues(t)[0] ?? ''
     for (let before = 0; before < 3; ) {
       before = (await sidecar.metrics()).value('workqueue_retries_total', { name: queue }) ?? 0
@@ -145,7 +118,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('the process: each name once, plausible values', async (t) => {
-    const metrics = await (await work(t)).metrics()
+    const metrics = await (await worked(t)).metrics()
     for (const name of [
       'process_start_time_seconds',
       'process_cpu_seconds_total',
@@ -166,25 +139,24 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('without leader election there is no leader metric', async (t) => {
-    const metrics = await (await work(t)).metrics()
+    const metrics = await (await worked(t)).metrics()
     equal(metrics.value('leader_election_master_status'), undefined)
   })
 
   test('leader_election_master_status: 1, with an empty name', async (t) => {
-    const sidecar = await work(t, ['--leader-election'])
+    const sidecar = await worked(t, ['--leader-election'])
     const metrics = await sidecar.metrics()
-    equal(
-      metrics.samples.filter(({ name }) => name === 'leader_election_master_status'),
-      [{ name: 'leader_election_master_status', labels: { name: '' }, value: 1 }],
-    )
-    match(metrics.families.get('leader_election_master_status')?.help ?? '', /^\[ALPHA\] /)
+    const status = 'leader_election_master_status'
+    const samples = metrics.samples.filter(({ name }) => name === status)
+    equal(samples, [{ name: status, labels: { name: '' }, value: 1 }])
+    match(metrics.families.get(status)?.help ?? '', /^\[ALPHA\] /)
   })
 }
 
 const resizer = testsOf('resizer', 'metrics')
 
 resizer('rest_client_*: names, labels, buckets', async (t) => {
-  const sidecar = await work(t)
+  const sidecar = await worked(t)
   const host = sidecar.gate.url.replace('https://', '')
   const requests = (metrics: Metrics, method: string): number =>
     metrics.value('rest_client_requests_total', { code: '200', method, host }) ?? 0
@@ -217,13 +189,8 @@ resizer('rest_client_*: names, labels, buckets', async (t) => {
     const family = metrics.families.get(name)
     equal(family?.type, 'histogram')
     match(family?.help ?? '', /^\[ALPHA\] /)
-    const series = metrics.samples.filter(
-      (sample) => sample.name === `${name}_bucket` && sample.labels['verb'] === 'PATCH',
-    )
-    equal(
-      series.map(({ labels }) => labels['le']),
-      buckets,
-    )
+    const series = bucketsOf(metrics, name, ['verb', 'PATCH'])
+    equal(boundsOf(series), buckets)
     equal(new Set(series.map(({ labels }) => labels['host'])), new Set([host]))
   }
   ok(requests(metrics, 'GET') >= 2)

@@ -1,10 +1,8 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { slow } from '../../harness/api/gate.ts'
-import { attachment, csiNode, volume } from '../../harness/api/objects.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
-import { attached, volumeCalls } from '../attacher/scene.ts'
+import { attach, attached, volumeCalls } from '../attacher/scene.ts'
 
 const RESOURCES = {
   attacher: ['csinodes', 'persistentvolumes', 'volumeattachments'],
@@ -16,8 +14,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('watches ask for bookmarks and end after 5 to 10 minutes', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
-    const sidecar = await t.sidecar({ driver })
-    await t.watching(sidecar, ...RESOURCES[app])
+    const sidecar = await t.running({ driver }, ...RESOURCES[app])
     await pause(700)
     const watches = sidecar.gate.requests.filter(({ watch, resource }) => watch && resource !== 'leases')
     for (const { query, path } of watches) {
@@ -32,9 +29,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   // That of the one process begins with its own.
   test('a user agent that begins with the name', { notOne: true }, async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-    const sidecar = await t.sidecar({ driver })
-    await t.watching(sidecar, 'persistentvolumes')
+    const sidecar = await t.running()
     for (const { userAgent } of sidecar.gate.requests) match(userAgent ?? '', new RegExp(`^csi-${app}/`))
   })
 }
@@ -43,17 +38,14 @@ const attacher = testsOf('attacher', 'reads')
 
 attacher('no work starts before every cache is filled', { only: 'ours' }, async (t) => {
   const gate = await t.gate()
-  gate.rules.push(({ resource }) => (resource === 'csinodes' ? slow(1500) : undefined))
+  gate.inject('* csinodes', () => slow(1500))
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const [node, pv, va] = [t.name('node'), t.name('pv'), t.name('va')]
-  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
-  await t.create(VOLUME_ATTACHMENTS, attachment(va, t.driverName, { pv, node }))
-  const sidecar = await t.sidecar({ driver, gate })
+  await attach(t, { node: await t.createNode() })
+  await t.sidecar({ driver, gate })
   await attached(t)
   equal(volumeCalls(driver).length, 1)
-  const failures = sidecar.gate
-    .writes('volumeattachments/status')
-    .filter(({ body }) => JSON.stringify(body).includes('"message"'))
-  equal(failures, [])
+  equal(
+    gate.writes('volumeattachments/status').filter(({ bytes }) => bytes.includes('"message"')),
+    [],
+  )
 })

@@ -2,8 +2,83 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from '../../harness/context.ts'
+import type { Answer, DriverOptions, Script } from '../../harness/driver/driver.ts'
+import { listen } from '../../harness/listen.ts'
 import { assertContains, lastLogLine } from '../../harness/process/log-lines.ts'
+import type { App } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
+
+const BROKEN = { code: 13, message: 'broken' }
+const BROKEN_TEXT = 'rpc error: code = Internal desc = broken'
+const NAMELESS = { reply: { name: '', vendorVersion: '', manifest: {} } }
+const NO_CLIENT = '"Failed to create CSI client" err='
+const NO_RESIZER = '"Failed to create CSI resizer" err='
+const UNKNOWN = `error getting controller capabilities: ${BROKEN_TEXT}`
+
+/** Answers that end the start, and what the last line contains. */
+const FAILURES: Readonly<Record<App, readonly (readonly [what: string, method: string, Answer, line: string])[]>> = {
+  attacher: [
+    [
+      'Probe has another error',
+      'Probe',
+      BROKEN,
+      `"Failed to probe the CSI driver" err="CSI driver probe failed: ${BROKEN_TEXT}"`,
+    ],
+    ['GetPluginInfo fails', 'GetPluginInfo', BROKEN, `"Failed to get the CSI driver name" err="${BROKEN_TEXT}"`],
+    [
+      'GetPluginInfo returns no name',
+      'GetPluginInfo',
+      NAMELESS,
+      '"Failed to get the CSI driver name" err="driver name is empty"',
+    ],
+    [
+      'GetPluginCapabilities fails',
+      'GetPluginCapabilities',
+      BROKEN,
+      `"Failed to check if the CSI Driver supports the CONTROLLER_SERVICE" err="${BROKEN_TEXT}" driver="DRIVER"`,
+    ],
+    [
+      'ControllerGetCapabilities fails',
+      'ControllerGetCapabilities',
+      BROKEN,
+      `"Failed to controller capability check" err="${BROKEN_TEXT}" driver="DRIVER"`,
+    ],
+  ],
+  resizer: [
+    [
+      'Probe has another error',
+      'Probe',
+      BROKEN,
+      `${NO_CLIENT}"failed probing CSI driver: CSI driver probe failed: ${BROKEN_TEXT}"`,
+    ],
+    ['GetPluginInfo fails', 'GetPluginInfo', BROKEN, `"Get driver name failed" err="${BROKEN_TEXT}"`],
+    ['GetPluginInfo returns no name', 'GetPluginInfo', NAMELESS, '"Get driver name failed" err="driver name is empty"'],
+    [
+      'GetPluginCapabilities fails',
+      'GetPluginCapabilities',
+      BROKEN,
+      `${NO_RESIZER}"failed to check if plugin supports controller service: ${UNKNOWN}"`,
+    ],
+    [
+      'ControllerGetCapabilities fails',
+      'ControllerGetCapabilities',
+      BROKEN,
+      `${NO_RESIZER}"failed to check if plugin supports controller resize: ${UNKNOWN}"`,
+    ],
+  ],
+}
+
+/** The last line of a sidecar that ends with 1 because its driver answers like this. */
+async function lastLineOf(
+  t: TestContext,
+  { method = '', answer = BROKEN, ...options }: Partial<DriverOptions> & { method?: string; answer?: Script },
+): Promise<string | undefined> {
+  const driver = await t.driver(options)
+  driver.on(method, answer)
+  const sidecar = await t.sidecar({ driver })
+  equal((await sidecar.end()).code, 1)
+  return sidecar.lines.at(-1)
+}
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
@@ -22,14 +97,8 @@ for (const app of ['attacher', 'resizer'] as const) {
         : `E "Failed to create CSI client" err="failed to connect to CSI driver: context deadline exceeded"${last}`
     equal([outcome.code, lastLogLine(outcome)], [1, expected])
     const still = outcome.lines.filter((line) => line.includes('"Still connecting"'))
-    ok(
-      still.length >= 2 && still.length <= 3 && still.every((line) => line.startsWith('W') || line.startsWith('I')),
-      `${still}`,
-    )
-    ok(
-      still.every((line) => line.endsWith(last)),
-      `${still}`,
-    )
+    ok(still.length >= 2 && still.length <= 3, `${still}`)
+    for (const line of still) ok(/^[WI]/.test(line) && line.endsWith(last), line)
   })
 
   test('a driver that comes later is found within seconds', async (t) => {
@@ -46,29 +115,26 @@ for (const app of ['attacher', 'resizer'] as const) {
     const ends = async (signal: 'SIGTERM' | 'SIGINT', number: number): Promise<void> => {
       const sidecar = await t.sidecar({ driver, args: ['--feature-gates=ReleaseLeaderElectionOnExit=false'] })
       await sidecar.line('"Still connecting"', { within: 15_000 })
-      sidecar.signal(signal)
-      const exit = await sidecar.end(3000)
+      const exit = await sidecar.endBy(signal, 3000)
       ok(exit.signal === signal || exit.code === number, JSON.stringify(exit))
     }
     await Promise.all([ends('SIGTERM', 143), ends('SIGINT', 130)])
     if (!t.ours) return
     const sidecar = await t.sidecar({ driver, args: ['--feature-gates=ReleaseLeaderElectionOnExit=true'] })
     await sidecar.line('"Version"')
-    sidecar.signal('SIGTERM')
-    equal((await sidecar.end(3000)).code, 0)
+    equal((await sidecar.endBy('SIGTERM', 3000)).code, 0)
   })
 
   test('both spellings of a socket', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const driver = await t.fullDriver()
     const sidecar = await t.sidecar({ args: [`--csi-address=unix://${driver.socket}`] })
     await t.watching(sidecar, 'persistentvolumes')
   })
 
   test('Probe: repeated each second while not ready; an absent field means ready', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const driver = await t.fullDriver()
     driver.on('Probe', (_, nth) => ({ reply: nth < 2 ? { ready: false } : {} }))
-    const sidecar = await t.sidecar({ driver })
-    await t.watching(sidecar, 'persistentvolumes')
+    const sidecar = await t.running({ driver })
     const [first, second, third] = driver.callsOf('Probe')
     const gap = (second?.start ?? 0) - (first?.end ?? 0)
     ok(gap > 900 && gap < 1600, `asked again after ${gap} ms`)
@@ -77,94 +143,36 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('Probe: repeated after a time-out', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const driver = await t.fullDriver()
     driver.on('Probe', (_, nth) => (nth === 0 ? 'hang' : { reply: { ready: true } }))
-    const sidecar = await t.sidecar({ driver, args: ['--timeout=1s'] })
-    await t.watching(sidecar, 'persistentvolumes')
+    const sidecar = await t.running({ driver, args: ['--timeout=1s'] })
     equal(sidecar.linesWith('"CSI driver probe timed out"').length, 1)
     const [first] = driver.callsOf('Probe')
     ok((first?.timeoutMs ?? 0) > 700 && (first?.timeoutMs ?? 0) <= 1050, `${first?.timeoutMs}`)
   })
 
-  test('Probe: any other error ends the start', async (t) => {
-    const driver = await t.driver()
-    driver.on('Probe', { code: 13, message: 'broken' })
-    const sidecar = await t.sidecar({ driver })
-    equal((await sidecar.end()).code, 1)
-    const text = 'rpc error: code = Internal desc = broken'
-    const expected =
-      app === 'attacher'
-        ? `"Failed to probe the CSI driver" err="CSI driver probe failed: ${text}"`
-        : `"Failed to create CSI client" err="failed probing CSI driver: CSI driver probe failed: ${text}"`
-    assertContains(sidecar.lines.at(-1), expected)
-  })
-
-  test('GetPluginInfo fails or returns no name: exit 1', async (t) => {
-    for (const [script, err] of [
-      [{ code: 13, message: 'broken' }, 'rpc error: code = Internal desc = broken'],
-      [{ reply: { name: '', vendorVersion: '', manifest: {} } }, 'driver name is empty'],
-    ] as const) {
-      const driver = await t.driver()
-      driver.on('GetPluginInfo', script)
-      const sidecar = await t.sidecar({ driver })
-      equal((await sidecar.end()).code, 1)
-      const text = app === 'attacher' ? 'Failed to get the CSI driver name' : 'Get driver name failed'
-      assertContains(sidecar.lines.at(-1), `"${text}" err="${err}"`)
-    }
-  })
-
-  test('GetPluginCapabilities fails: exit 1', async (t) => {
-    const driver = await t.driver()
-    driver.on('GetPluginCapabilities', { code: 13, message: 'broken' })
-    const sidecar = await t.sidecar({ driver })
-    equal((await sidecar.end()).code, 1)
-    const text = 'rpc error: code = Internal desc = broken'
-    const expected =
-      app === 'attacher'
-        ? `"Failed to check if the CSI Driver supports the CONTROLLER_SERVICE" err="${text}" driver="${t.driverName}"`
-        : `"Failed to create CSI resizer" err="failed to check if plugin supports controller service: error getting controller capabilities: ${text}"`
-    assertContains(sidecar.lines.at(-1), expected)
-  })
-
-  test('ControllerGetCapabilities fails: exit 1', async (t) => {
-    const driver = await t.driver()
-    driver.on('ControllerGetCapabilities', { code: 13, message: 'broken' })
-    const sidecar = await t.sidecar({ driver })
-    equal((await sidecar.end()).code, 1)
-    const text = 'rpc error: code = Internal desc = broken'
-    const expected =
-      app === 'attacher'
-        ? `"Failed to controller capability check" err="${text}" driver="${t.driverName}"`
-        : `"Failed to create CSI resizer" err="failed to check if plugin supports controller resize: error getting controller capabilities: ${text}"`
-    assertContains(sidecar.lines.at(-1), expected)
-  })
+  for (const [what, method, answer, expected] of FAILURES[app]) {
+    test(`${what}: exit 1`, async (t) => {
+      assertContains(await lastLineOf(t, { method, answer }), expected.replace('DRIVER', t.driverName))
+    })
+  }
 
   test('unknown capability numbers are ignored', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 11, 99] })
-    const sidecar = await t.sidecar({ driver })
-    await t.watching(sidecar, 'persistentvolumes')
+    await t.running({ driver })
   })
 
   test('an address in use ends the process', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-    const server = createServer()
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-    const address = server.address()
-    const port = typeof address === 'object' && address !== null ? address.port : 0
-    try {
-      const sidecar = await t.sidecar({ driver, args: [`--http-endpoint=127.0.0.1:${port}`] })
-      equal((await sidecar.end()).code, 1)
-      const text =
-        app === 'attacher'
-          ? 'Failed to start HTTP server at specified address and metrics path'
-          : 'Failed to start HTTP server'
-      const line = sidecar.linesWith(`"${text}"`)[0] ?? sidecar.stderr
-      const context = app === 'attacher' ? ` driver="${t.driverName}"` : ''
-      const pairs = `${context} address="127.0.0.1:${port}" metricsPath="/metrics"`
-      assertContains(line, `err="listen tcp 127.0.0.1:${port}: bind: address already in use"${pairs}`)
-    } finally {
-      server.close()
-    }
+    const driver = await t.fullDriver()
+    using other = await listen(createServer())
+    const address = `127.0.0.1:${other.port}`
+    const sidecar = await t.sidecar({ driver, args: [`--http-endpoint=${address}`] })
+    equal((await sidecar.end()).code, 1)
+    const [where, context] =
+      app === 'attacher' ? [' at specified address and metrics path', ` driver="${t.driverName}"`] : ['', '']
+    const line = sidecar.linesWith(`"Failed to start HTTP server${where}"`)[0] ?? sidecar.stderr
+    const pairs = `${context} address="${address}" metricsPath="/metrics"`
+    assertContains(line, `err="listen tcp ${address}: bind: address already in use"${pairs}`)
   })
 }
 
@@ -172,12 +180,9 @@ const attacher = testsOf('attacher', 'start-up')
 
 attacher('GetPluginInfo and the capabilities have one second', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const sidecar = await t.sidecar({ driver })
-  await t.watching(sidecar, 'persistentvolumes')
-  equal(
-    driver.calls.map(({ method }) => method),
-    ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities'],
-  )
+  await t.running({ driver })
+  const methods = driver.calls.map(({ method }) => method)
+  equal(methods, ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities'])
   const limits = driver.calls.map(({ timeoutMs }) => timeoutMs)
   const [probe = 0, info = 0, plugin = 0, controller = 0] = limits
   ok(probe > 14_000 && probe <= 15_050, `${limits}`)
@@ -204,10 +209,7 @@ attacher('the two capability calls share one second', async (t) => {
 const resizer = testsOf('resizer', 'start-up')
 
 resizer('no CONTROLLER_SERVICE: exit 1', async (t) => {
-  const driver = await t.driver({ controllerService: false })
-  const sidecar = await t.sidecar({ driver })
-  equal((await sidecar.end()).code, 1)
-  const line = sidecar.lines.at(-1) ?? ''
+  const line = await lastLineOf(t, { controllerService: false })
   assertContains(line, '"Failed to create CSI resizer" err="CSI driver does not support controller service"')
 })
 
@@ -222,42 +224,28 @@ resizer('neither resize nor modify: a fatal line, exit 255', async (t) => {
 })
 
 resizer('NodeGetCapabilities fails: exit 1', async (t) => {
-  const driver = await t.driver({ controller: ['MODIFY_VOLUME'] })
-  driver.on('NodeGetCapabilities', { code: 13, message: 'broken' })
-  const sidecar = await t.sidecar({ driver })
-  equal((await sidecar.end()).code, 1)
-  const line = sidecar.lines.at(-1) ?? ''
-  const text =
-    'failed to check if plugin supports node resize: error getting node capabilities: rpc error: code = Internal desc = broken'
-  assertContains(line, `"Failed to create CSI resizer" err="${text}"`)
+  const controller = ['MODIFY_VOLUME'] as const
+  const line = await lastLineOf(t, { controller: [...controller], method: 'NodeGetCapabilities', answer: BROKEN })
+  const text = 'failed to check if plugin supports node resize: error getting node capabilities'
+  assertContains(line, `"Failed to create CSI resizer" err="${text}: ${BROKEN_TEXT}"`)
 })
 
-for (const [what, failing, text] of [
-  [
-    'access modes',
-    1,
-    '"Failed to create CSI resizer" err="failed to check if plugin supports the SINGLE_NODE_MULTI_WRITER capability: error getting controller capabilities: rpc error: code = Internal desc = broken"',
-  ],
-  [
-    'modifications',
-    2,
-    '"Failed to create CSI modifier" err="failed to check if plugin supports controller modify: error getting controller capabilities: rpc error: code = Internal desc = broken"',
-  ],
+for (const [what, failing, part, check] of [
+  ['access modes', 1, 'resizer', 'the SINGLE_NODE_MULTI_WRITER capability'],
+  ['modifications', 2, 'modifier', 'controller modify'],
 ] as const) {
   resizer(`ControllerGetCapabilities fails in the check for ${what}: exit 1`, async (t) => {
-    const driver = await t.driver()
     const expansion = { reply: { capabilities: [{ type: { $case: 'rpc', value: { type: 9 } } }] } }
-    driver.on('ControllerGetCapabilities', (_, nth) => (nth === failing ? { code: 13, message: 'broken' } : expansion))
-    const sidecar = await t.sidecar({ driver })
-    equal((await sidecar.end()).code, 1)
-    assertContains(sidecar.lines.at(-1), text)
+    const answer = (_: unknown, nth: number): Answer => (nth === failing ? BROKEN : expansion)
+    const text = `failed to check if plugin supports ${check}: error getting controller capabilities: ${BROKEN_TEXT}`
+    const line = await lastLineOf(t, { method: 'ControllerGetCapabilities', answer })
+    assertContains(line, `"Failed to create CSI ${part}" err="${text}"`)
   })
 }
 
 resizer('each part gets its capabilities with the time-out of its own calls', async (t) => {
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
-  const sidecar = await t.sidecar({ driver, args: ['--resize-timeout=33s', '--modify-timeout=44s'] })
-  await t.watching(sidecar, 'persistentvolumes')
+  await t.running({ driver, args: ['--resize-timeout=33s', '--modify-timeout=44s'] })
   const limits = driver.calls.map(({ method, timeoutMs }) => [method, Math.ceil(timeoutMs / 1000)])
   equal(limits.slice(0, 6), [
     ['Probe', 10],
@@ -271,8 +259,7 @@ resizer('each part gets its capabilities with the time-out of its own calls', as
 
 resizer('Probe and GetPluginInfo have --timeout', async (t) => {
   const driver = await t.driver({ controller: ['EXPAND_VOLUME'] })
-  const sidecar = await t.sidecar({ driver, args: ['--timeout=33s'] })
-  await t.watching(sidecar, 'persistentvolumes')
+  await t.running({ driver, args: ['--timeout=33s'] })
   for (const { timeoutMs } of driver.callsOf('Probe', 'GetPluginInfo')) {
     ok(timeoutMs > 31_000 && timeoutMs <= 33_050, `${timeoutMs}`)
   }

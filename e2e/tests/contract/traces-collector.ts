@@ -4,11 +4,11 @@ import { basename, join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import type { TestContext } from '../../harness/context.ts'
 import { LONG } from '../../harness/long.ts'
-import { start, stop } from '../../harness/process/processes.ts'
+import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { cacheFolder } from '../../tools/binaries.ts'
-import { attach, attached, scene } from '../attacher/scene.ts'
+import { attachAndWait, scene } from '../attacher/scene.ts'
 import { exportTo, TRACING } from './traces-scene.ts'
 
 /** The OpenTelemetry Collector itself takes the traces, in both encodings. */
@@ -50,14 +50,9 @@ async function startCollector(port: number): Promise<Collector> {
     },
   }
   const child = start(binary, [`--config=yaml:${JSON.stringify(config)}`], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-  }
-  await eventually('a collector that is ready', () => output.includes('Everything is ready'))
-  return { output: () => output, stop: () => stop(child) }
+  const output = textOf(child.stdout, child.stderr)
+  await eventually('a collector that is ready', () => output().includes('Everything is ready'))
+  return { output, stop: () => stop(child) }
 }
 
 async function exported(t: TestContext, env: NodeJS.ProcessEnv, { output }: Collector): Promise<void> {
@@ -65,8 +60,7 @@ async function exported(t: TestContext, env: NodeJS.ProcessEnv, { output }: Coll
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
   )
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   // The end of the second run, and nothing of it is missing before.
   await eventually('both runs', () => count(output(), / Name +: attach\n/g) === 2)
   const metrics = await at.attacher.http('/metrics')

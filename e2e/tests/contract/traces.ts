@@ -1,14 +1,13 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { SECRETS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { OtlpReceiver } from '@csi-sidecars/telemetry/testing'
 import { codeBlocks } from '../../../tools/docs/documents.ts'
-import { secret } from '../../harness/api/objects.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
+import { attach, attachAll, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
 import {
   drawn,
   exportTo,
@@ -27,12 +26,10 @@ const PUBLISH = 'csi.v1.Controller/ControllerPublishVolume'
 
 test('an attach is one trace, which continues in the API server and in the driver', OURS, (t) =>
   withCollector(async (collector) => {
-    const name = t.name('secret')
-    await t.create(SECRETS, secret('default', name, { password: 'canary-password' }))
+    const secretRef = await t.createSecret({ password: 'canary-password' })
     const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20canary-token' })
     const at = await scene(t, { args: [TRACING], env })
-    await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
-    await attached(t)
+    await attachAndWait(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
     const { root, parts } = await traceOf(collector, 'attach')
     equal(namesOf(parts), [
       'wait in queue',
@@ -66,8 +63,7 @@ test('the documentation shows the trace of an attach as it is', OURS, (t) =>
   withCollector(async (collector) => {
     const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
     at.driver.on('ControllerPublishVolume', { reply: { publishContext: {} }, after: 40 })
-    await attach(t, at)
-    await attached(t)
+    await attachAndWait(t, at)
     const picture = drawn(await traceOf(collector, 'attach'))
     writeFileSync(join(t.folder, 'trace.txt'), picture)
     const page = readFileSync(resolve(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
@@ -84,8 +80,7 @@ test('the documentation shows the trace of an attach as it is', OURS, (t) =>
 test('one grep for the trace’s id finds every step of an attach', OURS, (t) =>
   withCollector(async (collector) => {
     const at = await scene(t, { args: [TRACING, '-v=5'], env: exportTo(collector.url) })
-    await attach(t, at)
-    await attached(t)
+    await attachAndWait(t, at)
     const { root } = await traceOf(collector, 'attach')
     const messages = at.attacher.linesWith(`traceID="${root.traceId}"`).map((line) => /\] "([^"]*)"/.exec(line)?.[1])
     const steps = ['Attaching', 'GRPC call', 'GRPC response', 'Attached', 'Fully attached']
@@ -106,18 +101,15 @@ test('a failed attach records the reason in its trace, and its retry is another 
     at.driver.on('ControllerPublishVolume', (_, nth) =>
       nth === 0 ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
     )
-    await attach(t, at)
-    await attached(t)
+    await attachAndWait(t, at)
     const runs = await eventually('two runs', () => {
       const found = collector.spans.filter(({ name }) => name === 'attach')
       return found.length === 2 ? found : undefined
     })
-    equal(
-      runs.map(({ statusCode }) => statusCode),
-      [2, 0],
-    )
-    match(runs[0]?.statusMessage ?? '', /no such array/)
-    ok(runs[0]?.traceId !== runs[1]?.traceId)
+    const [failed, succeeded] = runs
+    equal([failed?.statusCode, succeeded?.statusCode], [2, 0])
+    match(failed?.statusMessage ?? '', /no such array/)
+    ok(failed?.traceId !== succeeded?.traceId)
     const [first] = collector.spans.filter(({ name }) => name === PUBLISH)
     equal([first?.attributes['rpc.grpc.status_code'], first?.statusCode], [13, 2])
   }),
@@ -128,8 +120,7 @@ test('an annotation traceparent is the parent of all runs over its attachment', 
     const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
     const annotations = { traceparent: `00-${parent.traceId}-${parent.spanId}-01` }
     const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
-    const { va } = await attach(t, at, { va: { metadata: { annotations } } })
-    await attached(t)
+    const { va } = await attachAndWait(t, at, { va: { metadata: { annotations } } })
     await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
     for (const operation of ['attach', 'detach']) {
       const { root } = await traceOf(collector, operation)
@@ -152,29 +143,24 @@ test('spans are exported as compressed JSON, to a collector behind TLS and a pat
       OTEL_SERVICE_NAME: 'storage',
     })
     const at = await scene(t, { args: [TRACING], env })
-    await attach(t, at)
-    await attached(t)
+    await attachAndWait(t, at)
     const { root } = await traceOf(collector, 'attach')
     equal([root.resource['service.name'], root.resource['deployment.environment']], ['storage', 'te st'])
-    equal(
-      [collector.requests[0]?.['content-type'], collector.requests[0]?.['content-encoding']],
-      ['application/json', 'gzip'],
-    )
+    const { 'content-type': type, 'content-encoding': encoding } = collector.requests[0] ?? {}
+    equal([type, encoding], ['application/json', 'gzip'])
   }, collector)
 })
 
 test('an unreachable collector delays no attach, and dropped spans are counted', OURS, async (t) => {
   const env = exportTo('http://127.0.0.1:1', { OTEL_BSP_MAX_QUEUE_SIZE: '3' })
   const at = await scene(t, { args: [TRACING], env })
-  for (const suffix of ['-1', '-2', '-3']) await attach(t, at, { suffix })
-  for (const suffix of ['-1', '-2', '-3']) await attached(t, t.name(`va${suffix}`))
+  await attachAll(t, at, ['-1', '-2', '-3'])
   const { text } = await at.attacher.http('/metrics')
   const dropped = /csi_sidecar_spans_dropped_total\{reason="queue_full"\} (\d+)/.exec(text)?.[1]
   ok(Number(dropped) > 0, text)
   await at.attacher.line('"Spans could not be exported"')
   const asked = Date.now()
-  at.attacher.signal('SIGTERM')
-  equal((await at.attacher.end()).code, 0)
+  equal((await at.attacher.endBy('SIGTERM')).code, 0)
   ok(Date.now() - asked < 2_000, 'the end waits for no collector that is known to fail')
 })
 
@@ -182,12 +168,10 @@ test('buffered spans are exported when the sidecar ends', OURS, (t) =>
   withCollector(async (collector) => {
     const env = exportTo(collector.url, { OTEL_BSP_SCHEDULE_DELAY: '600000' })
     const at = await scene(t, { args: [TRACING], env })
-    await attach(t, at)
-    await attached(t)
+    await attachAndWait(t, at)
     await at.attacher.line('finished processing')
     equal(collector.spans.length, 0)
-    at.attacher.signal('SIGTERM')
-    equal((await at.attacher.end()).code, 0)
+    equal((await at.attacher.endBy('SIGTERM')).code, 0)
     ok(namesOf(collector.spans).includes('attach'), 'the trace has arrived')
   }),
 )
@@ -205,8 +189,7 @@ test('an unsupported variable is named in one line, tracing is off, and work con
     const lines = sidecar.linesWith('"Tracing is off"')
     equal(lines.length, 1)
     assertContains(lines[0], `variable="${variable}"`)
-    sidecar.signal('SIGTERM')
-    await sidecar.end()
+    await sidecar.endBy('SIGTERM')
   }
 })
 
@@ -235,8 +218,7 @@ test('without tracing the lines of a run share an id that no other process recei
 test('below level 4 the lines of the text format are those of the original', OURS, (t) =>
   withCollector(async (collector) => {
     const at = await scene(t, { args: [TRACING, '-v=2'], env: exportTo(collector.url) })
-    await attach(t, at)
-    await attached(t)
+    await attachAndWait(t, at)
     await traceOf(collector, 'attach')
     ok((await at.attacher.line('"Attached"')).endsWith(`"Attached" VolumeAttachment="${t.name('va')}"`))
   }),

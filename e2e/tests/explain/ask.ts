@@ -5,7 +5,7 @@ import type { PolicyRule } from '@csi-sidecars/kube-types'
 import type { User } from '../../harness/api/cluster.ts'
 import { userWith } from '../../harness/api/user.ts'
 import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
-import { exitOf, start } from '../../harness/process/processes.ts'
+import { runToEnd } from '../../harness/process/processes.ts'
 import { eventually } from '../../harness/waiting.ts'
 
 export const BUNDLE = resolve(import.meta.dirname, '../../../apps/kubectl-csi/dist/kubectl-csi.cjs')
@@ -48,17 +48,7 @@ export async function asking(t: TestContext, rules: readonly PolicyRule[] = READ
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: user.token })))
   const ask = async (...args: readonly string[]): Promise<Answer> => {
     const command = [BUNDLE, ...args, `--kubeconfig=${kubeconfig}`, '--older-than=0']
-    const child = start(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'], cwd: t.folder })
-    let [stdout, stderr] = ['', '']
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text
-    })
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text
-    })
-    const closed = new Promise((resolve) => child.once('close', resolve))
-    const { code } = await exitOf(child)
-    await closed
+    const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd: t.folder })
     return { code, stdout, stderr, first: stdout.split('\n')[0] ?? '' }
   }
   return { user, kubeconfig, ask }

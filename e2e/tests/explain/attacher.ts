@@ -1,10 +1,18 @@
 import { doesNotMatch, match } from 'node:assert'
-import { CSI_NODES, EVENTS, NODES, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attachment, csiNode, pod } from '../../harness/api/objects.ts'
+import {
+  CSI_NODES,
+  EVENTS,
+  NODES,
+  PERSISTENT_VOLUMES,
+  PODS,
+  type Pod,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+import { csiNode, pod } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
-import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
+import { attach, attachAndWait, attached, attachFailed, scene, untilAttachment } from '../attacher/scene.ts'
 import { bound } from '../resizer/scene.ts'
 import { type Answer, asking, explained } from './ask.ts'
 import { createLeader, DRIVER_CRASHES, led } from './leader.ts'
@@ -29,8 +37,7 @@ function explainedAttachment(t: TestContext, waitsFor: RegExp): Promise<Answer> 
 
 test('a node without the driver', async (t) => {
   await scene(t)
-  const node = t.name('bare')
-  await t.create(CSI_NODES, csiNode(node, { 'other.example.com': 'x' }))
+  const node = await t.createNode('bare', { driver: 'other.example.com' })
   await attach(t, { node })
   await attachFailed(t)
   const { stdout } = await explainedAttachment(t, new RegExp(`driver ${t.driverName} to register on node ${node}`))
@@ -50,10 +57,10 @@ test('a node without any driver, whose list the API server stores as null', { ta
 
 test('a secret that is missing', async (t) => {
   const at = await scene(t)
-  const name = t.name('no')
-  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
+  const controllerPublishSecretRef = { name: t.name('no'), namespace: 'default' }
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef } } })
   await attachFailed(t)
-  await explainedAttachment(t, new RegExp(`Secret default/${name}, which cannot be read`))
+  await explainedAttachment(t, new RegExp(`Secret default/${t.name('no')}, which cannot be read`))
 })
 
 test('a driver that disconnects ends the leader', async (t) => {
@@ -72,18 +79,14 @@ test('a driver whose container crashes beside the leader', async (t) => {
   await led(t)
   at.driver.kill()
   await attach(t, at)
-  const { stdout } = await explainedAttachment(
-    t,
-    new RegExp(`container csi-driver of Pod default/${hostname} .*CrashLoopBackOff`),
-  )
+  const crashes = new RegExp(`container csi-driver of Pod default/${hostname} .*CrashLoopBackOff`)
+  const { stdout } = await explainedAttachment(t, crashes)
   match(stdout, /\.status\.containerStatuses\[csi-driver\]: not ready, waiting: CrashLoopBackOff/)
 })
 
 test('a driver that listens and hangs', async (t) => {
-  const at = await scene(t, {
-    args: ['--timeout=1s'],
-    prepare: (driver) => driver.on('ControllerPublishVolume', 'hang'),
-  })
+  const at = await scene(t, { args: ['--timeout=1s'] })
+  at.driver.on('ControllerPublishVolume', 'hang')
   await attach(t, at)
   await attachFailed(t, 'DeadlineExceeded')
   await explainedAttachment(t, new RegExp(`driver ${t.driverName} to answer, which takes longer than the time-out`))
@@ -94,10 +97,8 @@ test('a node that supports no more volumes', async (t) => {
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'max volumes reached' })
   await attach(t, at)
   await attachFailed(t, 'ResourceExhausted')
-  const { stdout } = await explainedAttachment(
-    t,
-    new RegExp(`room for one more volume of ${t.driverName} on node ${at.node}`),
-  )
+  const room = new RegExp(`room for one more volume of ${t.driverName} on node ${at.node}`)
+  const { stdout } = await explainedAttachment(t, room)
   match(stdout, /max volumes reached/)
 })
 
@@ -116,23 +117,24 @@ test('a message of a driver with bidirectional controls, which no terminal gets'
   doesNotMatch(json, /\p{Bidi_Control}/u)
 })
 
+/** A pod with a claim, as it is scheduled to a node. */
+function podOn(t: TestContext, what: string, { pvc, node }: { pvc: string; node: string }): Promise<Pod> {
+  const made = pod('default', t.name(what), [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }])
+  return t.create(PODS, { ...made, spec: { ...made.spec, nodeName: node } } as Pod)
+}
+
 test('a pod whose volume is attached to another node', async (t) => {
   const at = await scene(t)
   const { pv, pvc } = await bound(t)
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node: at.node }))
+  await t.createAttachment('va', { pv, node: at.node })
   await attached(t)
-  const name = t.name('pod')
-  const object = pod('default', name, [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }])
-  const { metadata } = await t.create(PODS, {
-    ...object,
-    spec: { ...object.spec, nodeName: t.name('other') },
-  } as typeof object)
+  const { name = '', uid } = (await podOn(t, 'pod', { pvc, node: t.name('other') })).metadata ?? {}
   const now = new Date().toISOString().replace(/\.\d+Z/, 'Z')
   await t.create(EVENTS, {
     apiVersion: 'v1',
     kind: 'Event',
     metadata: { namespace: 'default', name: `${name}.1` },
-    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name, uid: metadata?.uid },
+    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name, uid },
     type: 'Warning',
     reason: 'FailedAttachVolume',
     message: `Multi-Attach error for volume "${pv}" Volume is already exclusively attached to one node and can't be attached to another`,
@@ -152,19 +154,13 @@ test('a pod whose volume is attached to another node', async (t) => {
 test('a pod whose volume a pod in Terminating has, on a node that is not ready', async (t) => {
   const at = await scene(t)
   const { pv, pvc } = await bound(t)
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), t.driverName, { pv, node: at.node }))
+  await t.createAttachment('va', { pv, node: at.node })
   await attached(t)
   const [old, late, ready] = [t.name('old'), t.name('late'), { type: 'Ready', status: 'Unknown' }]
   await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: at.node } })
   await t.api.merge(NODES, { name: at.node, subresource: 'status' }, { status: { conditions: [ready] } })
-  const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]
-  for (const [name, nodeName] of [
-    [old, at.node],
-    [late, t.name('other')],
-  ] as const) {
-    const object = pod('default', name, volumes)
-    await t.create(PODS, { ...object, spec: { ...object.spec, nodeName } } as typeof object)
-  }
+  await podOn(t, 'old', { pvc, node: at.node })
+  await podOn(t, 'late', { pvc, node: t.name('other') })
   // No kubelet ends it within its grace period, which is over at its deletionTimestamp.
   await t.api.call('DELETE', `/api/v1/namespaces/default/pods/${old}`, { body: { gracePeriodSeconds: 1 } })
   await t.api.until(PODS, { namespace: 'default', name: old }, ({ metadata }) => metadata?.deletionTimestamp != null)
@@ -185,19 +181,13 @@ test('a pod whose volume a pod in Terminating has, on a node that is not ready',
 
 test('a PersistentVolume that is deleted while it is attached', async (t) => {
   const at = await scene(t)
-  const { pv, va } = await attach(t, at)
-  await attached(t)
+  const { pv, va } = await attachAndWait(t, at)
   // In this order: the attacher puts its finalizer back on a volume that is not being deleted.
-  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } })
-  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  await t.strip(PERSISTENT_VOLUMES, { name: pv })
   // The attacher has to have seen that before it detaches.
   await pause(4 * WATCHES_DIFFER_MS)
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await eventually('a detach that fails', async () => {
-    const { status } = await t.api.get(VOLUME_ATTACHMENTS, { name: va })
-    return status?.detachError !== undefined
-  })
+  await untilAttachment(t, ({ status }) => status?.detachError !== undefined)
   const { stdout } = await explainedAttachment(t, new RegExp(`PersistentVolume ${pv}, which does not exist`))
   // The warning precedes the command that removes the finalizer.
   match(stdout, /destroy its data[\s\S]*Then, and only then[\s\S]*kubectl patch volumeattachment/)
@@ -205,10 +195,9 @@ test('a PersistentVolume that is deleted while it is attached', async (t) => {
 
 test("another controller's finalizer", async (t) => {
   const at = await scene(t)
-  const { va } = await attach(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
-  await attached(t)
+  const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await t.api.until(VOLUME_ATTACHMENTS, { name: va }, ({ metadata }) => metadata?.finalizers?.length === 1)
+  await untilAttachment(t, ({ metadata }) => metadata?.finalizers?.length === 1)
   await explained(t, ['va', va], {
     object: `VolumeAttachment ${va}`,
     waiter: `the deletion of VolumeAttachment ${va}`,
@@ -219,8 +208,7 @@ test("another controller's finalizer", async (t) => {
 test('no process leads', async (t) => {
   const at = await scene(t, { args: ELECTED })
   await led(t)
-  at.attacher.signal('SIGKILL')
-  await at.attacher.end()
+  await at.attacher.endBy('SIGKILL')
   await attach(t, at)
   const { stdout } = await explainedAttachment(t, /a leader, and no replica leads/)
   match(stdout, /\.spec\.renewTime: \d{4}-/)

@@ -1,20 +1,20 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { execFile } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { CSI_NODES, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { allCommands } from '../../../tools/docs/commands.ts'
-import { attachment, csiNode, pod, volume } from '../../harness/api/objects.ts'
+import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { exitOf, start } from '../../harness/process/processes.ts'
+import { runToEnd } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
+import { inParallel } from '../../harness/waiting.ts'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
-import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
-import { bound } from '../resizer/scene.ts'
+import { attach, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
+import { bound, usedBy } from '../resizer/scene.ts'
 import { asking, BUNDLE, onlyReads, READER } from './ask.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
+const KUBECTL = join(controlPlaneFolder(ROOT), 'kubectl')
 
 /** The common behaviour of all explanations: exit codes, permissions, many objects. */
 
@@ -22,8 +22,7 @@ const test = testsOf('attacher', 'explain')
 
 test('a volume that is attached: well, exit code 0, and nothing written', async (t) => {
   const at = await scene(t)
-  const { pv, va } = await attach(t, at)
-  await attached(t)
+  const { pv, va } = await attachAndWait(t, at)
   const { ask, user } = await asking(t)
   for (const subject of [['va', va], ['pv', pv], [`persistentvolume/${pv}`]]) {
     const { code, first } = await ask('explain', ...subject)
@@ -49,8 +48,7 @@ test('a name that does not exist, an unknown kind: one line, exit code 2', async
 
 test('a refused read is named and omits only its part', async (t) => {
   await scene(t)
-  const node = t.name('bare')
-  await t.create(CSI_NODES, csiNode(node, { 'other.example.com': 'x' }))
+  const node = await t.createNode('bare', { driver: 'other.example.com' })
   const { va } = await attach(t, { node })
   await attachFailed(t)
   const rules = READER.map((rule) => ({
@@ -104,50 +102,39 @@ test('the lines of docs/operations.md and apps/kubectl-csi/README.md, as a reade
   target: 'real',
 }, async (t) => {
   const { pvc } = await bound(t)
+  await usedBy(t, 'pod', pvc)
   const name = t.name('pod')
-  await t.create(PODS, pod('default', name, [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]))
   const { kubeconfig } = await asking(t)
-  const folder = join(t.folder, 'plugins')
-  mkdirSync(folder)
-  symlinkSync(BUNDLE, join(folder, 'kubectl-csi'))
-  symlinkSync(join(controlPlaneFolder(ROOT), 'kubectl'), join(folder, 'kubectl'))
+  const folder = pluginFolder(t)
+  symlinkSync(KUBECTL, join(folder, 'kubectl'))
   const PATH = [folder, dirname(process.execPath), process.env['PATH']].join(':')
   const options = { cwd: ROOT, env: { ...process.env, PATH, HOME: t.folder, KUBECONFIG: kubeconfig } }
-  // 0: nothing is stuck, 1: something is, of this test or of another one.
-  const run = (line: string): Promise<string> =>
-    promisify(execFile)('sh', ['-c', line], options).then(
-      ({ stdout }) => stdout,
-      ({ code, stdout }: { code: number; stdout: string }) => {
-        equal(code, 1)
-        return stdout
-      },
-    )
   const lines = allCommands().filter(({ line }) => /^kubectl csi |kubectl-csi\.cjs /.test(line))
-  equal(
-    lines.map(({ path }) => path),
-    ['apps/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md'],
-  )
+  const paths = lines.map(({ path }) => path)
+  equal(paths, ['apps/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md'])
   for (const { line } of lines) {
-    const stdout = await run(line.replace('<name>', name))
+    const { code, stdout } = await runToEnd('sh', ['-c', line.replace('<name>', name)], options)
+    // 0: nothing is stuck, 1: something is, of this test or of another one.
+    ok(code === 0 || code === 1, `${line} ends with ${code}`)
     match(stdout, line.includes('explain') ? new RegExp(`^Pod default/${name}: `) : /stuck/)
   }
 })
 
 test('kubectl finds it as its plugin, and shows in one line why there is no answer', { target: 'real' }, async (t) => {
+  const PATH = [pluginFolder(t), dirname(process.execPath)].join(':')
+  const env = { PATH, KUBECONFIG: t.kubeconfig('https://127.0.0.1:1', 'x'), HOME: t.folder }
+  const { code, stderr } = await runToEnd(KUBECTL, ['csi', 'explain', 'pv', 'any'], { env })
+  equal(code, 2)
+  match(stderr, /^kubectl-csi: .*127\.0\.0\.1:1.*connection refused\n/)
+})
+
+/** With kubectl-csi as a plugin of kubectl. */
+function pluginFolder(t: TestContext): string {
   const folder = join(t.folder, 'plugins')
   mkdirSync(folder)
   symlinkSync(BUNDLE, join(folder, 'kubectl-csi'))
-  const kubectl = join(controlPlaneFolder(ROOT), 'kubectl')
-  const kubeconfig = t.kubeconfig('https://127.0.0.1:1', 'x')
-  const env = { PATH: [folder, dirname(process.execPath)].join(':'), KUBECONFIG: kubeconfig, HOME: t.folder }
-  const child = start(kubectl, ['csi', 'explain', 'pv', 'any'], { env, stdio: ['ignore', 'ignore', 'pipe'] })
-  let stderr = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  equal((await exitOf(child)).code, 2)
-  match(stderr, /^kubectl-csi: .*127\.0\.0\.1:1.*connection refused\n/)
-})
+  return folder
+}
 
 const MANY = 10_000
 const WITHIN_MS = 2_000
@@ -159,16 +146,11 @@ test('10,000 attachments that are stuck: an answer within two seconds', {
   within: 300_000,
   long: true,
 }, async (t) => {
-  const pv = t.name('pv-0')
-  await t.create(PERSISTENT_VOLUMES, volume(pv, t.driverName))
+  const pv = await t.createVolume('pv-0')
   await many(t, async () => {
     const { ask, user } = await asking(t)
-    for (const args of [
-      ['stuck'],
-      ['stuck', '-o', 'json'],
-      ['explain', 'pv', pv],
-      ['explain', 'node', t.name('node-0')],
-    ]) {
+    const node = t.name('node-0')
+    for (const args of [['stuck'], ['stuck', '-o', 'json'], ['explain', 'pv', pv], ['explain', 'node', node]]) {
       const took: number[] = []
       while (took.length < TRIES && !took.some((ms) => ms < WITHIN_MS)) {
         const began = performance.now()
@@ -183,17 +165,12 @@ test('10,000 attachments that are stuck: an answer within two seconds', {
 
 /** Many attachments of a driver without an attacher, so that no sidecar disturbs the measurement. */
 async function many(t: TestContext, then: () => Promise<void>): Promise<void> {
-  let made = 0
-  const make = async (): Promise<void> => {
-    while (made < MANY) {
-      made += 1
-      const [pv, node] = [t.name(`pv-${made % 2000}`), t.name(`node-${made % 500}`)]
-      const object = attachment(t.name(`va-${made}`), t.driverName, { pv, node, metadata: { labels: { of: t.id } } })
-      await t.api.create(VOLUME_ATTACHMENTS, object)
-    }
-  }
+  const metadata = { labels: { of: t.id } }
   try {
-    await Promise.all(Array.from({ length: 16 }, make))
+    await inParallel(16, Array(MANY).keys(), (nth) => {
+      const [pv, node] = [t.name(`pv-${nth % 2000}`), t.name(`node-${nth % 500}`)]
+      return t.api.create(VOLUME_ATTACHMENTS, attachment(t.name(`va-${nth}`), t.driverName, { pv, node, metadata }))
+    })
     await then()
   } finally {
     await t.api.call('DELETE', `/apis/storage.k8s.io/v1/volumeattachments?labelSelector=of%3D${t.id}`)

@@ -1,14 +1,11 @@
 import { LEASES, type Lease, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
-
-export function leaseOf(t: TestContext): string {
-  return `external-attacher-leader-${t.driverName.replaceAll('.', '-')}`
-}
+import { leaseName } from '../../harness/subject.ts'
 
 /** Waits for a leader: whatever ends it from now on leaves its Lease. */
 export async function led(t: TestContext): Promise<void> {
   const held = ({ spec }: Lease): boolean => (spec?.holderIdentity ?? '') !== ''
-  await t.api.until(LEASES, { namespace: 'default', name: leaseOf(t) }, held)
+  await t.api.until(LEASES, { namespace: 'default', name: leaseName('attacher', t.driverName) }, held)
 }
 
 interface Leader {

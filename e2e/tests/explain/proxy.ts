@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { CSI_NODES, LEASES } from '@csi-sidecars/kube-types'
-import { csiNode } from '../../harness/api/objects.ts'
+import { LEASES } from '@csi-sidecars/kube-types'
+import { lease } from '../../harness/api/objects.ts'
+import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { attach } from '../attacher/scene.ts'
 import { explained, READER } from './ask.ts'
-import { createLeader, leaseOf } from './leader.ts'
+import { createLeader } from './leader.ts'
 
 /**
  * The route through the API server's proxy to a leader. The emulator has none; a real one connects to the pod's address,
@@ -34,20 +35,12 @@ test('reads from the leader, through the proxy to its pod', { target: 'real' }, 
   try {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    await createLeader(t, {
-      name,
-      args: [`--http-endpoint=:${port}`],
-      status: { podIP: address, podIPs: [{ ip: address }] },
-    })
+    const status = { podIP: address, podIPs: [{ ip: address }] }
+    await createLeader(t, { name, args: [`--http-endpoint=:${port}`], status })
     const renewTime = new Date().toISOString().replace('Z', '000Z')
-    await t.create(LEASES, {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { namespace: 'default', name: leaseOf(t) },
-      spec: { holderIdentity: name, leaseDurationSeconds: 600, renewTime },
-    })
-    const node = t.name('node')
-    await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+    const spec = { holderIdentity: name, leaseDurationSeconds: 600, renewTime }
+    await t.create(LEASES, lease(leaseName('attacher', t.driverName), spec))
+    const node = await t.createNode('node')
     await attach(t, { node })
     const { stdout } = await explained(t, ['va', va], {
       object: `VolumeAttachment ${va}`,

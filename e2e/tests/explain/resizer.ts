@@ -1,12 +1,10 @@
 import { match } from 'node:assert'
-import { PODS } from '@csi-sidecars/kube-types'
-import { pod } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Script } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
 import { modifying, untilState, want } from '../resizer/modify-scene.ts'
-import { bound, ask as request, scene, statusWord, untilClaim, untilEvent } from '../resizer/scene.ts'
+import { bound, raised, ask as request, scene, statusWord, untilClaim, untilEvent, usedBy } from '../resizer/scene.ts'
 import { type Answer, explained } from './ask.ts'
 
 /** The stuck states of docs/operations.md that are about claims, staged, and what `explain` says of them. */
@@ -29,13 +27,12 @@ async function growing(t: TestContext, answer: Script, meanwhile?: () => Promise
 }
 
 test('a claim in use, of a driver that expands offline only', async (t) => {
-  const name = t.name('pod')
   await growing(t, { code: 9, message: 'in use' }, async () => {
-    await t.create(PODS, pod('default', name, [{ name: 'v', persistentVolumeClaim: { claimName: t.name('pvc') } }]))
+    await usedBy(t)
     await pause(300)
   })
   await untilEvent(t, 'only supports offline expansion')
-  const { stdout } = await explainedClaim(t, new RegExp(`Pod default/${name} to end`))
+  const { stdout } = await explainedClaim(t, new RegExp(`Pod default/${t.name('pod')} to end`))
   match(stdout, /only supports offline expansion and volume is currently in-use/)
 })
 
@@ -62,8 +59,7 @@ test('a driver that hangs in an expansion', async (t) => {
 test('a secret that is missing', async (t) => {
   await scene(t)
   const controllerExpandSecretRef = { name: t.name('no'), namespace: 'default' }
-  await bound(t, { pv: { csi: { controllerExpandSecretRef } } })
-  await request(t, '2Gi')
+  await raised(t, { pv: { csi: { controllerExpandSecretRef } } })
   await untilEvent(t, 'error getting secret')
   await explainedClaim(t, new RegExp(`Secret default/${t.name('no')}, which cannot be read`))
 })

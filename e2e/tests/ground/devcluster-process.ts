@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { APPS } from '@csi-sidecars/sidecars'
-import { type Exit, exitOf, start } from '../../harness/process/processes.ts'
+import { type Exit, exitOf, start, textOf } from '../../harness/process/processes.ts'
 import type { App } from '../../harness/subject.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../../apps/devcluster/src/main.ts')
@@ -21,14 +21,10 @@ export function startWithOutput(
   { args, env = process.env }: { readonly args: readonly string[]; readonly env?: NodeJS.ProcessEnv },
 ): Started {
   const child = start(command, args, { stdio: ['pipe', 'pipe', 'pipe'], cwd: folder, env })
-  let text = ''
   for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (part: string) => {
-      text += part
-    })
     stream?.pipe(createWriteStream(join(folder, 'devcluster.txt'), { flags: 'a' }))
   }
-  return { child, text: () => text }
+  return { child, text: textOf(child.stdout, child.stderr) }
 }
 
 /** Runs the program to its end, without a terminal. */

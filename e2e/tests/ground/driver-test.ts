@@ -9,7 +9,7 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { CHECKS } from '../../../apps/devcluster/src/driver-test/checks/checks.ts'
 import { BUGS } from '../../harness/driver/driver-bugs.ts'
 import { LONG } from '../../harness/long.ts'
-import { type Exit, exitOf, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
+import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
 import { check, type Ground } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { build, originals } from '../../tools/binaries.ts'
@@ -76,19 +76,10 @@ async function find(ground: Ground, bug: string, { flags, again }: Search): Prom
   const after = tested.output.slice(tested.output.indexOf(`${heading}: `))
   const [, line = ''] = /^ +again: (.*)$/m.exec(after) ?? []
   ok(line !== '', tested.output)
-  const { code, output } = await shell(line)
+  // As a person pastes it.
+  const { code, output } = await runToEnd('sh', ['-c', line])
   equal(code, 1, `${bug}, by ${line}:\n${output}`)
   ok(output.includes(`${heading}: `), `${bug} is not found again by ${line}:\n${output}`)
-}
-
-/** A line as a person pastes it. */
-async function shell(line: string): Promise<Exit & { readonly output: string }> {
-  const child = start('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-  })
-  return { ...(await exitOf(child)), output }
 }
 
 long(

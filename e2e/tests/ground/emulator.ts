@@ -1,11 +1,11 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
-import { createWriteStream, existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { CONFORMANCE_CASES, compare, runConformance, type Server, writeRecorded } from '@csi-sidecars/conformance'
 import { startCsiDriver } from '@csi-sidecars/emulator'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startEmulated } from '../../harness/api/emulated.ts'
-import { exitOf, start, temporaryFolder } from '../../harness/process/processes.ts'
+import { runToEnd, temporaryFolder } from '../../harness/process/processes.ts'
 import { type Check, check } from '../../harness/test.ts'
 import { cacheFolder, isDefaultKubernetes } from '../../tools/binaries.ts'
 
@@ -36,24 +36,13 @@ const sanity: Check['run'] = async ({ folder }) => {
   const socket = join(place, 'csi.sock')
   const driver = await startCsiDriver({ socket, nodes: ['node-1'], mutableParameters: [], makesTargets: true })
   for (const name of ['target', 'staging']) mkdirSync(join(place, name))
-  const child = start(
-    binary,
-    [
-      `--csi.endpoint=unix://${socket}`,
-      `--csi.mountdir=${join(place, 'target', 'mount')}`,
-      `--csi.stagingdir=${join(place, 'staging', 'mount')}`,
-      '--ginkgo.no-color',
-    ],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  )
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-    stream?.pipe(createWriteStream(join(folder, 'csi-sanity.log'), { flags: 'a' }))
-  }
-  const { code } = await exitOf(child)
+  const { code, output } = await runToEnd(binary, [
+    `--csi.endpoint=unix://${socket}`,
+    `--csi.mountdir=${join(place, 'target', 'mount')}`,
+    `--csi.stagingdir=${join(place, 'staging', 'mount')}`,
+    '--ginkgo.no-color',
+  ])
+  writeFileSync(join(folder, 'csi-sanity.log'), output)
   await driver.stop()
   equal(code, 0, output.slice(-3000))
   match(output, /Ran [1-9]\d* of \d+ Specs/)

@@ -149,8 +149,7 @@ const CASES: readonly Case[] = [
         const { port, sidecar } = await start({ socket })
         await pause(1000)
         const before = await get(port)
-        sidecar.signal('SIGTERM')
-        const { code, signal } = await sidecar.end()
+        const { code, signal } = await sidecar.endBy('SIGTERM')
         seen.push([before, { code, signal }])
       }
       server.close()
@@ -163,8 +162,7 @@ const CASES: readonly Case[] = [
     see: async (t, start) => {
       const { port, sidecar } = await start({ socket: (await t.driver()).socket })
       await listening(port)
-      sidecar.signal('SIGTERM')
-      const { code, signal } = await sidecar.end()
+      const { code, signal } = await sidecar.endBy('SIGTERM')
       return { code, signal }
     },
   },
@@ -205,12 +203,11 @@ const CASES: readonly Case[] = [
       await listening(probe.port)
       const status = async (at: number, path: string): Promise<unknown> =>
         ((await get(at, path)) as { status: number }).status
-      return [
-        await status(probe.port, '/healthz'),
-        await status(probe.port, '/metrics'),
-        await status(port, '/healthz'),
-        await status(port, '/metrics'),
+      const both = async (at: number): Promise<unknown[]> => [
+        await status(at, '/healthz'),
+        await status(at, '/metrics'),
       ]
+      return [...(await both(probe.port)), ...(await both(port))]
     },
   },
   {

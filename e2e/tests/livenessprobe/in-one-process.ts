@@ -7,9 +7,10 @@ import { driverProcess } from '../../harness/driver/driver-process.ts'
 import { residentMiB } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { attach, attached } from '../attacher/scene.ts'
-import { ELECTION, fullDriver, KINDS, type OneProcess, scene } from '../resilience/one-process-scene.ts'
-import { ask, bound, resized } from '../resizer/scene.ts'
+import { allAttached, attach, attachAndWait, suffixes } from '../attacher/scene.ts'
+import { ELECTION, scene } from '../resilience/one-process-scene.ts'
+import { grown } from '../resizer/scene.ts'
+import { WATCHED, type WorkScene } from '../work.ts'
 import { type Answer, get, listening, livenessprobe } from './scene.ts'
 
 const test = testsOf('both', 'livenessprobe')
@@ -20,7 +21,7 @@ const ALL_THREE = '--controllers=attacher,resizer,livenessprobe'
 
 const openFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
-interface Three extends OneProcess {
+interface Three extends WorkScene {
   readonly port: number
 }
 
@@ -36,17 +37,13 @@ async function three(t: TestContext, setup: Parameters<typeof scene>[1] = {}): P
 
 test('it works beside the two, and its Probes are not in their metrics', OURS, async (t) => {
   const at = await three(t, { args: ELECTION })
-  await attach(t, at)
-  await attached(t)
-  await bound(t, { suffix: '-r' })
-  await ask(t, '2Gi', t.name('pvc-r'))
-  await resized(t, '2Gi', t.name('pvc-r'))
+  await attachAndWait(t, at)
+  await grown(t, { suffix: '-r' })
   for (let index = 0; index < 3; index += 1) equal(await get(at.port), OK)
   const labels = { driver_name: t.driverName, method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
   equal((await at.sidecar.metrics()).value('csi_sidecar_operations_seconds_count', labels), undefined)
   equal(((await get(at.port, '/metrics')) as Answer).status, 404)
-  at.sidecar.signal('SIGTERM')
-  equal((await at.sidecar.end()).code, 0)
+  equal((await at.sidecar.endBy('SIGTERM')).code, 0)
 })
 
 test('it answers without the API server, with a lost lease, and while a queue is full', {
@@ -55,7 +52,7 @@ test('it answers without the API server, with a lost lease, and while a queue is
 }, async (t) => {
   const at = await three(t, { args: ELECTION })
   at.driver.on('ControllerPublishVolume', 'hang')
-  await Promise.all(Array.from({ length: 60 }, (_, index) => attach(t, at, { suffix: `-${index}` })))
+  await Promise.all(suffixes(60).map((suffix) => attach(t, at, { suffix })))
   await eventually('calls that hang', () => at.driver.callsOf('ControllerPublishVolume').length >= 10)
   equal(await get(at.port), OK)
   await at.sidecar.gate.close()
@@ -65,7 +62,7 @@ test('it answers without the API server, with a lost lease, and while a queue is
 })
 
 test('it listens although the API server has never answered', EMULATED, async (t) => {
-  const driver = await fullDriver(t)
+  const driver = await t.fullDriver()
   const gate = await t.gate()
   await gate.close()
   const port = await freePort()
@@ -84,7 +81,7 @@ for (const { what, args, end, capable } of [
   { what: 'a driver that the resizer cannot use', args: [], capable: false, end: () => {} },
 ]) {
   test(`when ${what} ends the process, the last line says what follows`, EMULATED, async (t) => {
-    const driver = capable ? await fullDriver(t) : await t.driver({ controllerService: false })
+    const driver = capable ? await t.fullDriver() : await t.driver({ controllerService: false })
     const port = await freePort()
     const at = await t.sidecar({
       app: 'both',
@@ -113,7 +110,7 @@ test(
       driver,
       args: [ALL_THREE, `--livenessprobe-http-endpoint=127.0.0.1:${own}`, '--livenessprobe-metrics-path=/m'],
     })
-    await t.watching(sidecar, ...KINDS)
+    await t.watching(sidecar, ...WATCHED.both)
     await listening(own)
     equal((await sidecar.http('/healthz')).code, 404)
     match(((await get(own, '/m')) as Answer).text, /csi_sidecar_operations_seconds_count\{.*Identity\/Probe/)
@@ -136,7 +133,7 @@ test('a driver that is stopped and continued under load: 500 meanwhile, 200 afte
     }
   }
   const clients = Array.from({ length: 20 }, client)
-  const work = Array.from({ length: 20 }, (_, index) => attach(t, at, { suffix: `-${index}` }))
+  const work = suffixes(20).map((suffix) => attach(t, at, { suffix }))
   driver.signal('SIGSTOP')
   await pause(2500)
   const from = statuses.length
@@ -146,7 +143,7 @@ test('a driver that is stopped and continued under load: 500 meanwhile, 200 afte
   )
   driver.signal('SIGCONT')
   await Promise.all(work)
-  for (let index = 0; index < 20; index += 1) await attached(t, t.name(`va-${index}`))
+  await allAttached(t, suffixes(20))
   await eventually('answers after it', async () => ((await get(at.port)) as Answer).status === 200)
   asking = false
   await Promise.all(clients)

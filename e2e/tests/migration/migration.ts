@@ -1,17 +1,23 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import {
-  CSI_NODES,
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  SECRETS,
-  VOLUME_ATTACHMENTS,
-} from '@csi-sidecars/kube-types'
-import { attachment, csiNode, secret, type VolumeParts, volume } from '../../harness/api/objects.ts'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attachment, type VolumeParts } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
+import type { Metrics } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { attached, attachFailed, finalizerOf, volumeCalls } from '../attacher/scene.ts'
-import { ask, bound, expands, GI, getVolume, resized, scene, untilEvent } from '../resizer/scene.ts'
+import {
+  type AttacherScene,
+  attach,
+  attachAndWait,
+  attached,
+  scene as attacherScene,
+  attachFailed,
+  detachAndWait,
+  finalizerOf,
+  LISTS,
+  volumeCalls,
+} from '../attacher/scene.ts'
+import { editClaim, expands, GI, getVolume, grown, raised, resized, scene, untilEvent } from '../resizer/scene.ts'
 import { type InTreeVolume, PLUGINS, type Plugin } from './plugins.ts'
 
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
@@ -41,22 +47,29 @@ function capabilityOf({ fsType, mode = 'SINGLE_NODE_WRITER' }: InTreeVolume): ob
 async function secretOf(t: TestContext, { volumes }: Plugin): Promise<Readonly<Record<string, string>> | undefined> {
   if (!volumes.some((each) => each.secret === true)) return undefined
   const data = { token: 'secret' }
-  await t.create(SECRETS, secret('default', t.name('px'), data))
+  await t.createSecret(data, 'px')
   return data
 }
+
+/** The attacher beside a driver of this name. */
+async function besideDriver(t: TestContext, name: string): Promise<AttacherScene> {
+  return attacherScene(t, { driver: await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME'] }) })
+}
+
+const METHOD = '/csi.v1.Controller/Controller'
+const ofUnknown = ({ samples }: Metrics): unknown[] =>
+  samples.filter(({ labels }) => labels['driver_name'] === 'unknown-driver')
+const AZURE_DISK = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
 
 for (const plugin of PLUGINS) {
   attacher(`${plugin.name}: translated for the call, never written back`, async (t) => {
     const driver = await t.driver({ name: plugin.driver, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'PUBLISH_READONLY'] })
     const secrets = await secretOf(t, plugin)
-    const node = t.name('node')
-    await t.create(CSI_NODES, csiNode(node, { [plugin.driver]: `${node}-id` }))
-    const sidecar = await t.sidecar({ driver })
-    await t.watching(sidecar, 'volumeattachments', 'persistentvolumes', 'csinodes')
+    const { attacher: sidecar, node } = await attacherScene(t, { driver })
     for (const [index, each] of plugin.volumes.entries()) {
-      const pv = t.name(`pv-${index}`)
       const va = t.name(`va-${index}`)
-      const made = await t.create(PERSISTENT_VOLUMES, volume(pv, plugin.driver, inTree(t, each, plugin.driver)))
+      const pv = await t.createVolume(`pv-${index}`, inTree(t, each, plugin.driver))
+      const made = await getVolume(t, pv)
       await t.create(VOLUME_ATTACHMENTS, attachment(va, plugin.driver, { pv, node }))
       await attached(t, va)
       const handle = each.handle(pv)
@@ -69,22 +82,18 @@ for (const plugin of PLUGINS) {
         ...(secrets !== undefined && { secrets }),
         ...(each.context !== undefined && { volume_context: each.context }),
       })
-      const now = await t.api.get(PERSISTENT_VOLUMES, { name: pv })
+      const now = await getVolume(t, pv)
       equal(now.spec, made.spec)
       equal(now.metadata?.finalizers, [finalizerOf(plugin.driver)])
-      await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-      await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
+      await detachAndWait(t, va)
       const last = driver.callsOf('ControllerUnpublishVolume').at(-1)
       equal(last?.request['volume_id'], handle)
     }
     const metrics = await sidecar.metrics()
-    const publish = '/csi.v1.Controller/ControllerPublishVolume'
+    const publish = `${METHOD}PublishVolume`
     ok((metrics.value(CSI, { method_name: publish, migrated: 'true' }) ?? 0) >= plugin.volumes.length)
     equal(metrics.value(CSI, { method_name: publish, migrated: 'false' }), undefined)
-    equal(
-      metrics.samples.filter(({ labels }) => labels['driver_name'] === 'unknown-driver'),
-      [],
-    )
+    equal(ofUnknown(metrics), [])
   })
 
   resizer(`${plugin.name}: translated for the call, the in-tree volume gets the size`, async (t) => {
@@ -95,9 +104,7 @@ for (const plugin of PLUGINS) {
       const suffix = `-${index}`
       const accessModes = each.spec.accessModes ?? ['ReadWriteOnce']
       const claim = { accessModes, metadata: { annotations: { [RESIZER]: plugin.driver } } }
-      const { pv, pvc } = await bound(t, { suffix, claim, pv: inTree(t, each, plugin.driver) })
-      await ask(t, '2Gi', pvc)
-      await resized(t, '2Gi', pvc)
+      const { pv } = await grown(t, { suffix, claim, pv: inTree(t, each, plugin.driver) })
       const call = expands(at).find(({ request }) => request['volume_id'] === each.handle(pv))
       equal(call?.request, {
         volume_id: each.handle(pv),
@@ -110,76 +117,56 @@ for (const plugin of PLUGINS) {
       equal(now.spec?.csi, undefined)
     }
     const metrics = await at.resizer.metrics()
-    const expand = '/csi.v1.Controller/ControllerExpandVolume'
+    const expand = `${METHOD}ExpandVolume`
     ok((metrics.value(CSI, { method_name: expand, migrated: 'true' }) ?? 0) >= 1)
     ok((metrics.value(CSI, { method_name: '/csi.v1.Identity/Probe', migrated: 'false' }) ?? 0) >= 1)
-    equal(
-      metrics.samples.filter(({ labels }) => labels['driver_name'] === 'unknown-driver'),
-      [],
-    )
+    equal(ofUnknown(metrics), [])
   })
 }
 
 // Alone, since the driver's name is that of other tests.
 attacher('a volume id of 80,000 slashes fails alone and costs little time', { alone: true }, async (t) => {
   const name = 'ebs.csi.aws.com'
-  const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const node = t.name('node')
-  await t.create(CSI_NODES, csiNode(node, { [name]: `${node}-id` }))
-  const sidecar = await t.sidecar({ driver })
-  await t.watching(sidecar, 'volumeattachments', 'persistentvolumes', 'csinodes')
+  const at = await besideDriver(t, name)
+  const { attacher: sidecar } = at
   for (const [suffix, volumeID] of [
-    ['bad', `aws://z/vol-1${'/'.repeat(80_000)}x`],
-    ['good', 'aws://z/vol-2'],
+    ['-bad', `aws://z/vol-1${'/'.repeat(80_000)}x`],
+    ['-good', 'aws://z/vol-2'],
   ] as const) {
     const source = { spec: { awsElasticBlockStore: { volumeID } }, what: '', handle: () => '' }
-    await t.create(PERSISTENT_VOLUMES, volume(t.name(suffix), name, inTree(t, source, name)))
-    await t.create(VOLUME_ATTACHMENTS, attachment(t.name(suffix), name, { pv: t.name(suffix), node }))
+    await attach(t, at, { suffix, pv: inTree(t, source, name) })
   }
-  await attached(t, t.name('good'))
+  await attached(t, t.name('va-good'))
   // The originals do not shorten the message, and the server refuses it.
-  if (t.ours) await attachFailed(t, 'Invalid format for AWS volume', t.name('bad'))
+  if (t.ours) await attachFailed(t, 'Invalid format for AWS volume', t.name('va-bad'))
   equal((await sidecar.http(t.ours ? '/livez' : '/metrics')).code, 200)
   const cpuSeconds = (await sidecar.metrics()).value('process_cpu_seconds_total') ?? Infinity
   ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
 })
 
 attacher('start: a second connection; Probe and GetPluginInfo as in the originals', async (t) => {
-  const driver = await t.driver({ name: 'cinder.csi.openstack.org', controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const sidecar = await t.sidecar({ driver })
-  await t.watching(sidecar, 'volumeattachments')
+  const { driver } = await besideDriver(t, 'cinder.csi.openstack.org')
   const seen = driver.calls.map(({ method }) => method)
   equal(seen, ['Probe', 'GetPluginInfo', 'Probe', 'GetPluginCapabilities', 'ControllerGetCapabilities'])
 })
 
 attacher('a source that cannot be translated is an attach error, and blocks no other attachment', async (t) => {
-  const name = 'disk.csi.azure.com'
-  const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const node = t.name('node')
-  await t.create(CSI_NODES, csiNode(node, { [name]: `${node}-id` }))
-  const sidecar = await t.sidecar({ driver })
-  await t.watching(sidecar, 'volumeattachments', 'persistentvolumes', 'csinodes')
-  const azureDisk = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
-  await t.create(PERSISTENT_VOLUMES, volume(t.name('pv'), name, { csi: null, azureDisk }))
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), name, { pv: t.name('pv'), node }))
+  const at = await besideDriver(t, 'disk.csi.azure.com')
+  await attach(t, at, { pv: { csi: null, azureDisk: AZURE_DISK } })
   // Until the volume is in the cache, the error is that it is missing.
   const text = 'failed to translate in tree pv to CSI: kind(Dedicated) is not supported in csi migration'
   const { status, metadata } = await attachFailed(t, text)
   equal(status?.attachError?.message, text)
   equal(metadata?.finalizers, undefined)
-  equal(volumeCalls(driver), [])
-  const finalizers = [finalizerOf(name)]
-  equal((await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })).metadata?.finalizers, finalizers)
+  equal(volumeCalls(at.driver), [])
+  equal((await getVolume(t)).metadata?.finalizers, [at.finalizer])
 })
 
 attacher('migration switched off releases the volume', { alone: true }, async (t) => {
   const name = 'csi.vsphere.vmware.com'
-  const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const sidecar = await t.sidecar({ driver })
-  await t.watching(sidecar, 'volumeattachments', 'persistentvolumes', 'csinodes')
-  const pv = t.name('pv')
-  const metadata = { finalizers: ['example.com/a', finalizerOf(name)], annotations: { [MIGRATED_TO]: name } }
-  await t.create(PERSISTENT_VOLUMES, volume(pv, name, { csi: null, vsphereVolume: { volumePath: 'p' }, metadata }))
+  const { attacher: sidecar, finalizer } = await besideDriver(t, name)
+  const metadata = { finalizers: ['example.com/a', finalizer], annotations: { [MIGRATED_TO]: name } }
+  const pv = await t.createVolume('pv', { csi: null, vsphereVolume: { volumePath: 'p' }, metadata })
   await pause(500)
   equal((await sidecar.gate.settledWrites()).length, 0)
   await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { annotations: { [MIGRATED_TO]: null } } })
@@ -189,41 +176,27 @@ attacher('migration switched off releases the volume', { alone: true }, async (t
 
 attacher('inline volumes arrive translated and count as not migrated', async (t) => {
   const name = 'file.csi.azure.com'
-  const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const node = t.name('node')
-  await t.create(CSI_NODES, csiNode(node, { [name]: `${node}-id` }))
-  const sidecar = await t.sidecar({ driver })
-  await t.watching(sidecar, 'volumeattachments', 'persistentvolumes', 'csinodes')
+  const { attacher: sidecar, node } = await besideDriver(t, name)
   const inlineVolumeSpec = { accessModes: ['ReadWriteMany'], csi: { driver: name, volumeHandle: '#a#s#v#ns' } }
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), name, { node, source: { inlineVolumeSpec } }))
   await attached(t)
-  const method_name = '/csi.v1.Controller/ControllerPublishVolume'
+  const method_name = `${METHOD}PublishVolume`
   ok(((await sidecar.metrics()).value(CSI, { method_name, migrated: 'false' }) ?? 0) >= 1)
 })
 
 attacher('the comparison looks for the repaired handle', async (t) => {
   const name = 'pd.csi.storage.gke.io'
-  const driver = await t.driver({
-    name,
-    controller: ['PUBLISH_UNPUBLISH_VOLUME', 'LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'],
-  })
-  const node = t.name('node')
+  const driver = await t.driver({ name, controller: LISTS })
   const nodeId = 'projects/p1/zones/us-east1-b/instances/i1'
-  await t.create(CSI_NODES, csiNode(node, { [name]: nodeId }))
+  const node = await t.createNode('node', { driver: name, id: nodeId })
   const volumeId = 'projects/p1/zones/us-east1-b/disks/disk-x'
   const listed = { volume: { volumeId, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] } }
   driver.on('ListVolumes', { reply: { entries: [{ ...listed, status: { publishedNodeIds: [nodeId] } }] } })
   const args = ['--reconcile-sync=300ms', ...(t.ours ? ['--reconcile-confirmations=1'] : [])]
-  const sidecar = await t.sidecar({ driver, args })
-  await t.watching(sidecar, 'volumeattachments', 'persistentvolumes', 'csinodes')
-  const source = {
-    gcePersistentDisk: { pdName: 'disk-x' },
-    csi: null,
-    metadata: { annotations: { [MIGRATED_TO]: name } },
-  }
-  await t.create(PERSISTENT_VOLUMES, volume(t.name('pv'), name, source))
-  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), name, { pv: t.name('pv'), node }))
-  await attached(t)
+  await t.running({ driver, args }, 'volumeattachments', 'persistentvolumes', 'csinodes')
+  const metadata = { annotations: { [MIGRATED_TO]: name } }
+  const pv = { gcePersistentDisk: { pdName: 'disk-x' }, csi: null, metadata }
+  await attachAndWait(t, { node, driver }, { pv })
   await pause(500)
   const before = volumeCalls(driver).length
   await pause(1500)
@@ -235,12 +208,10 @@ resizer('a claim is processed once it is annotated for us', async (t) => {
   const name = 'cinder.csi.openstack.org'
   const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })
-  const { pvc } = await bound(t, { pv: { csi: null, cinder: { volumeID: 'late' } } })
-  await ask(t, '2Gi')
+  await raised(t, { pv: { csi: null, cinder: { volumeID: 'late' } } })
   await pause(700)
   equal(expands(at), [])
-  const body = { metadata: { annotations: { [RESIZER]: name } } }
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: pvc }, body)
+  await editClaim(t, { metadata: { annotations: { [RESIZER]: name } } })
   await resized(t, '2Gi')
 })
 
@@ -248,9 +219,8 @@ resizer('a source that cannot be translated: the event says so', async (t) => {
   const name = 'disk.csi.azure.com'
   const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })
-  const azureDisk = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
-  await bound(t, { pv: { csi: null, azureDisk }, claim: { metadata: { annotations: { [RESIZER]: name } } } })
-  await ask(t, '2Gi')
+  const annotations = { [RESIZER]: name }
+  await raised(t, { pv: { csi: null, azureDisk: AZURE_DISK }, claim: { metadata: { annotations } } })
   equal(
     await untilEvent(t, 'VolumeResizeFailed'),
     `Warning VolumeResizeFailed resize volume "${t.name('pv')}" by resizer "${name}" failed: failed to translate persistent volume: kind(Dedicated) is not supported in csi migration`,

@@ -1,9 +1,9 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { join } from 'node:path'
 import { ControllerService, type CreateVolumeRequest, type CreateVolumeResponse } from '@csi-sidecars/csi-proto'
-import { CSI_NODES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
+import { CSI_NODES } from '@csi-sidecars/kube-types'
 import { Client, credentials } from '@grpc/grpc-js'
-import { storageClass } from '../../harness/api/objects.ts'
+import { csiNode } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import { stop } from '../../harness/process/processes.ts'
 import { Sidecar } from '../../harness/process/sidecar.ts'
@@ -20,7 +20,7 @@ const test = PLUGIN === '' ? () => undefined : testsOf('resizer', 'node deployme
 
 test('three nodes with csi-driver-host-path expand their volumes, each by its own driver, once', async (t) => {
   const user = await userWith(t, RULES)
-  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+  await t.createClass()
   const plugins: Sidecar[] = []
   try {
     const sites = await Promise.all(
@@ -41,12 +41,7 @@ test('three nodes with csi-driver-host-path expand their volumes, each by its ow
         const volumes = await eventually('the driver', () => createVolumes(socket))
         const [{ key, value }] = volumes
         await createNode(t, node, { [key]: value })
-        await t.create(CSI_NODES, {
-          apiVersion: 'storage.k8s.io/v1',
-          kind: 'CSINode',
-          metadata: { name: node },
-          spec: { drivers: [{ name: t.driverName, nodeID: node, topologyKeys: [key] }] },
-        })
+        await t.create(CSI_NODES, csiNode(node, { [t.driverName]: node }, [key]))
         const args = [`--csi-address=${socket}`, '--node-deployment']
         const resizer = await t.sidecar({ args, user, env: { NODE_NAME: node } })
         await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')

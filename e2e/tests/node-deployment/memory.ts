@@ -1,11 +1,11 @@
 import { ok } from 'node:assert'
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
-import { claim, storageClass, volume } from '../../harness/api/objects.ts'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { claim, volume } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { residentMiB } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
-import { pause } from '../../harness/waiting.ts'
+import { inParallel, pause } from '../../harness/waiting.ts'
 import { createNode, nodeDriver, onNodes, RULES, register, startResizer } from './scene.ts'
 
 const test = testsOf('resizer', 'node deployment, memory', { only: 'ours' })
@@ -23,15 +23,14 @@ test('10,000 volumes of another node and their claims cost less than 10 %', {
   const [node, other] = [t.name('a'), t.name('b')]
   await createNode(t, node)
   await register(t, node)
-  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+  await t.createClass()
   const setup = { driver: await nodeDriver(t), user: await userWith(t, RULES) }
   const settled = async (): Promise<number> => {
     const resizer = await startResizer(t, node, setup)
     await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
     await pause(SETTLED_MS)
     const memory = residentMiB(resizer.pid)
-    resizer.signal('SIGTERM')
-    await resizer.end()
+    await resizer.endBy('SIGTERM')
     return memory
   }
   const without = await settled()
@@ -49,18 +48,12 @@ test('10,000 volumes of another node and their claims cost less than 10 %', {
 async function createForeign(t: TestContext, node: string): Promise<void> {
   const metadata = { labels: { test: t.id } }
   const storageClassName = t.name('class')
-  let next = 0
-  const hand = async (): Promise<void> => {
-    while (next < FOREIGN) {
-      const name = t.name(`foreign-${next}`)
-      next += 1
-      const wanted = claim(t.namespace, name, { metadata, storageClassName, volumeName: name })
-      const { uid } = (await t.api.create(PERSISTENT_VOLUME_CLAIMS, wanted)).metadata ?? {}
-      const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: t.namespace, name, uid }
-      const nodeAffinity = onNodes(t, node)
-      const parts = { metadata, storageClassName, claimRef, ...(nodeAffinity && { nodeAffinity }) }
-      await t.api.create(PERSISTENT_VOLUMES, volume(name, t.driverName, parts))
-    }
-  }
-  await Promise.all(Array.from({ length: AT_A_TIME }, hand))
+  await inParallel(AT_A_TIME, Array(FOREIGN).keys(), async (index) => {
+    const name = t.name(`foreign-${index}`)
+    const wanted = claim(t.namespace, name, { metadata, storageClassName, volumeName: name })
+    const { uid } = (await t.api.create(PERSISTENT_VOLUME_CLAIMS, wanted)).metadata ?? {}
+    const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: t.namespace, name, uid }
+    const parts = { metadata, storageClassName, claimRef, nodeAffinity: onNodes(t, node) }
+    await t.api.create(PERSISTENT_VOLUMES, volume(name, t.driverName, parts))
+  })
 }

@@ -1,13 +1,9 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import {
-  NODES,
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  VOLUME_ATTRIBUTES_CLASSES,
-} from '@csi-sidecars/kube-types'
-import { attributesClass } from '../../harness/api/objects.ts'
+import { NODES, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually, inParallel, pause } from '../../harness/waiting.ts'
+import { outline } from '../attacher/scene.ts'
+import { createTier, modify } from '../resizer/modify-scene.ts'
 import { ask, type Bound, eventsOf, getClaim, resized } from '../resizer/scene.ts'
 import { boundOn, expanded, nodeKey, onNodes, recreateOn, selecting, sites, startResizer, zoneKey } from './scene.ts'
 
@@ -22,20 +18,12 @@ test('three instances expand 300 claims, each by the driver of its node, once', 
   const [a, b, c] = await sites(t, 'a', 'b', 'c')
   if (!a || !b || !c) throw new Error('three sites')
   const made: { readonly site: typeof a; readonly bound: Bound }[] = []
-  for (let from = 0; from < CLAIMS_OF_EACH; from += AT_A_TIME) {
-    const batch = [a, b, c].flatMap((site) =>
-      Array.from({ length: AT_A_TIME }, async (_, index) => {
-        const suffix = `-${site.node}-${from + index}`
-        made.push({ site, bound: await boundOn(t, onNodes(t, site.node), { suffix }) })
-      }),
-    )
-    await Promise.all(batch)
+  for (const site of [a, b, c]) {
+    await inParallel(AT_A_TIME, Array(CLAIMS_OF_EACH).keys(), async (index) => {
+      made.push({ site, bound: await boundOn(t, onNodes(t, site.node), { suffix: `-${site.node}-${index}` }) })
+    })
   }
-  const askAll = async (size: string): Promise<void> => {
-    for (let from = 0; from < made.length; from += AT_A_TIME) {
-      await Promise.all(made.slice(from, from + AT_A_TIME).map(({ bound }) => ask(t, size, bound.pvc)))
-    }
-  }
+  const askAll = (size: string): Promise<void> => inParallel(AT_A_TIME, made, ({ bound }) => ask(t, size, bound.pvc))
   const untilDone = async (size: string, of: readonly (typeof a)[]): Promise<void> => {
     for (const { site, bound } of made) if (of.includes(site)) await resized(t, size, bound.pvc)
   }
@@ -49,8 +37,7 @@ test('three instances expand 300 claims, each by the driver of its node, once', 
   await untilDone('2Gi', [a, b, c])
   for (const site of [a, b, c]) equal(expanded(site), handles(site, 1))
 
-  b.resizer.signal('SIGKILL')
-  await b.resizer.end()
+  await b.resizer.endBy('SIGKILL')
   await askAll('3Gi')
   await untilDone('3Gi', [a, c])
   await pause(FOR_MISTAKES_MS)
@@ -62,7 +49,7 @@ test('three instances expand 300 claims, each by the driver of its node, once', 
   equal([expanded(a), expanded(b), expanded(c)], [handles(a, 2), handles(b, 2), handles(c, 2)])
 
   for (const { gate } of [a.resizer, c.resizer, again]) {
-    const leases = gate.requests.filter(({ resource }) => resource === 'leases')
+    const leases = gate.requestsOf('leases')
     equal(leases, [])
     const others = gate.requests.filter(({ resource, code }) => resource !== 'discovery' && code === 403)
     equal(others, [])
@@ -73,11 +60,11 @@ test('an instance takes over a volume that is recreated on its node', async (t) 
   const [a, b] = await sites(t, 'a', 'b')
   if (!a || !b) throw new Error('two sites')
   const made = await boundOn(t, onNodes(t, a.node))
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
   // While its volume is away nothing can be done, and afterwards no other writer changes the claim.
-  await ask(t, '3Gi')
-  await resized(t, '3Gi')
+  for (const size of ['2Gi', '3Gi']) {
+    await ask(t, size)
+    await resized(t, size)
+  }
   equal([expanded(a).length, expanded(b).length], [2, 0])
   const before = await getClaim(t)
   await recreateOn(t, made, onNodes(t, b.node))
@@ -103,16 +90,11 @@ test('a class is applied by the driver of the node', async (t) => {
   t.requires('volumeattributesclasses')
   const [a, b] = await sites(t, 'a', 'b')
   if (!a || !b) throw new Error('two sites')
-  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name('gold'), t.driverName, { tier: 'gold' }))
-  const { pvc } = await boundOn(t, onNodes(t, b.node))
-  const wanted = { spec: { volumeAttributesClassName: t.name('gold') } }
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc }, wanted)
-  await eventually(
-    'the class',
-    async () => (await getClaim(t)).status?.currentVolumeAttributesClassName === t.name('gold'),
-  )
-  const modified = [a, b].map(({ driver }) => driver.callsOf('ControllerModifyVolume').length)
-  equal(modified, [0, 1])
+  await createTier(t, 'gold')
+  await boundOn(t, onNodes(t, b.node))
+  await modify(t, 'gold')
+  const calls = [a, b].map(({ driver }) => driver.callsOf('ControllerModifyVolume').length)
+  equal(calls, [0, 1])
 })
 
 test('a volume that no node owns is left alone, and each instance logs it once', async (t) => {
@@ -131,19 +113,12 @@ test('a volume that no node owns is left alone, and each instance logs it once',
   await pause(FOR_MISTAKES_MS)
   for (const { resizer, driver } of [a, b]) {
     equal(driver.callsOf('ControllerExpandVolume'), [])
-    equal(
-      [everywhere, zone, two, elsewhere].map(
-        ({ pv }) => resizer.linesWith(left).filter((line) => line.includes(`"${pv}"`)).length,
-      ),
-      [1, 1, 1, 0],
-    )
+    const linesAbout = ({ pv }: Bound): number =>
+      resizer.linesWith(left).filter((line) => line.includes(`"${pv}"`)).length
+    equal([everywhere, zone, two, elsewhere].map(linesAbout), [1, 1, 1, 0])
     equal(JSON.parse((await resizer.http('/debug/stuck')).text).items, [])
-    equal(
-      resizer.gate
-        .writes('persistentvolumeclaims/status', 'persistentvolumes', 'events')
-        .filter(({ name = '' }) => name.startsWith(t.id)),
-      [],
-    )
+    const writes = resizer.gate.writes('persistentvolumeclaims/status', 'persistentvolumes', 'events')
+    equal(outline(t, writes), [])
   }
   for (const { pvc } of [everywhere, zone, two]) equal(await eventsOf(t, pvc), [])
 

@@ -1,17 +1,10 @@
-import {
-  CSI_NODES,
-  NODES,
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  type PersistentVolume,
-  STORAGE_CLASSES,
-} from '@csi-sidecars/kube-types'
+import { CSI_NODES, NODES, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import { storageClass, volume } from '../../harness/api/objects.ts'
+import { csiNode, volume } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
-import { type Bound, type BoundParts, bound, expandedReply, getVolume } from '../resizer/scene.ts'
+import { type Bound, type BoundParts, bound, getClaim, getVolume } from '../resizer/scene.ts'
 
 export type NodeAffinity = NonNullable<PersistentVolume['spec']>['nodeAffinity']
 
@@ -42,19 +35,11 @@ export async function createNode(
 }
 
 export async function register(t: TestContext, node: string): Promise<void> {
-  const driver = { name: t.driverName, nodeID: node, topologyKeys: [nodeKey(t), zoneKey(t)] }
-  await t.create(CSI_NODES, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'CSINode',
-    metadata: { name: node },
-    spec: { drivers: [driver] },
-  })
+  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: node }, [nodeKey(t), zoneKey(t)]))
 }
 
-export async function nodeDriver(t: TestContext): Promise<Driver> {
-  const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
-  driver.on('ControllerExpandVolume', (call) => expandedReply(call))
-  return driver
+export function nodeDriver(t: TestContext): Promise<Driver> {
+  return t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
 }
 
 export async function startResizer(
@@ -69,7 +54,7 @@ export async function startResizer(
 /** Nodes of these names, each with its driver and its resizer, which is ready. */
 export async function sites(t: TestContext, ...names: readonly string[]): Promise<readonly Site[]> {
   const user = await userWith(t, RULES)
-  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+  await t.createClass()
   return await Promise.all(
     names.map(async (name): Promise<Site> => {
       const node = t.name(name)
@@ -105,18 +90,11 @@ export function expanded({ driver }: Pick<Site, 'driver'>): string[] {
     .sort()
 }
 
-/** Deletes the volume at once, although its claim is bound. */
-export async function removeVolume(t: TestContext, pv: string): Promise<void> {
-  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers: null } }).catch(() => undefined)
-  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
-}
-
 /** Creates the volume of this claim again, on another node. */
 export async function recreateOn(t: TestContext, { pvc, pv }: Bound, nodeAffinity: NodeAffinity): Promise<void> {
   const { spec } = await getVolume(t, pv)
-  await removeVolume(t, pv)
-  const uid = (await t.api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc })).metadata?.uid
+  await t.strip(PERSISTENT_VOLUMES, { name: pv })
+  const uid = (await getClaim(t, pvc)).metadata?.uid
   const claimRef = { ...spec?.claimRef, uid, resourceVersion: undefined }
   const again = volume(pv, t.driverName, { storageClassName: t.name('class'), claimRef, nodeAffinity })
   await t.api.create(PERSISTENT_VOLUMES, again)

@@ -1,6 +1,4 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { STORAGE_CLASSES } from '@csi-sidecars/kube-types'
-import { storageClass } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import { lastLogLine } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -42,7 +40,7 @@ test('without a Node of that name it ends with one line', async (t) => {
 })
 
 test('it waits for the driver in the CSINode with one line, and then works', async (t) => {
-  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+  await t.createClass()
   const node = t.name('a')
   await createNode(t, node)
   const driver = await nodeDriver(t)
@@ -65,8 +63,7 @@ test('it ends within a second while it waits for the CSINode', async (t) => {
   await createNode(t, node)
   const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user: await userWith(t, RULES) })
   await resizer.line('Waiting for the node of this process')
-  resizer.signal('SIGTERM')
-  equal((await resizer.end(1_500)).code, 0)
+  equal((await resizer.endBy('SIGTERM', 1_500)).code, 0)
 })
 
 test('--node-name comes before NODE_NAME', async (t) => {

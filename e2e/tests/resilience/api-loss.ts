@@ -1,16 +1,21 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import type { WireRequest } from '../../harness/api/wire.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
-  type AttacherScene,
+  allAttached,
   attach,
+  attachAndWait,
   attached,
-  scene as attacherScene,
   attachFailed,
+  detachAndWait,
+  getAttachment,
+  scene,
+  suffixes,
   volumeCalls,
 } from '../attacher/scene.ts'
-import { ask, bound, conditionsOf, expands, resized, scene as resizerScene } from '../resizer/scene.ts'
+import { conditionsOf, expands, raised, resized, scene as resizerScene } from '../resizer/scene.ts'
 
 const test = testsOf('attacher', 'API loss')
 const resizer = testsOf('resizer', 'API loss')
@@ -28,7 +33,7 @@ for (const awayMs of [5000, 40_000]) {
     only: 'ours',
     ...(awayMs > 5000 && { long: 'real' }),
   }, async (t) => {
-    const at = await attacherScene(t, { args: [...QUICK, ...ELECTION] })
+    const at = await scene(t, { args: [...QUICK, ...ELECTION] })
     at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after: 1500 })
     await attach(t, at, { suffix: '-a' })
     await eventually('a call', () => volumeCalls(at.driver).length > 0)
@@ -46,7 +51,7 @@ for (const awayMs of [5000, 40_000]) {
 }
 
 test('unreachable for a moment without leader election', async (t) => {
-  const at = await attacherScene(t, { args: QUICK })
+  const at = await scene(t, { args: QUICK })
   await at.attacher.gate.close()
   await attach(t, at)
   await pause(3000)
@@ -67,62 +72,52 @@ test('unreachable at start: the sidecar waits, and works once it is reachable', 
 })
 
 test('watches that are dropped repeatedly lose no event', async (t) => {
-  const at = await attacherScene(t, { args: [...QUICK, '--kube-api-qps=200', '--kube-api-burst=200'] })
-  for (let round = 0; round < 12; round += 1) {
-    await attach(t, at, { suffix: `-${round}` })
+  const at = await scene(t, { args: [...QUICK, '--kube-api-qps=200', '--kube-api-burst=200'] })
+  const rounds = suffixes(12)
+  for (const suffix of rounds) {
+    await attach(t, at, { suffix })
     at.attacher.gate.dropWatches()
     await pause(100)
   }
-  for (let round = 0; round < 12; round += 1) await attached(t, t.name(`va-${round}`))
-  for (let round = 0; round < 12; round += 1) {
-    await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va-${round}`) })
+  await allAttached(t, rounds)
+  for (const [round, suffix] of rounds.entries()) {
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
     if (round % 3 === 0) at.attacher.gate.dropWatches('volumeattachments')
   }
-  for (let round = 0; round < 12; round += 1) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va-${round}`) })
+  for (const suffix of rounds) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
 })
 
 test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t) => {
-  const at = await attacherScene(t)
-  await attach(t, at, { suffix: '-a' })
-  await attached(t, t.name('va-a'))
+  const at = await scene(t)
+  await attachAndWait(t, at, { suffix: '-a' })
   const mark = at.attacher.gate.requests.length
   at.attacher.gate.dropWatches()
-  await attach(t, at, { suffix: '-b' })
-  await attached(t, t.name('va-b'))
+  await attachAndWait(t, at, { suffix: '-b' })
   const later = at.attacher.gate.requests.slice(mark).filter(({ method }) => method === 'GET')
-  const lists = later.filter(
-    ({ watch, name, query }) => name === undefined && (!watch || query['sendInitialEvents'] === 'true'),
-  )
-  equal(
-    lists.map(({ path }) => path),
-    [],
-  )
+  const isList = ({ watch, name, query }: WireRequest): boolean =>
+    name === undefined && (!watch || query['sendInitialEvents'] === 'true')
+  equal(later.filter(isList), [])
 })
 
 test('a lost answer causes no wrong state', async (t) => {
-  const at = await attacherScene(t, { args: QUICK })
+  const at = await scene(t, { args: QUICK })
   const lost = new Set<string>()
   at.attacher.gate.rules.push(({ method, resource }) => {
     if (method !== 'PATCH' || lost.has(resource)) return undefined
     lost.add(resource)
     return { kind: 'loseAnswer' }
   })
-  await attach(t, at)
-  const va = await attached(t)
+  const { object: va } = await attachAndWait(t, at)
   equal(va.metadata?.finalizers, [at.finalizer])
   equal([...lost].sort(), ['persistentvolumes', 'volumeattachments', 'volumeattachments/status'])
   await pause(1500)
-  equal((await t.api.get(VOLUME_ATTACHMENTS, { name: t.name('va') })).status?.attachError, undefined)
+  equal((await getAttachment(t)).status?.attachError, undefined)
 })
 
 resizer('unreachable for 5 s with a call under way: finished after', { only: 'ours' }, async (t) => {
   const at = await resizerScene(t, { args: [...QUICK, ...ELECTION] })
-  at.driver.on('ControllerExpandVolume', {
-    reply: { capacityBytes: 2147483648n, nodeExpansionRequired: false },
-    after: 1500,
-  })
-  await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
+  await raised(t)
   await eventually('a call', () => expands(at).length > 0)
   await at.resizer.gate.close()
   await pause(5000)
@@ -133,14 +128,11 @@ resizer('unreachable for 5 s with a call under way: finished after', { only: 'ou
 })
 
 test('the API server is restarted: watches resume, work continues', { target: 'real', alone: true }, async (t) => {
-  const at = await attacherScene(t, { args: QUICK })
-  await attach(t, at, { suffix: '-a' })
-  await attached(t, t.name('va-a'))
+  const at = await scene(t, { args: QUICK })
+  await attachAndWait(t, at, { suffix: '-a' })
   await t.cluster.restart(async () => undefined)
-  await attach(t, at, { suffix: '-b' })
-  await attached(t, t.name('va-b'))
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+  await attachAndWait(t, at, { suffix: '-b' })
+  await detachAndWait(t, t.name('va-a'))
   equal(at.attacher.exit, undefined)
 })
 
@@ -148,22 +140,20 @@ test('etcd is compacted while the watches are closed: a new list, and no event i
   target: 'real',
   alone: true,
 }, async (t) => {
-  const at = await attacherScene(t, { args: QUICK })
-  await attach(t, at, { suffix: '-a' })
-  await attached(t, t.name('va-a'))
+  const at = await scene(t, { args: QUICK })
+  await attachAndWait(t, at, { suffix: '-a' })
   await at.attacher.gate.close()
   await attach(t, at, { suffix: '-b' })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
   await t.cluster.restart(() => t.cluster.compact())
   await attach(t, at, { suffix: '-c' })
   await at.attacher.gate.open()
-  await attached(t, t.name('va-b'))
-  await attached(t, t.name('va-c'))
+  await allAttached(t, ['-b', '-c'])
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
 })
 
 test('a watch that is too old lists again, and no event is missed', { target: 'emulator', alone: true }, async (t) => {
-  const at = await attacherScene(t, { args: QUICK })
+  const at = await scene(t, { args: QUICK })
   await at.attacher.gate.close()
   await attach(t, at, { suffix: '-a' })
   await t.cluster.compact()
@@ -172,7 +162,7 @@ test('a watch that is too old lists again, and no event is missed', { target: 'e
 })
 
 test('attach errors written before an outage are cleared after it', { only: 'ours' }, async (t) => {
-  const at: AttacherScene = await attacherScene(t, { args: QUICK })
+  const at = await scene(t, { args: QUICK })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)

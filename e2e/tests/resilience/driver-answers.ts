@@ -1,15 +1,15 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { join } from 'node:path'
 import { ControllerPublishVolume } from '@csi-sidecars/csi-proto'
-import { CSI_NODES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { csiNode } from '../../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../../harness/driver/raw-driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { attach, attached, attachFailed, scene } from '../attacher/scene.ts'
+import { attach, attached, attachFailed, getAttachment, LISTS, scene } from '../attacher/scene.ts'
 
-const test = testsOf('attacher', 'answers of a driver')
+const test = testsOf('attacher', 'answers of a driver', { only: 'ours' })
+/** Against the originals too. */
+const shared = testsOf('attacher', 'answers of a driver')
 
 interface RawScene {
   readonly driver: RawDriver
@@ -23,14 +23,13 @@ const CALLS_THAT_FAIL = 40
 async function rawScene(t: TestContext, args: readonly string[] = []): Promise<RawScene> {
   const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
   await driver.start()
-  const node = t.name('node')
-  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: `${node}-id` }))
+  const node = await t.createNode('node')
   const attacher = await t.sidecar({ args: [`--csi-address=${driver.socket}`, ...args] })
   await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
   return { driver, attacher, node }
 }
 
-test('a publish context that is not UTF-8 fails the call with a clear text', { only: 'ours' }, async (t) => {
+test('a publish context that is not UTF-8 fails the call with a clear text', async (t) => {
   const { driver, node } = await rawScene(t)
   driver.answers['ControllerPublishVolume'] = (stream) => reply(stream, Buffer.from('0a060a01611201ff', 'hex'))
   await attach(t, { node })
@@ -43,7 +42,7 @@ test('a publish context that is not UTF-8 fails the call with a clear text', { o
   driver.kill()
 })
 
-test('a publish context keeps the key __proto__', { only: 'ours' }, async (t) => {
+test('a publish context keeps the key __proto__', async (t) => {
   const { driver, node } = await rawScene(t)
   const publishContext = JSON.parse('{"__proto__":"a","constructor":"b"}')
   driver.answers['ControllerPublishVolume'] = (stream) =>
@@ -53,7 +52,7 @@ test('a publish context keeps the key __proto__', { only: 'ours' }, async (t) =>
   driver.kill()
 })
 
-test('a driver whose name is not UTF-8 ends the start with a clear text', { only: 'ours' }, async (t) => {
+test('a driver whose name is not UTF-8 ends the start with a clear text', async (t) => {
   const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
   await driver.start()
   driver.answers['GetPluginInfo'] = (stream) => reply(stream, Buffer.from('0a0361fe62', 'hex'))
@@ -63,7 +62,7 @@ test('a driver whose name is not UTF-8 ends the start with a clear text', { only
   driver.kill()
 })
 
-test('an error text of 100 KiB fails its own call alone', { only: 'ours' }, async (t) => {
+test('an error text of 100 KiB fails its own call alone', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=5s'] })
   const big = t.name('pv-big-handle')
   at.driver.on('ControllerPublishVolume', ({ request }) =>
@@ -76,7 +75,7 @@ test('an error text of 100 KiB fails its own call alone', { only: 'ours' }, asyn
   const begun = Date.now()
   await attach(t, at, { suffix: '-big', pv: { csi: { volumeHandle: big } } })
   await eventually('the others', async () => {
-    const objects = await Promise.all(others.map(({ va }) => t.api.get(VOLUME_ATTACHMENTS, { name: va })))
+    const objects = await Promise.all(others.map(({ va }) => getAttachment(t, va)))
     seen.push(...objects.flatMap(({ status }) => status?.attachError ?? []))
     return objects.every(({ status }) => status?.attached === true)
   })
@@ -88,7 +87,7 @@ test('an error text of 100 KiB fails its own call alone', { only: 'ours' }, asyn
   match(lost[0] ?? '', /err=".*an error text of more than 64 KiB does that"/)
 })
 
-test('an error text of 57 KB that repeats itself costs little time', async (t) => {
+shared('an error text of 57 KB that repeats itself costs little time', async (t) => {
   const { driver, node, attacher } = await rawScene(t, ['--retry-interval-start=10ms', '--retry-interval-max=20ms'])
   const message = `${'triggered by internal client error: '.repeat(1600)}%0A`
   driver.answers['ControllerPublishVolume'] = (stream) => refuse(stream, { code: 13, message })
@@ -101,7 +100,7 @@ test('an error text of 57 KB that repeats itself costs little time', async (t) =
   driver.kill()
 })
 
-test('a compressed answer is Internal with a text, here and in the metrics', { only: 'ours' }, async (t) => {
+test('a compressed answer is Internal with a text, here and in the metrics', async (t) => {
   const { driver, node, attacher } = await rawScene(t)
   driver.answers['ControllerPublishVolume'] = (stream) => {
     stream.respond({ ...GRPC_HEADERS, 'grpc-encoding': 'snappy' }, { waitForTrailers: true })
@@ -110,17 +109,15 @@ test('a compressed answer is Internal with a text, here and in the metrics', { o
   }
   await attach(t, { node })
   const { status } = await attachFailed(t)
-  equal(
-    status?.attachError?.message,
-    'rpc error: code = Internal desc = the answer is compressed in a way that is not supported',
-  )
+  const text = 'rpc error: code = Internal desc = the answer is compressed in a way that is not supported'
+  equal(status?.attachError?.message, text)
   const metrics = await attacher.metrics()
   const labels = { grpc_status_code: 'Internal', method_name: '/csi.v1.Controller/ControllerPublishVolume' }
   ok((metrics.value('csi_sidecar_operations_seconds_count', labels) ?? 0) > 0)
   driver.kill()
 })
 
-test('an error message that is not ASCII is kept beside an unreadable header', { only: 'ours' }, async (t) => {
+test('an error message that is not ASCII is kept beside an unreadable header', async (t) => {
   const { driver, node, attacher } = await rawScene(t, ['--logging-format=json'])
   const bytes = (text: string): string => Buffer.from(text).toString('latin1')
   driver.answers['ControllerPublishVolume'] = (stream) =>
@@ -133,10 +130,8 @@ test('an error message that is not ASCII is kept beside an unreadable header', {
   driver.kill()
 })
 
-test('a listing that never ends is aborted, with a line', { only: 'ours' }, async (t) => {
-  const driver = await t.driver({
-    controller: ['PUBLISH_UNPUBLISH_VOLUME', 'LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'],
-  })
+test('a listing that never ends is aborted, with a line', async (t) => {
+  const driver = await t.driver({ controller: LISTS })
   driver.on('ListVolumes', (_, nth) => ({ reply: { entries: [], nextToken: `${nth}` } }))
   const sidecar = await t.sidecar({ driver, args: ['--reconcile-sync=1s'] })
   await sidecar.line('failed to ListVolumes: the driver', { within: 60_000 })

@@ -1,19 +1,14 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import {
-  CSI_NODES,
-  LEASES,
-  PERSISTENT_VOLUME_CLAIMS,
-  STORAGE_CLASSES,
-  VOLUME_ATTACHMENTS,
-} from '@csi-sidecars/kube-types'
-import { refusal } from '../../harness/api/gate.ts'
-import { csiNode, storageClass } from '../../harness/api/objects.ts'
+import { LEASES } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call, Driver } from '../../harness/driver/driver.ts'
+import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { attach } from '../attacher/scene.ts'
-import { ask, bound, GI } from '../resizer/scene.ts'
+import { detachAndWait } from '../attacher/scene.ts'
+import { begin, done, surroundings } from '../work.ts'
 
 const ELECTION = [
   '--leader-election',
@@ -23,10 +18,6 @@ const ELECTION = [
   '--retry-interval-start=200ms',
   '--retry-interval-max=1s',
 ]
-const CALL = { attacher: 'ControllerPublishVolume', resizer: 'ControllerExpandVolume' }
-/** Waits until the work is done. */
-const REPLY = { attacher: {}, resizer: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } }
-
 interface Replica {
   readonly driver: Driver
   readonly sidecar: RunningSidecar
@@ -34,38 +25,12 @@ interface Replica {
 
 /** A replica with its own driver, like a pod. */
 async function replica(t: TestContext, hostname: string, setup: SidecarSetup = {}): Promise<Replica> {
-  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-  driver.on('ControllerExpandVolume', { reply: REPLY.resizer })
+  const driver = await t.fullDriver()
   const sidecar = await t.sidecar({ driver, hostname, ...setup, args: [...ELECTION, ...(setup.args ?? [])] })
   return { driver, sidecar }
 }
 
-async function ground(t: TestContext): Promise<void> {
-  if (t.app === 'attacher') await t.create(CSI_NODES, csiNode(t.name('node'), { [t.driverName]: 'n1' }))
-  else await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
-}
-
-/** One piece of work that ends in a call. */
-async function work(t: TestContext, suffix: string): Promise<void> {
-  if (t.app === 'attacher') {
-    await attach(t, { node: t.name('node') }, { suffix })
-    return
-  }
-  const { pvc } = await bound(t, { suffix })
-  await ask(t, '2Gi', pvc)
-}
-
-async function done(t: TestContext, suffix: string): Promise<boolean> {
-  if (t.app === 'attacher') {
-    return (await t.api.get(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })).status?.attached === true
-  }
-  const claim = await t.api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: t.name(`pvc${suffix}`) })
-  return claim.status?.capacity?.['storage'] === '2Gi'
-}
-
-const isDone = (t: TestContext, suffix: string, within = 20_000) =>
-  eventually(`work ${suffix} done`, () => done(t, suffix), { within })
-const calls = (t: TestContext, { driver }: Replica): readonly Call[] => driver.callsOf(CALL[t.app])
+const calls = (t: TestContext, { driver }: Replica): readonly Call[] => driver.callsOf(FACTS[t.app].call)
 const leads = ({ sidecar }: Replica, within = 15_000) => sidecar.line('became leader, starting', { within })
 
 /** Two replicas: one that leads, and one that waits for its lease. */
@@ -88,30 +53,31 @@ function noOverlap(first: readonly Call[], second: readonly Call[]): void {
 }
 
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'leadership')
+  const test = testsOf(app, 'leadership', { only: 'ours' })
+  /** Against the originals too. */
+  const shared = testsOf(app, 'leadership')
+  const { call } = FACTS[app]
 
-  test('a standby shows its empty queues', async (t) => {
+  shared('a standby shows its empty queues', async (t) => {
     const { second } = await leaderAndStandby(t)
     const metrics = await second.sidecar.metrics()
     const queues = app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
     for (const name of queues) equal(metrics.value('workqueue_depth', { name }), 0, name)
   })
 
-  test('SIGTERM during a long call: it ends, is saved, the lease is released, the standby continues at once', {
-    only: 'ours',
-  }, async (t) => {
-    await ground(t)
+  test('SIGTERM during a long call: it ends, is saved, the lease is released, the standby continues at once', async (t) => {
+    await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     await pause(1500)
-    first.driver.on(CALL[app], { reply: REPLY[app], after: 5000 })
-    await work(t, '-long')
+    first.driver.on(call, { reply: {}, after: 5000 })
+    await begin(t, { suffix: '-long' })
     await eventually('the call', () => calls(t, first).length > 0)
     first.sidecar.signal('SIGTERM')
     await first.sidecar.line('Received SIGTERM or SIGINT signal')
-    await work(t, '-next')
+    await begin(t, { suffix: '-next' })
     equal((await first.sidecar.end()).code, 0)
-    equal(await done(t, '-long'), true)
-    await isDone(t, '-next')
+    await done(t, { suffix: '-long', within: 0 })
+    await done(t, { suffix: '-next', within: 20_000 })
     equal(calls(t, first).length, 1)
     equal(calls(t, first)[0]?.code, 0)
     const gap = (calls(t, second)[0]?.start ?? Infinity) - (calls(t, first)[0]?.end ?? 0)
@@ -119,46 +85,42 @@ for (const app of ['attacher', 'resizer'] as const) {
     noOverlap(calls(t, first), calls(t, second))
   })
 
-  test('a standby whose watches have hung reads again before it acts', async (t) => {
-    await ground(t)
+  shared('a standby whose watches have hung reads again before it acts', async (t) => {
+    await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
-    first.driver.on(CALL[app], { reply: REPLY[app], after: 2000 })
-    await work(t, '-a')
+    first.driver.on(call, { reply: {}, after: 2000 })
+    await begin(t, { suffix: '-a' })
     await eventually('the call', () => calls(t, first).length > 0)
     await pause(1000)
     second.sidecar.gate.muteWatches()
-    await isDone(t, '-a')
-    if (app === 'attacher') {
-      await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
-      await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
-    }
-    first.sidecar.signal('SIGTERM')
-    await first.sidecar.end()
+    await done(t, { suffix: '-a', within: 20_000 })
+    if (app === 'attacher') await detachAndWait(t, t.name('va-a'))
+    await first.sidecar.endBy('SIGTERM')
     await leads(second, 20_000)
-    await work(t, '-b')
-    await isDone(t, '-b')
+    await begin(t, { suffix: '-b' })
+    await done(t, { suffix: '-b', within: 20_000 })
     equal(calls(t, second).length, 1)
   })
 
-  test('SIGKILL: the standby takes over when the lease has expired, and repeats what was under way', async (t) => {
-    await ground(t)
+  shared('SIGKILL: the standby takes over when the lease has expired, and repeats what was under way', async (t) => {
+    await surroundings(t)
     const { first } = await leaderAndStandby(t)
-    first.driver.on(CALL[app], 'hang')
-    await work(t, '-a')
+    first.driver.on(call, 'hang')
+    await begin(t, { suffix: '-a' })
     await eventually('the call', () => calls(t, first).length > 0)
     first.sidecar.signal('SIGKILL')
     const killed = Date.now()
-    await isDone(t, '-a')
+    await done(t, { suffix: '-a', within: 20_000 })
     const gap = Date.now() - killed
     ok(gap < (t.ours ? 8500 : 11_000), `${gap} ms`)
   })
 
-  test('frozen beyond its lease and resumed: no further call, and a standby again', { only: 'ours' }, async (t) => {
-    await ground(t)
+  test('frozen beyond its lease and resumed: no further call, and a standby again', async (t) => {
+    await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     // Work that always fails keeps both busy.
-    for (const { driver } of [first, second]) driver.on(CALL[app], { code: 13, message: 'no' })
-    await work(t, '-a')
+    for (const { driver } of [first, second]) driver.on(call, { code: 13, message: 'no' })
+    await begin(t, { suffix: '-a' })
     await eventually('calls', () => calls(t, first).length > 1)
     first.sidecar.signal('SIGSTOP')
     await leads(second)
@@ -167,10 +129,11 @@ for (const app of ['attacher', 'resizer'] as const) {
     const woken = Date.now()
     first.sidecar.signal('SIGCONT')
     await pause(4000)
-    const later = calls(t, first)
-      .slice(before)
-      .filter(({ start }) => start >= woken)
-    equal(later.length, 0)
+    const later = calls(t, first).slice(before)
+    equal(
+      later.filter(({ start }) => start >= woken),
+      [],
+    )
     equal(first.sidecar.exit, undefined)
     // And it can lead again.
     second.sidecar.signal('SIGKILL')
@@ -178,101 +141,91 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('calls of the old leader', () => calls(t, first).length > count, { within: 15_000 })
   })
 
-  test('lease writes fail for longer than the renew deadline: no call after it, the process keeps running and leads again', {
-    only: 'ours',
-  }, async (t) => {
-    await ground(t)
+  test('lease writes fail for longer than the renew deadline: no call after it, the process keeps running and leads again', async (t) => {
+    await surroundings(t)
     const only = await replica(t, 'only')
     await leads(only)
-    only.driver.on(CALL[app], { code: 13, message: 'no' })
-    await work(t, '-a')
+    only.driver.on(call, { code: 13, message: 'no' })
+    await begin(t, { suffix: '-a' })
     await eventually('calls', () => calls(t, only).length > 1)
-    let failing = true
-    only.sidecar.gate.rules.push(({ resource, method }) =>
-      failing && resource === 'leases' && method !== 'GET' ? refusal(500, 'InternalError', 'etcd is tired') : undefined,
-    )
+    const failing = only.sidecar.gate.inject('WRITE leases', ETCD_TIRED)
     const began = Date.now()
     await pause(12_000)
     const late = calls(t, only).filter(({ start }) => start > began + 4200)
     equal(late.length, 0)
     equal(only.sidecar.exit, undefined)
-    failing = false
+    failing.end()
     const count = calls(t, only).length
     await eventually('calls again', () => calls(t, only).length > count, { within: 15_000 })
   })
 
-  test('a standby answers /readyz and serves metrics with warm caches', { only: 'ours' }, async (t) => {
-    await ground(t)
+  test('a standby answers /readyz and serves metrics with warm caches', async (t) => {
+    await surroundings(t)
     const first = await replica(t, 'first')
     await leads(first)
     const second = await replica(t, 'second')
     await t.watching(second.sidecar, 'persistentvolumes')
     const ready = async (): Promise<boolean> => (await second.sidecar.http('/readyz')).code === 200
     await eventually('a ready standby', ready)
-    await work(t, '-a')
-    await isDone(t, '-a')
+    await begin(t, { suffix: '-a' })
+    await done(t, { suffix: '-a', within: 20_000 })
     equal(calls(t, second), [])
   })
 
-  test('SIGTERM ends a standby at once', { only: 'ours' }, async (t) => {
+  test('SIGTERM ends a standby at once', async (t) => {
     const { second } = await leaderAndStandby(t)
-    second.sidecar.signal('SIGTERM')
-    equal((await second.sidecar.end(3000)).code, 0)
+    equal((await second.sidecar.endBy('SIGTERM', 3000)).code, 0)
   })
 
   const original = (t: TestContext, hostname: string, gate: boolean): Promise<Replica> =>
     replica(t, hostname, { binary: t.original(), args: [`--feature-gates=ReleaseLeaderElectionOnExit=${gate}`] })
 
-  test('an original hands over to ours, and ours back to an original', { only: 'ours', within: 180_000 }, async (t) => {
-    await ground(t)
+  test('an original hands over to ours, and ours back to an original', { within: 180_000 }, async (t) => {
+    await surroundings(t)
     const first = await original(t, 'go-one', true)
     await leads(first)
-    await work(t, '-a')
-    await isDone(t, '-a')
+    await begin(t, { suffix: '-a' })
+    await done(t, { suffix: '-a', within: 20_000 })
     const second = await replica(t, 'ours')
     await second.sidecar.line('Attempting to acquire leader lease...')
     await pause(1500)
     await never('two leaders', () => second.sidecar.linesWith('became leader').length > 0, 1500)
     first.sidecar.signal('SIGTERM')
-    await work(t, '-b')
+    await begin(t, { suffix: '-b' })
     await first.sidecar.end()
     await leads(second)
-    await isDone(t, '-b')
+    await done(t, { suffix: '-b', within: 20_000 })
     const third = await original(t, 'go-two', true)
     await third.sidecar.line('Attempting to acquire leader lease...')
     await never('two leaders', () => third.sidecar.linesWith('became leader').length > 0, 3000)
-    second.sidecar.signal('SIGTERM')
-    equal((await second.sidecar.end()).code, 0)
-    await work(t, '-c')
+    equal((await second.sidecar.endBy('SIGTERM')).code, 0)
+    await begin(t, { suffix: '-c' })
     await leads(third)
-    await isDone(t, '-c')
+    await done(t, { suffix: '-c', within: 20_000 })
     noOverlap(calls(t, first), calls(t, second))
     noOverlap(calls(t, second), calls(t, third))
-    const name =
-      (app === 'attacher' ? 'external-attacher-leader-' : 'external-resizer-') + t.driverName.replaceAll('.', '-')
-    const { spec } = await t.api.get(LEASES, { namespace: 'default', name })
+    const { spec } = await t.api.get(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
     equal(spec?.holderIdentity, 'go-two')
     ok((spec?.leaseTransitions ?? 0) >= 2)
   })
 
   test('killed: ours takes over the expired lease of an original, and an original ours', {
-    only: 'ours',
     within: 180_000,
   }, async (t) => {
-    await ground(t)
+    await surroundings(t)
     const first = await original(t, 'go-one', false)
     await leads(first)
     const second = await replica(t, 'ours')
     await second.sidecar.line('Attempting to acquire leader lease...')
     first.sidecar.signal('SIGKILL')
-    await work(t, '-a')
-    await isDone(t, '-a')
+    await begin(t, { suffix: '-a' })
+    await done(t, { suffix: '-a', within: 20_000 })
     const third = await original(t, 'go-two', false)
     await third.sidecar.line('Attempting to acquire leader lease...')
     await never('two leaders', () => third.sidecar.linesWith('became leader').length > 0, 3000)
     second.sidecar.signal('SIGKILL')
-    await work(t, '-b')
-    await isDone(t, '-b', 30_000)
+    await begin(t, { suffix: '-b' })
+    await done(t, { suffix: '-b' })
     equal(calls(t, first).length, 0)
     ok(calls(t, third).length > 0)
   })

@@ -5,8 +5,9 @@ import type { Call, Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { attach, attached } from '../attacher/scene.ts'
-import { ask, bound, expandedReply, resized } from '../resizer/scene.ts'
-import { ELECTION, fullDriver, surroundings } from './one-process-scene.ts'
+import { raised, resized } from '../resizer/scene.ts'
+import { surroundings } from '../work.ts'
+import { ELECTION } from './one-process-scene.ts'
 
 const test = testsOf('both', 'rolling updates')
 
@@ -24,10 +25,8 @@ interface Pod {
 
 /** A driver and its sidecars: two of the originals, two of ours, or the one process. */
 async function pod(t: TestContext, kind: Kind, hostname: string): Promise<Pod> {
-  const driver = await fullDriver(t)
-  driver.on('ControllerPublishVolume', { reply: {}, after: CALL_MS })
-  driver.on('ControllerUnpublishVolume', { reply: {}, after: CALL_MS })
-  driver.on('ControllerExpandVolume', (call) => ({ ...expandedReply(call), after: CALL_MS }))
+  const driver = await t.fullDriver()
+  for (const method of CALLS) driver.on(method, { reply: {}, after: CALL_MS })
   const common = { driver, hostname, args: ELECTION }
   if (kind === 'one') return { driver, sidecars: [await t.sidecar({ ...common, app: 'both' })] }
   const sidecars: RunningSidecar[] = []
@@ -83,8 +82,7 @@ function load(t: TestContext, node: string): Load {
       const suffix = `-${current.begun}`
       current.begun += 1
       await attach(t, { node }, { suffix: `${suffix}-a` })
-      await bound(t, { suffix: `${suffix}-r` })
-      await ask(t, '2Gi', t.name(`pvc${suffix}-r`))
+      await raised(t, { suffix: `${suffix}-r` })
       const [leaving] = await leavingOf(t, current.begun)
       if (leaving !== undefined) await t.api.delete(VOLUME_ATTACHMENTS, { name: leaving })
       await pause(PAUSE_MS)

@@ -2,13 +2,16 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { CLUSTER_ROLES, LEASES } from '@csi-sidecars/kube-types'
 import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { partOf } from '../../harness/api/gate.ts'
+import { lease } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
-import { attach, attached } from '../attacher/scene.ts'
-import { ask, bound, resized, untilEvent } from '../resizer/scene.ts'
-import { connectionsTo, ELECTION, fullDriver, KINDS, leasesOf, type OneProcess, scene } from './one-process-scene.ts'
+import { eventually, inParallel, never, pause } from '../../harness/waiting.ts'
+import { attach, attachAndWait, attached, suffixes } from '../attacher/scene.ts'
+import { grown, raised, resized, untilEvent } from '../resizer/scene.ts'
+import { WATCHED, type WorkScene } from '../work.ts'
+import { connectionsTo, ELECTION, leasesOf, scene } from './one-process-scene.ts'
 
 const test = testsOf('both', 'one process')
 const OURS = { only: 'ours' } as const
@@ -16,8 +19,7 @@ const OURS = { only: 'ours' } as const
 /** An attach and an expansion, both to their end. */
 async function workOfBoth(t: TestContext, at: { readonly node: string }, suffix = ''): Promise<void> {
   await attach(t, at, { suffix: `${suffix}-a` })
-  await bound(t, { suffix: `${suffix}-r` })
-  await ask(t, '2Gi', t.name(`pvc${suffix}-r`))
+  await raised(t, { suffix: `${suffix}-r` })
   await attached(t, t.name(`va${suffix}-a`))
   await resized(t, '2Gi', t.name(`pvc${suffix}-r`))
 }
@@ -31,7 +33,7 @@ test('one list and watch of each kind, one connection to the driver, two leases'
     .filter(({ method, name, resource }) => method === 'GET' && name === undefined && resource !== '')
     .map(({ resource }) => resource)
   // A list comes with the watch, in one request.
-  equal(reads.filter((resource) => resource !== 'leases').sort(), [...KINDS].sort())
+  equal(reads.filter((resource) => resource !== 'leases').sort(), [...WATCHED.both].sort())
   equal(connectionsTo(at.driver), 1)
   for (const method of ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']) {
     equal([method, at.driver.callsOf(method).length], [method, 1])
@@ -46,13 +48,12 @@ test('one list and watch of each kind, one connection to the driver, two leases'
   for (const name of Object.values(leasesOf(t))) equal(metrics.value('leader_election_master_status', { name }), 1)
   const calls = at.sidecar.lines.filter((line) => /"GRPC call" .*Controller(?:Publish|Expand)/.test(line))
   equal(calls.map((line) => /sidecar="([^"]*)"/.exec(line)?.[1]).sort(), ['csi-attacher', 'csi-resizer'])
-  at.sidecar.signal('SIGTERM')
-  equal((await at.sidecar.end()).code, 0)
+  equal((await at.sidecar.endBy('SIGTERM')).code, 0)
   if (t.target === 'real') await eventually('one read of volumes in the audit log', () => noted(t, at) === 1)
 })
 
 /** Lists and watches of PersistentVolumes as the server has noted them; a watch is noted when it ends. */
-function noted(t: TestContext, { sidecar }: OneProcess): number {
+function noted(t: TestContext, { sidecar }: WorkScene): number {
   const lines = t.cluster.auditOf([sidecar.user])
   return lines.filter((line) => /"verb":"(?:list|watch)".*"resource":"persistentvolumes"/.test(line)).length
 }
@@ -64,16 +65,13 @@ test('a resizer that may not read claims delays no attach, /readyz says so, and 
     rules.filter(({ resources }) => !resources?.includes('persistentvolumeclaims')),
   )
   const at = await scene(t, { user, watches: ['volumeattachments', 'csinodes', 'persistentvolumes'] })
-  await attach(t, at)
-  await attached(t, t.name('va'), { within: 5000 })
+  await attachAndWait(t, at, { within: 5000 })
   const { code, text } = await at.sidecar.http('/readyz')
   equal(code, 503)
   match(text, /cache of PersistentVolumeClaims of csi-resizer is not filled yet/)
   ok(!text.includes('csi-attacher'), text)
   await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules })
-  await bound(t, { suffix: '-later' })
-  await ask(t, '2Gi', t.name('pvc-later'))
-  await resized(t, '2Gi', t.name('pvc-later'))
+  await grown(t, { suffix: '-later' })
 })
 
 const BAD = 200
@@ -88,19 +86,11 @@ test(`${BAD} claims that fail repeatedly delay no attach`, {
     args: ['--resizer-retry-interval-start=50ms', '--resizer-retry-interval-max=1s', '-v=2'],
   })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'never' })
-  const suffixes = Array.from({ length: BAD }, (_, index) => `-bad-${index}`)
-  const worker = async (): Promise<void> => {
-    for (let suffix = suffixes.shift(); suffix !== undefined; suffix = suffixes.shift()) {
-      await bound(t, { suffix })
-      await ask(t, '2Gi', t.name(`pvc${suffix}`))
-    }
-  }
-  await Promise.all(Array.from({ length: 12 }, worker))
+  await inParallel(12, suffixes(BAD), (suffix) => raised(t, { suffix: `-bad${suffix}` }))
   await untilEvent(t, 'never', t.name('pvc-bad-0'))
   const failing = at.driver.callsOf('ControllerExpandVolume').length
   for (let index = 0; index < 10; index += 1) {
-    await attach(t, at, { suffix: `-${index}` })
-    await attached(t, t.name(`va-${index}`), { within: 3000 })
+    await attachAndWait(t, at, { suffix: `-${index}`, within: 3000 })
   }
   ok(at.driver.callsOf('ControllerExpandVolume').length > failing, 'claims kept failing meanwhile')
 })
@@ -110,14 +100,12 @@ test('claims that fail leave --kube-api-qps to the attacher', { ...LONG_ALONE, w
   const retries = ['--resizer-retry-interval-start=100ms', '--resizer-retry-interval-max=200ms']
   const at = await scene(t, { args: [...rate, ...retries] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'never' })
-  const bad = Array.from({ length: 20 }, (_, index) => `-bad-${index}`)
-  await Promise.all(bad.map((suffix) => bound(t, { suffix })))
-  await Promise.all(bad.map((suffix) => ask(t, '2Gi', t.name(`pvc${suffix}`))))
+  const bad = suffixes(20)
+  await Promise.all(bad.map((suffix) => raised(t, { suffix: `-bad${suffix}` })))
   const tried = (): boolean => at.driver.callsOf('ControllerExpandVolume').length > bad.length + 10
   await eventually('retries', tried, { within: 60_000 })
-  await attach(t, at)
   // Behind ten of their writes with each of its three it would take six seconds and more.
-  await attached(t, t.name('va'), { within: 3000 })
+  await attachAndWait(t, at, { within: 3000 })
 })
 
 test('a lost lease stops its controller, and not the other one', {
@@ -132,8 +120,7 @@ test('a lost lease stops its controller, and not the other one', {
   await t.api.merge(LEASES, ref, { spec: { holderIdentity: 'another-holder', renewTime } })
   const lost = await at.sidecar.line('Stopped leading')
   match(lost, /sidecar="csi-resizer"/)
-  await attach(t, at, { suffix: '-meanwhile' })
-  await attached(t, t.name('va-meanwhile'), { within: 3000 })
+  await attachAndWait(t, at, { suffix: '-meanwhile', within: 3000 })
   const status = async (lease: string): Promise<number | undefined> =>
     (await at.sidecar.metrics()).value('leader_election_master_status', { name: lease })
   equal(await status(leasesOf(t).attacher), 1)
@@ -151,12 +138,7 @@ test('a single lease waits for the former leases, and reports when one is acquir
   const old = leasesOf(t).attacher
   const now = (): string => new Date().toISOString().replace('Z', '000Z')
   const held = { holderIdentity: 'go-one', leaseDurationSeconds: 600, acquireTime: now(), renewTime: now() }
-  await t.create(LEASES, {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { namespace: 'default', name: old },
-    spec: held,
-  })
+  await t.create(LEASES, lease(old, held))
   const at = await scene(t, { args: [...ELECTION, `--single-lease=${t.name('both')}`], watches: [] })
   match(await at.sidecar.line('Waiting for a lease of another sidecar'), new RegExp(`lease="${old} \\(go-one\\)"`))
   await attach(t, at)
@@ -169,22 +151,20 @@ test('a single lease waits for the former leases, and reports when one is acquir
   await attached(t)
   await workOfBoth(t, at)
   await pause(1500)
-  equal([...new Set(at.sidecar.gate.writes('leases').map(({ body }) => nameOf(body)))], [t.name('both')])
+  equal(
+    [...new Set(at.sidecar.gate.writes('leases').map((write) => partOf(write, 'metadata', 'name')))],
+    [t.name('both')],
+  )
   await t.api.merge(LEASES, ref, { spec: { holderIdentity: 'go-two', renewTime: now() } })
   const line = await at.sidecar.line('A lease of another sidecar is held', { within: 70_000 })
   match(line, new RegExp(`lease="${old} \\(go-two\\)"`))
 })
 
-function nameOf(body: unknown): unknown {
-  return (body as { metadata?: { name?: string } }).metadata?.name
-}
-
 const ONCE = { ...OURS, target: 'emulator' } as const
 
 test('a sidecar that is not released runs where --controllers names it, and no help names it', OURS, async (t) => {
   const { node, sidecar } = await scene(t, { args: ['--controllers=attacher,noop'], watches: ['csinodes'] })
-  await attach(t, { node })
-  await attached(t, t.name('va'))
+  await attachAndWait(t, { node })
   await sidecar.line(`"CSINode" sidecar="csi-noop" node="${node}"`)
   equal((await t.exec(['--help'], { app: 'both' })).stderr.includes('noop'), false)
 })
@@ -245,8 +225,7 @@ test('leases that are requested one by one are part of the health check, too', O
 })
 
 test('a driver that neither expands nor modifies: 255, and how to start without the resizer', OURS, async (t) => {
-  const driver = await fullDriver(t)
-  driver.capabilities.controller = ['PUBLISH_UNPUBLISH_VOLUME']
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ app: 'both', driver })
   equal((await sidecar.end()).code, 255)
   match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)

@@ -3,11 +3,23 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { hold } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
+import { anonymousMiB } from '../../harness/process/memory.ts'
 import { start } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, attached, scene, volumeCalls } from '../attacher/scene.ts'
-import { ask, bound, expands, GI, resized, scene as resizerScene } from '../resizer/scene.ts'
+import {
+  type AttacherScene,
+  attach,
+  attachAll,
+  attachAndWait,
+  attached,
+  detachAndWait,
+  getAttachment,
+  scene,
+  suffixes,
+  volumeCalls,
+} from '../attacher/scene.ts'
+import { expands, raised, resized, scene as resizerScene } from '../resizer/scene.ts'
 
 const test = testsOf('attacher', 'process')
 const resizer = testsOf('resizer', 'process')
@@ -35,15 +47,9 @@ async function attachUntil(t: TestContext, at: AttacherScene, moment: Moment['at
     await eventually('the call', () => volumeCalls(at.driver).length > 0)
     return resolve
   }
-  const arrived: number[] = []
-  at.attacher.gate.rules.push(({ method, resource, seq }) => {
-    if (method !== 'PATCH' || resource !== moment) return undefined
-    arrived.push(seq)
-    return fault
-  })
+  const held = at.attacher.gate.inject(`PATCH ${moment}`, fault)
   await attach(t, at)
-  await eventually(`a PATCH of ${moment}`, () => arrived.length > 0)
-  ok(t.sidecars.length > 0)
+  await eventually(`a PATCH of ${moment}`, () => held.count > 0)
   return release
 }
 
@@ -55,7 +61,7 @@ for (const { what, at: moment } of MOMENTS) {
     await pause(400)
     release()
     equal((await at.attacher.end()).code, 0)
-    const va = await t.api.get(VOLUME_ATTACHMENTS, { name: t.name('va') })
+    const va = await getAttachment(t)
     const called = volumeCalls(at.driver).length
     // Either the attach has not started, or it is complete.
     if (called > 0) equal([called, va.status?.attached], [1, true])
@@ -65,28 +71,24 @@ for (const { what, at: moment } of MOMENTS) {
   test(`killed while ${what}: the next process completes the work`, async (t) => {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
-    at.attacher.signal('SIGKILL')
-    await at.attacher.end()
+    await at.attacher.endBy('SIGKILL')
     release()
     at.driver.on('ControllerPublishVolume', { reply: {} })
     await t.sidecar({ driver: at.driver })
     const va = await attached(t)
     equal(va.metadata?.finalizers, [at.finalizer])
     equal((await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })).metadata?.finalizers, [at.finalizer])
-    await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
-    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') })
+    await detachAndWait(t)
   })
 }
 
 test('SIGTERM while an unpublish runs: it is finished and saved', { only: 'ours' }, async (t) => {
   const at = await scene(t)
-  await attach(t, at)
-  await attached(t)
+  await attachAndWait(t, at)
   at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1500 })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
   await eventually('the call', () => at.driver.callsOf('ControllerUnpublishVolume').length > 0)
-  at.attacher.signal('SIGTERM')
-  equal((await at.attacher.end()).code, 0)
+  equal((await at.attacher.endBy('SIGTERM')).code, 0)
   equal(await t.api.find(VOLUME_ATTACHMENTS, { name: t.name('va') }), undefined)
 })
 
@@ -96,8 +98,7 @@ test('SIGTERM with a call that never ends: --drain-timeout bounds the wait', { o
   await attach(t, at)
   await eventually('the call', () => volumeCalls(at.driver).length > 0)
   const asked = Date.now()
-  at.attacher.signal('SIGTERM')
-  await at.attacher.end()
+  await at.attacher.endBy('SIGTERM')
   const took = Date.now() - asked
   ok(took > 1500 && took < 4500, `${took} ms`)
 })
@@ -109,21 +110,15 @@ test('a second SIGTERM ends it at once', { only: 'ours' }, async (t) => {
   await eventually('the call', () => volumeCalls(at.driver).length > 0)
   at.attacher.signal('SIGTERM')
   await pause(500)
-  at.attacher.signal('SIGTERM')
-  equal((await at.attacher.end(3000)).code, 1)
+  equal((await at.attacher.endBy('SIGTERM', 3000)).code, 1)
 })
 
 resizer('SIGTERM while an expansion runs: it is finished and saved, exit 0', { only: 'ours' }, async (t) => {
   const at = await resizerScene(t)
-  at.driver.on('ControllerExpandVolume', {
-    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
-    after: 1500,
-  })
-  await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
+  await raised(t)
   await eventually('the call', () => expands(at).length > 0)
-  at.resizer.signal('SIGTERM')
-  equal((await at.resizer.end()).code, 0)
+  equal((await at.resizer.endBy('SIGTERM')).code, 0)
   await resized(t, '2Gi')
   equal(expands(at).length, 1)
 })
@@ -133,15 +128,13 @@ async function withStderr(t: TestContext, shell: string, options: { readonly rea
   const gate = await t.gate()
   const user = t.cluster.user('attacher')
   const at = await scene(t, { gate, user })
-  at.attacher.signal('SIGKILL')
-  await at.attacher.end()
+  await at.attacher.endBy('SIGKILL')
   const args = [`--csi-address=${at.driver.socket}`, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`, '-v=10']
   const child = start('sh', ['-c', shell, t.executable(), ...t.controllers(), ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   if (!options.read) child.stderr?.pause()
-  for (let index = 0; index < 15; index += 1) await attach(t, at, { suffix: `-${index}` })
-  for (let index = 0; index < 15; index += 1) await attached(t, t.name(`va-${index}`))
+  await attachAll(t, at, suffixes(15))
   equal(child.exitCode, null)
   child.kill('SIGKILL')
 }
@@ -158,13 +151,10 @@ test('the reader of standard error disconnects: the sidecar keeps working', { on
   const gate = await t.gate()
   const user = t.cluster.user('attacher')
   const first = await scene(t, { gate, user })
-  first.attacher.signal('SIGKILL')
-  await first.attacher.end()
-  const second = await t.sidecar({ driver: first.driver, gate, user, args: ['-v=10'] })
-  await t.watching(second, 'volumeattachments', 'csinodes')
+  await first.attacher.endBy('SIGKILL')
+  const second = await t.running({ driver: first.driver, gate, user, args: ['-v=10'] }, 'volumeattachments', 'csinodes')
   second.process.stderr?.destroy()
-  for (let index = 0; index < 5; index += 1) await attach(t, first, { suffix: `-${index}` })
-  for (let index = 0; index < 5; index += 1) await attached(t, t.name(`va-${index}`))
+  await attachAll(t, first, suffixes(5))
   equal(second.exit, undefined)
 })
 
@@ -182,9 +172,7 @@ function listening(pid: number): string[] {
 
 for (const testBoth of [test, resizer]) {
   testBoth('SIGUSR1 opens no debugger, and the work continues', { only: 'ours' }, async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-    const sidecar = await t.sidecar({ driver })
-    await t.watching(sidecar, 'persistentvolumes')
+    const sidecar = await t.running()
     const before = listening(sidecar.pid)
     equal(before.length, 1)
     for (let times = 0; times < 3; times += 1) {
@@ -199,21 +187,15 @@ for (const testBoth of [test, resizer]) {
 
 const IDLE_MIB = 16.5
 
-/** Memory of a process that is not backed by files, in MiB. */
-function anonymousMiB(pid: number): number {
-  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-}
-
 for (const testBoth of [test, resizer]) {
   // Objects that other tests change cause work, and caches of them would count.
   testBoth(
     'an idle sidecar uses little private memory',
     { only: 'ours', target: 'emulator', alone: true },
     async (t) => {
-      const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+      const driver = await t.fullDriver()
       // As in an image.
-      const sidecar = await t.sidecar({ driver, env: { MALLOC_ARENA_MAX: '1' }, args: ['-v=0'] })
-      await t.watching(sidecar, 'persistentvolumes')
+      const sidecar = await t.running({ driver, env: { MALLOC_ARENA_MAX: '1' }, args: ['-v=0'] })
       await eventually(`at most ${IDLE_MIB} MiB`, () => anonymousMiB(sidecar.pid) <= IDLE_MIB, { within: 30_000 })
       equal((await sidecar.http('/readyz')).code, 200)
     },

@@ -1,11 +1,9 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { join } from 'node:path'
-import { CSI_NODES } from '@csi-sidecars/kube-types'
-import { csiNode } from '../../harness/api/objects.ts'
 import { driverProcess } from '../../harness/driver/driver-process.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { attach, attached, scene } from '../attacher/scene.ts'
+import { attachAndWait, scene } from '../attacher/scene.ts'
 
 const test = testsOf('attacher', 'readiness')
 const ONE_TARGET = { only: 'ours', target: 'emulator' } as const
@@ -16,23 +14,20 @@ test('a driver that is stopped makes the sidecar not ready within 15 s, but aliv
 }, async (t) => {
   const socket = join(t.folder, 'stopped.sock')
   await using driver = await driverProcess(socket, t.driverName)
-  await t.create(CSI_NODES, csiNode(t.name('node'), { [t.driverName]: 'n1' }))
+  await t.createNode()
   const sidecar = await t.sidecar({ driver: t.idleDriver({ socket }) })
   await eventually('ready', async () => (await sidecar.http('/readyz')).code === 200)
   driver.signal('SIGSTOP')
   const stopped = Date.now()
   const answers: { readonly code: number; readonly text: string }[] = []
-  await eventually(
-    'not ready',
-    async () => {
-      const asked = Date.now()
-      const answer = await sidecar.http('/readyz')
-      ok(Date.now() - asked < 1000, 'the kubelet waits for a second')
-      answers.push(answer)
-      return answer.code === 503
-    },
-    { within: 17_000 },
-  )
+  const unready = async (): Promise<boolean> => {
+    const asked = Date.now()
+    const answer = await sidecar.http('/readyz')
+    ok(Date.now() - asked < 1000, 'the kubelet waits for a second')
+    answers.push(answer)
+    return answer.code === 503
+  }
+  await eventually('not ready', unready, { within: 17_000 })
   ok(Date.now() - stopped < 17_000)
   match(answers.at(-1)?.text ?? '', /CSI driver \S+ has not answered for 1\d s/)
   equal((await sidecar.http('/livez')).code, 200)
@@ -75,8 +70,7 @@ test('50 requests a second of /readyz while Probe hangs delay no attach, and cau
   await eventually('a Probe', () => at.driver.callsOf('Probe').length > before, { within: 15_000 })
   for (let index = 0; index < 5; index += 1) {
     const asked = Date.now()
-    await attach(t, at, { suffix: `-${index}` })
-    await attached(t, t.name(`va-${index}`))
+    await attachAndWait(t, at, { suffix: `-${index}` })
     ok(Date.now() - asked < 1500, `${Date.now() - asked} ms`)
   }
   asking = false

@@ -1,37 +1,32 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { type Gate, refusal, retryAfter, seats } from '../../harness/api/gate.ts'
-import { attachment, volume } from '../../harness/api/objects.ts'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { type Gate, seats, tooMany } from '../../harness/api/gate.ts'
 import { limitUser } from '../../harness/api/priority-level.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, attached, scene } from '../attacher/scene.ts'
+import { type AttacherScene, attach, attachAndWait, attached, scene, suffixes } from '../attacher/scene.ts'
 
 /** API servers that limit the requests of a client, and refuse the rest with a 429. */
 
-const test = testsOf('attacher', 'request limits')
+const test = testsOf('attacher', 'request limits', { only: 'ours' })
 
 const LINE = 'The API server limits requests'
 const COUNT = 100
 
 /** The volumes first, so that each attachment can be done as soon as it is seen. */
 async function attachMany(t: TestContext, { node }: Pick<AttacherScene, 'node'>, count: number): Promise<void> {
-  const names = Array.from({ length: count }, (_, index) => t.name(`many-${index}`))
-  for (const name of names) await t.create(PERSISTENT_VOLUMES, volume(name, t.driverName))
+  const all = suffixes(count)
+  for (const suffix of all) await t.createVolume(`many${suffix}`)
   await pause(500)
-  await Promise.all(
-    names.map((name) => t.create(VOLUME_ATTACHMENTS, attachment(name, t.driverName, { pv: name, node }))),
-  )
+  await Promise.all(all.map((suffix) => t.createAttachment(`many${suffix}`, { pv: t.name(`many${suffix}`), node })))
 }
 
 async function allAttached(t: TestContext, count: number, within: number): Promise<void> {
   const done = async (): Promise<boolean> => {
     const all = (await t.api.list(VOLUME_ATTACHMENTS)).filter(({ spec }) => spec.attacher === t.driverName)
-    equal(
-      all.flatMap(({ status }) => status?.attachError ?? []),
-      [],
-    )
+    const errors = all.flatMap(({ status }) => status?.attachError ?? [])
+    equal(errors, [])
     return all.filter(({ status }) => status?.attached === true).length === count
   }
   await eventually('all attached', done, { within, every: 200 })
@@ -51,7 +46,6 @@ for (const { count, workers } of [
   { count: 10, workers: 100 },
 ]) {
   test(`${count} requests of 10 ms at a time and ${workers} workers: ${COUNT} attaches, and fewer refusals than answers`, {
-    only: 'ours',
     target: 'emulator',
     within: 120_000,
     alone: true,
@@ -68,22 +62,17 @@ for (const { count, workers } of [
   })
 }
 
-test('a flag sets the rate: only the refused request waits, for the time that the server asks', {
-  only: 'ours',
-}, async (t) => {
+test('a flag sets the rate: only the refused request waits, for the time that the server asks', async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=100', '--kube-api-burst=200'] })
   const { gate } = at.attacher
   const refused = t.name('pv-a')
-  let once = true
-  gate.rules.push(({ method, name }) => {
-    if (method !== 'PATCH' || name !== refused || !once) return undefined
-    once = false
-    return retryAfter(5, refusal(429, 'TooManyRequests', 'slow down'))
+  const refusals = gate.inject('PATCH persistentvolumes', tooMany(5), {
+    times: 1,
+    where: ({ name }) => name === refused,
   })
   await attach(t, at, { suffix: '-a' })
-  await eventually('the refusal', () => !once)
-  await attach(t, at, { suffix: '-b' })
-  await attached(t, t.name('va-b'), { within: 3000 })
+  await eventually('the refusal', () => refusals.count > 0)
+  await attachAndWait(t, at, { suffix: '-b', within: 3000 })
   await attached(t, t.name('va-a'))
   const [first, second] = gate.writes('persistentvolumes').filter(({ name }) => name === refused)
   const waited = (second?.time ?? 0) - (first?.time ?? 0)
@@ -91,18 +80,12 @@ test('a flag sets the rate: only the refused request waits, for the time that th
 })
 
 test('refusals are reported each ten seconds by the log, by /debug/stuck and by a gauge', {
-  only: 'ours',
   within: 60_000,
 }, async (t) => {
   const at = await scene(t, { args: ['-v=0'] })
   const { gate } = at.attacher
   const before = await at.attacher.metrics()
-  let refusing = true
-  gate.rules.push(({ method, watch }) =>
-    refusing && method === 'PATCH' && !watch
-      ? retryAfter(1, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
-      : undefined,
-  )
+  gate.rules.push(({ method }) => (method === 'PATCH' ? tooMany(1) : undefined))
   await attachMany(t, at, 5)
   const line = await at.attacher.line(LINE, { within: 15_000 })
   ok(/refused=\d+ within="10s" inFlight=1/.test(line), line)
@@ -114,27 +97,20 @@ test('refusals are reported each ten seconds by the log, by /debug/stuck and by 
   // It begins with 16, and lists that were answered have raised it.
   ok(first >= 16 && last === 1, `${first}, then ${last}`)
   ok((metrics.value('rest_client_requests_total', { code: '429', method: 'PATCH' }) ?? 0) >= 5)
-  refusing = false
+  gate.rules.length = 0
   await allAttached(t, 5, 15_000)
 })
 
-test('a refused watch is opened as soon as the server allows', { only: 'ours', within: 60_000 }, async (t) => {
+test('a refused watch is opened as soon as the server allows', { within: 60_000 }, async (t) => {
   const at = await scene(t)
   const { gate } = at.attacher
-  let left = 8
-  gate.rules.push(({ watch, resource }) => {
-    if (!watch || resource !== 'volumeattachments' || left === 0) return undefined
-    left -= 1
-    return retryAfter(1, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
-  })
+  const refusals = gate.inject('WATCH volumeattachments', tooMany(1), { times: 8 })
   gate.dropWatches('volumeattachments')
-  await eventually('the last refusal', () => left === 0, { within: 12_000 })
-  await attach(t, at)
-  await attached(t, t.name('va'), { within: 3000 })
+  await eventually('the last refusal', () => refusals.count === 8, { within: 12_000 })
+  await attachAndWait(t, at, { within: 3000 })
 })
 
 test('a priority level of one share that rejects: 200 attaches, and fewer refusals than answers', {
-  only: 'ours',
   target: 'real',
   within: 120_000,
   alone: true,

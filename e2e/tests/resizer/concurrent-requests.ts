@@ -1,11 +1,9 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
-import { pod } from '../../harness/api/objects.ts'
-import type { RunningSidecar } from '../../harness/context.ts'
-import type { Answer } from '../../harness/driver/driver.ts'
+import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { type Answer, type Call, requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { modified, modifies, modifying, untilState, want } from './modify-scene.ts'
+import { modified, modifying, tierOf, tiersOf, untilState, want } from './modify-scene.ts'
 import {
   ask,
   bound,
@@ -13,162 +11,123 @@ import {
   expands,
   GI,
   getClaim,
-  requiredBytes,
+  outline,
+  raised,
   resized,
   scene,
+  sizesOf,
   statusWord,
   untilClaim,
+  usedBy,
 } from './scene.ts'
 
-const test = testsOf('resizer', 'concurrent requests')
+const test = testsOf('resizer', 'concurrent requests', { only: 'ours' })
 
 /** Longer than a test waits, so that a retry after a back-off does not occur. */
 const SLOW = ['--retry-interval-start=2m', '--retry-interval-max=5m']
 
-/** Like a node that disappears. */
-async function end(resizer: RunningSidecar): Promise<void> {
-  resizer.signal('SIGKILL')
-  await resizer.end()
-}
-
 /** Refuses sizes above 3Gi permanently. */
 const upTo3Gi =
   (code: number) =>
-  ({ request }: { readonly request: Readonly<Record<string, unknown>> }): Answer => {
-    const bytes = requiredBytes(request)
-    if (Number(bytes) > 3 * GI) return { code, message: 'too much', after: 300 }
-    return { reply: { capacityBytes: BigInt(bytes), nodeExpansionRequired: false } }
-  }
+  ({ request }: Call): Answer =>
+    requiredBytes(request) > 3 * GI ? { code, message: 'too much', after: 300 } : { reply: {} }
 
 for (const [code, name] of [
   [13, 'Internal'],
   [3, 'InvalidArgument'],
 ] as const) {
-  test(`a claim lowered while the larger size fails with ${name} continues at once`, { only: 'ours' }, async (t) => {
+  test(`a claim lowered while the larger size fails with ${name} continues at once`, async (t) => {
     const at = await scene(t, { args: SLOW })
     at.driver.on('ControllerExpandVolume', upTo3Gi(code))
-    await bound(t)
-    await ask(t, '5Gi')
+    await raised(t, { to: '5Gi' })
     await eventually('the call', () => expands(at).length === 1)
     await ask(t, '2Gi')
     await resized(t, '2Gi')
   })
 
-  test(`and after a restart, where the larger size has to end first with ${name}`, { only: 'ours' }, async (t) => {
+  test(`and after a restart, where the larger size has to end first with ${name}`, async (t) => {
     const at = await scene(t, { args: SLOW })
     at.driver.on('ControllerExpandVolume', upTo3Gi(code))
     const begun = {
       allocatedResources: { storage: '5Gi' },
       allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
     }
-    await end(at.resizer)
-    await bound(t, { status: begun })
-    await ask(t, '2Gi')
+    await at.resizer.endBy('SIGKILL')
+    await raised(t, { status: begun })
     await t.sidecar({ driver: at.driver, args: SLOW })
     await resized(t, '2Gi')
-    equal(
-      expands(at).map(({ request }) => requiredBytes(request)),
-      [`${5 * GI}`, `${2 * GI}`],
-    )
+    equal(sizesOf(at), [5, 2])
   })
 
-  test(`the newly requested class is attempted at once when the other fails with ${name}`, {
-    only: 'ours',
-  }, async (t) => {
+  test(`the newly requested class is attempted at once when the other fails with ${name}`, async (t) => {
     const at = await modifying(t, { args: SLOW })
     at.driver.on('ControllerModifyVolume', 'hang')
     await want(t, t.name('gold'))
     await untilState(t, 'InProgress')
-    await end(at.resizer)
+    await at.resizer.endBy('SIGKILL')
     // The process that began it has ended: gold has to end before silver may begin.
     await want(t, t.name('silver'))
-    at.driver.on('ControllerModifyVolume', ({ request }) => {
-      const { tier } = request['mutable_parameters'] as Record<string, string>
-      return tier === 'silver' ? { reply: {} } : { code, message: 'no', after: 100 }
-    })
+    at.driver.on('ControllerModifyVolume', (call) =>
+      tierOf(call) === 'silver' ? { reply: {} } : { code, message: 'no', after: 100 },
+    )
     await t.sidecar({ driver: at.driver, args: SLOW })
     await modified(t, t.name('silver'))
-    const tiers = modifies(at).map(({ request }) => (request['mutable_parameters'] as Record<string, string>)['tier'])
-    equal(tiers.slice(-2), ['gold', 'silver'])
+    equal(tiersOf(at).slice(-2), ['gold', 'silver'])
   })
 }
 
-test('a refused size that is larger than the volume is not requested again after a restart', {
-  only: 'ours',
-}, async (t) => {
+test('a refused size that is larger than the volume is not requested again after a restart', async (t) => {
   const at = await scene(t, { args: SLOW })
   at.driver.on('ControllerExpandVolume', upTo3Gi(11))
-  await end(at.resizer)
+  await at.resizer.endBy('SIGKILL')
   const refused = {
     allocatedResources: { storage: '5Gi' },
     allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
   }
-  await bound(t, { volumeSize: '3Gi', status: refused })
-  await ask(t, '2Gi')
+  await raised(t, { volumeSize: '3Gi', status: refused })
   await t.sidecar({ driver: at.driver, args: SLOW })
   await resized(t, '2Gi')
-  equal(
-    expands(at).map(({ request }) => requiredBytes(request)),
-    [`${2 * GI}`],
-  )
+  equal(sizesOf(at), [2])
 })
 
-test('a new driver gets the requests that the old one refused at once', { only: 'ours' }, async (t) => {
+test('a new driver gets the requests that the old one refused at once', async (t) => {
   const codes = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
   const at = await scene(t, { args: SLOW })
   const pvcs: string[] = []
   for (const code of codes) pvcs.push((await bound(t, { suffix: `-${code}` })).pvc)
-  const used = { name: 'v', persistentVolumeClaim: { claimName: t.name('pvc-9') } }
-  await t.create(PODS, pod('default', t.name('pod'), [used]))
+  await usedBy(t, 'pod', t.name('pvc-9'))
   at.driver.on('ControllerExpandVolume', ({ request }) => {
     const code = Number(/-(\d+)-handle$/.exec(String(request['volume_id']))?.[1])
     return { code, message: 'no' }
   })
   for (const pvc of pvcs) await ask(t, '2Gi', pvc)
-  await eventually(
-    'a call for each',
-    () => new Set(expands(at).map(({ request }) => request['volume_id'])).size === codes.length,
-  )
+  const refused = (): Set<unknown> => new Set(expands(at).map(({ request }) => request['volume_id']))
+  await eventually('a call for each', () => refused().size === codes.length)
   await pause(1000)
   at.driver.kill()
   await pause(500)
-  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } })
+  at.driver.on('ControllerExpandVolume', { reply: {} })
   await at.driver.start()
   const back = Date.now()
   for (const pvc of pvcs) await resized(t, '2Gi', pvc)
   ok(Date.now() - back < 8000, `${Date.now() - back} ms`)
 })
 
-test('the condition Unused flips without a call or a write, and is not lost', { only: 'ours' }, async (t) => {
+test('the condition Unused flips without a call or a write, and is not lost', async (t) => {
   const at = await scene(t)
   await bound(t)
   const flip = (status: string): Promise<unknown> => {
-    const unused = {
-      type: 'Unused',
-      status,
-      reason: 'NoPod',
-      message: 'no pod uses it',
-      lastTransitionTime: new Date().toISOString(),
-    }
-    return t.api.patch(
-      PERSISTENT_VOLUME_CLAIMS,
-      { namespace: 'default', name: t.name('pvc'), subresource: 'status' },
-      { kind: 'strategic', body: { status: { conditions: [unused] } } },
-    )
+    const lastTransitionTime = new Date().toISOString()
+    const unused = { type: 'Unused', status, reason: 'NoPod', message: 'no pod uses it', lastTransitionTime }
+    const ref = { namespace: 'default', name: t.name('pvc'), subresource: 'status' }
+    const body = { status: { conditions: [unused] } }
+    return t.api.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'strategic', body })
   }
   for (let round = 0; round < 100; round += 1) await flip(round % 2 === 0 ? 'True' : 'False')
   await pause(500)
   equal(expands(at), [])
-  equal(
-    at.resizer.gate
-      .writes('persistentvolumeclaims/status', 'persistentvolumes')
-      .filter(({ name = '' }) => name.startsWith(`${t.id}-`)),
-    [],
-  )
-  at.driver.on('ControllerExpandVolume', {
-    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
-    after: 1000,
-  })
+  equal(outline(t, at.resizer.gate.writes('persistentvolumeclaims/status', 'persistentvolumes')), [])
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1000 })
   await ask(t, '2Gi')
   await untilClaim(t, (claim) => statusWord(claim) === 'ControllerResizeInProgress')
   while (statusWord(await getClaim(t)) !== undefined) {

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
+import { requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -9,19 +9,24 @@ import {
   bodyOf,
   bound,
   conditionsOf,
-  expandedReply,
+  editClaim,
   expands,
   GI,
   getClaim,
+  getVolume,
+  grown,
+  kubeletFinishes,
+  NODE_STEP,
   outline,
   PRE_RESIZE,
   patchStatus,
   type ResizerScene,
-  requiredBytes,
-  resized,
+  raised,
   scene,
+  sizesOf,
   statusWord,
   untilClaim,
+  untilVolume,
 } from './scene.ts'
 
 const test = testsOf('resizer', 'decision')
@@ -76,8 +81,7 @@ async function found(t: TestContext, { row, has, asked, recorded, word, pending 
 
 async function startedOver(t: TestContext): Promise<ResizerScene> {
   const first = await scene(t)
-  first.resizer.signal('SIGKILL')
-  await first.resizer.end()
+  await first.resizer.endBy('SIGKILL')
   return first
 }
 
@@ -87,10 +91,8 @@ test('every row of the table: the call for a claim found at start', async (t) =>
   at.driver.on('ControllerExpandVolume', 'hang')
   const args = ['--workers=100', '--kube-api-qps=1000', '--kube-api-burst=1000']
   const resizer = await t.sidecar({ driver: at.driver, args })
-  await eventually(
-    'all the calls',
-    () => expands(at).length >= ROWS.filter(({ target }) => target !== undefined).length,
-  )
+  const calls = ROWS.filter(({ target }) => target !== undefined).length
+  await eventually('all the calls', () => expands(at).length >= calls)
   await pause(700)
   const seen = ROWS.map(({ row }) => {
     const call = expands(at).find(({ request }) => request['volume_id'] === `${t.name(`pv-${row}`)}-handle`)
@@ -110,13 +112,12 @@ test('every row of the table: the call for a claim found at start', async (t) =>
 test('a node-only driver takes its size from the request', async (t) => {
   const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
   const first = await scene(t, { driver })
-  first.resizer.signal('SIGKILL')
-  await first.resizer.end()
+  await first.resizer.endBy('SIGKILL')
   await found(t, { row: 'b2', has: 3, asked: 2, recorded: 3, word: 'NodeResizeInfeasible' })
   await t.sidecar({ driver })
   const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending', t.name('pvc-b2'))
   equal(claim.status?.allocatedResources, { storage: '2Gi' })
-  equal((await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv-b2') })).spec?.capacity, { storage: '2Gi' })
+  equal((await getVolume(t, t.name('pv-b2'))).spec?.capacity, { storage: '2Gi' })
 })
 
 test('row B5 warns of an old API server', async (t) => {
@@ -135,20 +136,14 @@ test('the first mark of a new size drops old resize conditions, of the same size
     { type: 'FileSystemResizePending', status: 'False' },
     { type: 'ControllerResizeError', status: 'True', message: 'old' },
   ]
-  const word = { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } }
-  const had = { capacity: { storage: '1Gi' }, conditions, ...word }
-  await bound(t, {
-    suffix: '-new',
-    size: '2Gi',
-    volumeSize: '1Gi',
-    status: { ...had, allocatedResources: { storage: '3Gi' } },
-  })
-  await bound(t, {
-    suffix: '-same',
-    size: '2Gi',
-    volumeSize: '1Gi',
-    status: { ...had, allocatedResources: { storage: '2Gi' } },
-  })
+  const infeasible = { storage: 'ControllerResizeInfeasible' }
+  const had = { capacity: { storage: '1Gi' }, conditions, allocatedResourceStatuses: infeasible }
+  for (const [suffix, storage] of [
+    ['-new', '3Gi'],
+    ['-same', '2Gi'],
+  ] as const) {
+    await bound(t, { suffix, size: '2Gi', volumeSize: '1Gi', status: { ...had, allocatedResources: { storage } } })
+  }
   at.driver.on('ControllerExpandVolume', 'hang')
   await t.sidecar({ driver: at.driver })
   await eventually('both calls', () => expands(at).length >= 2)
@@ -156,12 +151,8 @@ test('the first mark of a new size drops old resize conditions, of the same size
   equal(conditionsOf(fresh), ['Foreign=True', 'Resizing=True'])
   equal(statusWord(fresh), 'ControllerResizeInProgress')
   const same = await getClaim(t, t.name('pvc-same'))
-  equal(conditionsOf(same), [
-    'Foreign=True',
-    'FileSystemResizePending=False',
-    'ControllerResizeError=True',
-    'Resizing=True',
-  ])
+  const kept = ['Foreign=True', 'FileSystemResizePending=False', 'ControllerResizeError=True']
+  equal(conditionsOf(same), [...kept, 'Resizing=True'])
   equal(statusWord(same), 'ControllerResizeInfeasible')
 })
 
@@ -174,7 +165,7 @@ test('ControllerResizeError survives a same-size retry that ends at the node', a
     allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
   }
   await bound(t, { size: '2Gi', volumeSize: '1Gi', status })
-  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: true } })
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
   await t.sidecar({ driver: at.driver })
   const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
   equal(conditionsOf(claim), ['ControllerResizeError=True', 'Resizing=True', 'FileSystemResizePending=True'])
@@ -188,11 +179,7 @@ test('pre-resize-capacity goes once the claim has what the volume has, also from
   await bound(t, { pv: { metadata, csi: { driver: 'other.example.com' } } })
   await bound(t, { suffix: '-larger', volumeSize: '2Gi', pv: { metadata } })
   const resizer = await t.sidecar({ driver: first.driver })
-  const clean = await t.api.until(
-    PERSISTENT_VOLUMES,
-    { name: t.name('pv') },
-    ({ metadata: now }) => now?.annotations?.[PRE_RESIZE] === undefined,
-  )
+  const clean = await untilVolume(t, ({ metadata: now }) => now?.annotations?.[PRE_RESIZE] === undefined)
   equal(clean.metadata?.annotations, { other: 'kept' })
   const [patch] = await resizer.gate.settledWrites()
   equal(patch?.contentType, 'application/strategic-merge-patch+json')
@@ -211,29 +198,21 @@ test('AnnotateFsResize=false leaves the annotation', { alone: true }, async (t) 
 
 test('a claim that kubelet finished while a larger request waits continues', async (t) => {
   const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', (call) => expandedReply(call, true))
-  await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
+  await raised(t)
   await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
   await ask(t, '3Gi')
   await never('a second call while the node works', () => expands(at).length > 1, 700)
-  await patchStatus(t, t.name('pvc'), {
-    status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: null, conditions: null },
-  })
-  await eventually('the second call', () =>
-    expands(at).some(({ request }) => requiredBytes(request) === String(3 * GI)),
-  )
+  await kubeletFinishes(t, '2Gi')
+  await eventually('the second call', () => sizesOf(at).includes(3))
   await untilClaim(t, ({ status }) => status?.allocatedResources?.['storage'] === '3Gi')
 })
 
 test('labels, annotations and conditions trigger no work', async (t) => {
   const at = await scene(t)
-  await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
+  await grown(t)
   await pause(500)
-  const ref = { namespace: 'default', name: t.name('pvc') }
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { metadata: { labels: { a: 'b' }, annotations: { c: 'd' } } })
+  await editClaim(t, { metadata: { labels: { a: 'b' }, annotations: { c: 'd' } } })
   await patchStatus(t, t.name('pvc'), { status: { conditions: [{ type: 'Foreign', status: 'True' }] } })
   await pause(700)
   equal(outline(t, await at.resizer.gate.settledWrites()).length, 3)

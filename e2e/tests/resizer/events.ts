@@ -3,7 +3,7 @@ import { EVENTS, type Event } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { ask, bound, expands, getClaim, resized, scene, untilEvent } from './scene.ts'
+import { expands, getClaim, grown, raised, scene, untilEvent } from './scene.ts'
 
 const test = testsOf('resizer', 'events')
 
@@ -13,9 +13,7 @@ async function eventsOn(t: TestContext, name = t.name('pvc')): Promise<readonly 
 
 test('every field of an event', async (t) => {
   await scene(t)
-  const { pvc, pv } = await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
+  const { pvc, pv } = await grown(t)
   await untilEvent(t, 'VolumeResizeSuccessful')
   const claim = await getClaim(t)
   const [event] = (await eventsOn(t)).filter(({ reason }) => reason === 'Resizing')
@@ -51,8 +49,7 @@ test('every field of an event', async (t) => {
 test('a repeated event increases the count', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   const counted = await eventually('a count', async () => (await eventsOn(t)).find(({ count = 0 }) => count >= 4))
   const same = (await eventsOn(t)).filter(({ message }) => message === counted.message)
   equal(same.length, 1)
@@ -64,8 +61,7 @@ test('a repeated event increases the count', async (t) => {
 test('many different events are combined from the tenth on', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   at.driver.on('ControllerExpandVolume', (_, nth) => ({ code: 13, message: `reason ${nth}` }))
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   const combined = await eventually('a combined event', async () =>
     (await eventsOn(t)).find(({ message = '' }) => message.startsWith('(combined from similar events): ')),
   )
@@ -79,8 +75,7 @@ test('many different events are combined from the tenth on', async (t) => {
 test('a flood is dropped, and work continues', { within: 180_000 }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=50ms', '--retry-interval-max=50ms'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   await eventually('many tries', () => expands(at).length >= 45, { within: 60_000 })
   await pause(1500)
   const writes = at.resizer.gate.writes('events')
@@ -89,9 +84,7 @@ test('a flood is dropped, and work continues', { within: 180_000 }, async (t) =>
 
 test('each event is a log line too', async (t) => {
   const at = await scene(t, { args: ['-v=0'] })
-  const { pvc, pv } = await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
+  const { pvc, pv } = await grown(t)
   const line = await at.resizer.line(`object="default/${pvc}"`)
   ok(
     line.endsWith(

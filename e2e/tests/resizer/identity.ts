@@ -4,11 +4,10 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
-  type PersistentVolumeClaim,
   type Resource,
 } from '@csi-sidecars/kube-types'
 import { ApiFailure, type Ref } from '../../harness/api/api.ts'
-import { refusal } from '../../harness/api/gate.ts'
+import { hold, refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Answer, Call } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -19,45 +18,39 @@ import {
   bound,
   conditionsOf,
   expands,
-  GI,
   getClaim,
   getVolume,
+  kubeletFinishes,
+  NODE_STEP,
   PRE_RESIZE,
   patchStatus,
-  requiredBytes,
+  raised,
   resized,
   scene,
+  sizesOf,
   statusWord,
   untilClaim,
+  untilVolume,
 } from './scene.ts'
 
-const test = testsOf('resizer', 'identity')
+const test = testsOf('resizer', 'identity', { only: 'ours' })
 
 const claimRef = (t: TestContext): Ref => ({ namespace: 'default', name: t.name('pvc') })
 const volumeRef = (t: TestContext): Ref => ({ name: t.name('pv') })
 const handles = (calls: readonly Call[]): unknown[] => calls.map(({ request }) => request['volume_id'])
-
-/** Deletes the object and removes its finalizers. */
-async function strip(t: TestContext, resource: Resource<unknown>, ref: Ref): Promise<void> {
-  await t.api.delete(resource, ref)
-  if ((await t.api.find(resource, ref)) !== undefined) {
-    await t.api.merge(resource, ref, { metadata: { finalizers: null } })
-  }
-  await t.api.untilGone(resource, ref)
-}
+const isClean = ({ metadata }: PersistentVolume): boolean => metadata?.annotations?.[PRE_RESIZE] === undefined
 
 /** The same volume once more, under its name, with another handle. */
 async function replaceVolume(t: TestContext): Promise<void> {
   const { metadata, spec } = await getVolume(t)
-  await strip(t, PERSISTENT_VOLUMES, volumeRef(t))
+  await t.strip(PERSISTENT_VOLUMES, volumeRef(t))
   const csi = { driver: t.driverName, volumeHandle: t.name('second') }
-  const made: PersistentVolume = {
+  await t.create(PERSISTENT_VOLUMES, {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
     metadata: { name: metadata?.name },
     spec: { ...spec, capacity: { storage: '1Gi' }, csi },
-  }
-  await t.create(PERSISTENT_VOLUMES, made)
+  })
 }
 
 /** An answer that the test gives later, with `give`. */
@@ -66,9 +59,7 @@ function held(answer: Answer & object): { readonly answer: Answer; readonly give
   return { answer: { ...answer, after: gate.promise }, give: () => gate.resolve() }
 }
 
-const expandedTo2Gi = { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } }
-
-test('a patch with the uid of another object is refused: 422, metadata.uid', { only: 'ours' }, async (t) => {
+test('a patch with the uid of another object is refused: 422, metadata.uid', async (t) => {
   await scene(t)
   await bound(t)
   const uid = '00000000-0000-0000-0000-000000000000'
@@ -97,13 +88,12 @@ test('a patch with the uid of another object is refused: 422, metadata.uid', { o
   equal((await getVolume(t)).spec?.capacity, { storage: '1Gi' })
 })
 
-test('a volume recreated during its expansion is expanded too', { only: 'ours' }, async (t) => {
+test('a volume recreated during its expansion is expanded too', async (t) => {
   const at = await scene(t)
-  await bound(t)
-  const first = held(expandedTo2Gi)
-  const second = held(expandedTo2Gi)
+  const first = held({ reply: {} })
+  const second = held({ reply: {} })
   at.driver.on('ControllerExpandVolume', (_call, nth) => (nth === 0 ? first.answer : second.answer))
-  await ask(t, '2Gi')
+  await raised(t)
   await eventually('the call', () => expands(at).length === 1)
   await replaceVolume(t)
   first.give()
@@ -115,14 +105,11 @@ test('a volume recreated during its expansion is expanded too', { only: 'ours' }
   equal(handles(expands(at)), [`${t.name('pv')}-handle`, t.name('second')])
 })
 
-test('a volume recreated behind a silent watch does not get the size of the former one', {
-  only: 'ours',
-}, async (t) => {
+test('a volume recreated behind a silent watch does not get the size of the former one', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms'] })
-  await bound(t)
-  const first = held(expandedTo2Gi)
+  const first = held({ reply: {} })
   at.driver.on('ControllerExpandVolume', (_call, nth) => (nth === 0 ? first.answer : { code: 8, message: 'not yet' }))
-  await ask(t, '2Gi')
+  await raised(t)
   await eventually('the call', () => expands(at).length === 1)
   at.resizer.gate.muteWatches()
   await replaceVolume(t)
@@ -131,13 +118,13 @@ test('a volume recreated behind a silent watch does not get the size of the form
     at.resizer.gate.writes('persistentvolumes').some(({ code, name }) => code === 422 && name === t.name('pv')),
   )
   await never('a size', async () => (await getVolume(t)).spec?.capacity?.['storage'] !== '1Gi', 1000)
-  at.driver.on('ControllerExpandVolume', expandedTo2Gi)
+  at.driver.on('ControllerExpandVolume', { reply: {} })
   at.resizer.gate.dropWatches()
   await resized(t, '2Gi')
   equal(handles(expands(at)).at(-1), t.name('second'))
 })
 
-test('a volume recreated during its modification is modified too', { only: 'ours' }, async (t) => {
+test('a volume recreated during its modification is modified too', async (t) => {
   const at = await modifying(t)
   const first = held({ reply: {} })
   at.driver.on('ControllerModifyVolume', (_call, nth) => (nth === 0 ? first.answer : { reply: {} }))
@@ -150,19 +137,18 @@ test('a volume recreated during its modification is modified too', { only: 'ours
   equal((await getVolume(t)).spec?.volumeAttributesClassName, t.name('gold'))
 })
 
-test('a claim recreated during a call gets nothing of the failure', { only: 'ours' }, async (t) => {
+test('a claim recreated during a call gets nothing of the failure', async (t) => {
   const at = await scene(t)
-  await bound(t)
   const first = held({ code: 11, message: 'never' })
   at.driver.on('ControllerExpandVolume', first.answer)
-  await ask(t, '2Gi')
+  await raised(t)
   await eventually('the call', () => expands(at).length === 1)
   const { spec } = await getClaim(t)
-  await strip(t, PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  const metadata = { namespace: 'default', name: t.name('pvc') }
-  const body: PersistentVolumeClaim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec }
+  await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
   const made = await t.create(PERSISTENT_VOLUME_CLAIMS, {
-    ...body,
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: claimRef(t),
     spec: { ...spec, resources: { requests: { storage: '1Gi' } } },
   })
   await t.api.merge(PERSISTENT_VOLUMES, volumeRef(t), {
@@ -170,69 +156,53 @@ test('a claim recreated during a call gets nothing of the failure', { only: 'our
   })
   await patchStatus(t, t.name('pvc'), { status: { phase: 'Bound', capacity: { storage: '1Gi' } } })
   first.give()
-  await never(
-    'a word or a condition',
-    async () => {
-      const claim = await getClaim(t)
-      return statusWord(claim) ?? conditionsOf(claim)[0]
-    },
-    1500,
-  )
-  at.driver.on('ControllerExpandVolume', expandedTo2Gi)
+  const blamed = async (): Promise<unknown> => {
+    const claim = await getClaim(t)
+    return statusWord(claim) ?? conditionsOf(claim)[0]
+  }
+  await never('a word or a condition', blamed, 1500)
+  at.driver.on('ControllerExpandVolume', { reply: {} })
   await ask(t, '2Gi')
   await resized(t, '2Gi')
 })
 
-test('concurrent conditions and annotations of other writers stay', { only: 'ours' }, async (t) => {
+test('concurrent conditions and annotations of other writers stay', async (t) => {
   const pv = { metadata: { annotations: { [PRE_RESIZE]: '512Mi' } } }
-  const blocked = Promise.withResolvers<void>()
-  const at = await modifying(t, { bound: { size: '1Gi', pv } })
+  const blocked = hold()
+  const at = await modifying(t, { bound: { pv } })
   // The volume has only its annotation when that is removed, and the claim only our condition.
-  await eventually(
-    'the annotation is gone',
-    async () => (await getVolume(t)).metadata?.annotations?.[PRE_RESIZE] === undefined,
-  )
-  at.resizer.gate.rules.push(({ method, resource, body }) =>
-    method === 'PATCH' && resource === 'persistentvolumeclaims/status' && JSON.stringify(body).includes('currentVolume')
-      ? { kind: 'wait', for: blocked.promise }
-      : undefined,
-  )
+  await untilVolume(t, isClean)
+  at.resizer.gate.inject('PATCH persistentvolumeclaims/status', blocked.fault, {
+    where: ({ bytes }) => bytes.includes('currentVolume'),
+  })
   await want(t, t.name('gold'))
   await eventually('the call', () => modifies(at).length === 1)
   const foreign = { type: 'example.com/Backup', status: 'True', lastTransitionTime: new Date(0).toISOString() }
-  const patch: Patch = {
-    kind: 'strategic',
-    body: { metadata: { annotations: { mine: 'x' } }, status: { conditions: [foreign] } },
-  }
-  await t.api.patch(PERSISTENT_VOLUME_CLAIMS, { ...claimRef(t), subresource: 'status' }, patch)
-  blocked.resolve()
+  const body = { metadata: { annotations: { mine: 'x' } }, status: { conditions: [foreign] } }
+  await t.api.patch(PERSISTENT_VOLUME_CLAIMS, { ...claimRef(t), subresource: 'status' }, { kind: 'strategic', body })
+  blocked.release()
   const claim = await modified(t, t.name('gold'))
   equal(conditionsOf(claim), ['example.com/Backup=True'])
   equal(claim.metadata?.annotations?.['mine'], 'x')
 })
 
 // Any resizer removes the annotation, that of another test too.
-test('only the annotation of a volume is removed', { only: 'ours', alone: true }, async (t) => {
-  const blocked = Promise.withResolvers<void>()
+test('only the annotation of a volume is removed', { alone: true }, async (t) => {
+  const blocked = hold()
   const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: true } })
-  await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
+  await raised(t)
   await untilClaim(t, (claim) => statusWord(claim) === 'NodeResizePending')
-  at.resizer.gate.rules.push(({ method, resource }) =>
-    method === 'PATCH' && resource === 'persistentvolumes' ? { kind: 'wait', for: blocked.promise } : undefined,
-  )
-  const done = { capacity: { storage: '2Gi' }, allocatedResourceStatuses: null, conditions: null }
-  await patchStatus(t, t.name('pvc'), { status: done })
+  at.resizer.gate.inject('PATCH persistentvolumes', blocked.fault)
+  await kubeletFinishes(t, '2Gi')
   await eventually('the patch', () => at.resizer.gate.writes('persistentvolumes').some(({ code }) => code === 0))
   await t.api.merge(PERSISTENT_VOLUMES, volumeRef(t), { metadata: { annotations: { mine: 'x' } } })
-  blocked.resolve()
-  const gone = ({ metadata }: PersistentVolume): boolean => metadata?.annotations?.[PRE_RESIZE] === undefined
-  const volume = await t.api.until(PERSISTENT_VOLUMES, volumeRef(t), gone)
+  blocked.release()
+  const volume = await untilVolume(t, isClean)
   equal(volume.metadata?.annotations, { mine: 'x' })
 })
 
-test('a wrong 404 is not final: the claim is retried', { only: 'ours' }, async (t) => {
+test('a wrong 404 is not final: the claim is retried', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   await bound(t)
   const refused = new Set<string>()
@@ -245,5 +215,5 @@ test('a wrong 404 is not final: the claim is retried', { only: 'ours' }, async (
   await ask(t, '2Gi')
   await resized(t, '2Gi')
   equal([...refused].sort(), ['persistentvolumeclaims/status', 'persistentvolumes'])
-  equal([...new Set(expands(at).map(({ request }) => requiredBytes(request)))], [`${2 * GI}`])
+  equal([...new Set(sizesOf(at))], [2])
 })

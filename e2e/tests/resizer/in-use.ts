@@ -2,6 +2,7 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { NAMESPACES, PODS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import { pod } from '../../harness/api/objects.ts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
@@ -10,25 +11,19 @@ import {
   bound,
   eventsOf,
   expands,
-  GI,
+  grown,
   type ResizerScene,
   resized,
   type SceneSetup,
   scene,
   untilEvent,
+  usedBy,
 } from './scene.ts'
 
 const test = testsOf('resizer', 'in use')
 
 const OFFLINE_ONLY = { code: 9, message: 'in use' }
-const EXPANDED = { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } }
-
-function usedBy(t: TestContext, name: string, volumes?: readonly object[]): Promise<unknown> {
-  return t.create(
-    PODS,
-    pod('default', name, volumes ?? [{ name: 'v', persistentVolumeClaim: { claimName: t.name('pvc') } }]),
-  )
-}
+const EXPANDED = { reply: {} }
 
 async function refusedOnce(t: TestContext, setup: SceneSetup = {}): Promise<ResizerScene> {
   const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'], ...setup })
@@ -42,7 +37,7 @@ const offline = (t: TestContext): string =>
 
 test('FailedPrecondition while a pod uses the claim: no more calls, an event, until the pod is deleted', async (t) => {
   const at = await refusedOnce(t)
-  await usedBy(t, t.name('pod'))
+  await usedBy(t)
   await pause(300)
   await ask(t, '2Gi')
   await untilEvent(t, 'only supports offline expansion')
@@ -60,7 +55,7 @@ test('FailedPrecondition while a pod uses the claim: no more calls, an event, un
 
 test('a pod that ended does not count', async (t) => {
   const at = await refusedOnce(t)
-  await usedBy(t, t.name('pod'))
+  await usedBy(t)
   await t.api.merge(
     PODS,
     { namespace: 'default', name: t.name('pod'), subresource: 'status' },
@@ -73,7 +68,7 @@ test('a pod that ended does not count', async (t) => {
 
 test('a pod of another namespace or of another claim does not count', async (t) => {
   const at = await refusedOnce(t)
-  await usedBy(t, t.name('pod'), [{ name: 'v', persistentVolumeClaim: { claimName: t.name('other') } }])
+  await usedBy(t, 'pod', t.name('other'))
   await ask(t, '2Gi')
   await eventually('more calls', () => expands(at).length >= 4)
 })
@@ -81,7 +76,7 @@ test('a pod of another namespace or of another claim does not count', async (t) 
 test('a claim that was not refused is expanded under its pods', async (t) => {
   const at = await scene(t)
   await bound(t)
-  await usedBy(t, t.name('pod'))
+  await usedBy(t)
   await pause(300)
   await ask(t, '2Gi')
   await resized(t, '2Gi')
@@ -91,56 +86,45 @@ test('a claim that was not refused is expanded under its pods', async (t) => {
 test('--handle-volume-inuse-error=false: pods are not read, the call is made at every retry', async (t) => {
   const args = ['--retry-interval-start=300ms', '--retry-interval-max=300ms', '--handle-volume-inuse-error=false']
   const at = await refusedOnce(t, { args })
-  await usedBy(t, t.name('pod'))
+  await usedBy(t)
   await ask(t, '2Gi')
   await eventually('more calls', () => expands(at).length >= 4)
-  equal(
-    at.resizer.gate.requests.filter(({ resource }) => resource === 'pods'),
-    [],
-  )
+  equal(at.resizer.gate.requestsOf('pods'), [])
 })
 
 test('the pod of a generic ephemeral volume counts', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerExpandVolume', OFFLINE_ONLY)
-  const podName = t.name('pod')
   const { pvc } = await bound(t, { suffix: '-x' })
   // A pod's ephemeral volume `v` has a claim named after both.
   equal(pvc, `${t.id}-pvc-x`)
   const volumeClaimTemplate = { spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } }
-  await usedBy(t, `${t.id}-pvc`, [{ name: 'x', ephemeral: { volumeClaimTemplate } }])
+  await t.create(PODS, pod('default', t.name('pvc'), [{ name: 'x', ephemeral: { volumeClaimTemplate } }]))
   await pause(300)
   await ask(t, '2Gi', pvc)
   await untilEvent(t, 'only supports offline expansion', pvc)
   await pause(500)
   const before = expands(at).length
   await never('a call while it is in use', () => expands(at).length > before, 1500)
-  ok(podName !== pvc)
 })
 
 test('no pod is read before a driver refuses; then one namespaced list', { only: 'ours' }, async (t) => {
   const at = await scene(t)
-  await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
-  const pods = () => at.resizer.gate.requests.filter(({ resource }) => resource === 'pods')
+  await grown(t)
+  const pods = () => at.resizer.gate.requestsOf('pods')
   equal(pods(), [])
   at.driver.on('ControllerExpandVolume', OFFLINE_ONLY)
-  await usedBy(t, t.name('pod'))
+  await usedBy(t)
   await ask(t, '3Gi')
   await untilEvent(t, 'VolumeResizeFailed')
   await eventually('a list of pods', () => pods().length > 0)
-  ok(
-    pods().every(({ namespace }) => namespace === 'default'),
-    'only the namespace of the claim',
-  )
+  equal([...new Set(pods().map(({ namespace }) => namespace))], ['default'])
 })
 
 test('without permission to list pods the driver decides at each retry', { only: 'ours' }, async (t) => {
   const at = await refusedOnce(t)
-  const body = { kind: 'Status', status: 'Failure', message: 'pods is forbidden', reason: 'Forbidden', code: 403 }
-  at.resizer.gate.rules.push(({ resource }) => (resource === 'pods' ? { kind: 'answer', code: 403, body } : undefined))
-  await usedBy(t, t.name('pod'))
+  at.resizer.gate.inject('* pods', refusal(403, 'Forbidden', 'pods is forbidden'))
+  await usedBy(t)
   await ask(t, '2Gi')
   await eventually('more calls', () => expands(at).length >= 4)
   const warnings = at.resizer.lines.filter((line) => /^[WE]/.test(line) && line.includes('pods is forbidden'))
@@ -152,12 +136,12 @@ test('many waiting claims of a namespace need one list and one watch', { only: '
   const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
   for (const suffix of suffixes) {
     const { pvc } = await bound(t, { suffix })
-    await usedBy(t, t.name(`pod${suffix}`), [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }])
+    await usedBy(t, `pod${suffix}`, pvc)
     await ask(t, '2Gi', pvc)
   }
   for (const suffix of suffixes) await untilEvent(t, 'only supports offline expansion', t.name(`pvc${suffix}`))
   await pause(3000)
-  const pods = at.resizer.gate.requests.filter(({ resource }) => resource === 'pods')
+  const pods = at.resizer.gate.requestsOf('pods')
   equal(pods.filter(({ watch }) => watch).length, 1)
   equal(pods.filter(({ watch }) => !watch).length, 1)
   equal(at.resizer.gate.openWatches('pods'), 1)
@@ -188,7 +172,7 @@ test('a volume that is still attached when its last pod has ended is expanded wi
 }, async (t) => {
   const args = ['--retry-interval-start=1s', '--retry-interval-max=5m']
   const at = await refusedOnce(t, { args })
-  await usedBy(t, t.name('pod'))
+  await usedBy(t)
   await ask(t, '2Gi')
   // So often that the next retry would be much later.
   await eventually('some tries', async () => at.resizer.linesWith('only supports offline expansion').length >= 4)
@@ -203,17 +187,12 @@ test('a volume that is still attached when its last pod has ended is expanded wi
 
 test('a claim keeps its wait for its pod when a try in between fails', { only: 'ours' }, async (t) => {
   const at = await refusedOnce(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=5m'] })
-  await usedBy(t, t.name('pod'))
+  await usedBy(t)
   await ask(t, '2Gi')
   await untilEvent(t, 'only supports offline expansion')
-  let failing = true
-  at.resizer.gate.rules.push(({ method, resource }) =>
-    failing && method === 'PATCH' && resource === 'persistentvolumeclaims/status'
-      ? refusal(500, 'InternalError', 'etcd is away')
-      : undefined,
-  )
-  await eventually('a try that fails', () => at.resizer.linesWith('etcd is away').length > 0)
-  failing = false
+  const failing = at.resizer.gate.inject('PATCH persistentvolumeclaims/status', ETCD_TIRED)
+  await eventually('a try that fails', () => at.resizer.linesWith('etcd is tired').length > 0)
+  failing.end()
   at.driver.on('ControllerExpandVolume', EXPANDED)
   const ended = Date.now()
   await t.api.delete(PODS, { namespace: 'default', name: t.name('pod') })

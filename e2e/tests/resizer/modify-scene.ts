@@ -1,14 +1,10 @@
-import { ok } from 'node:assert'
-import {
-  PERSISTENT_VOLUME_CLAIMS,
-  type PersistentVolumeClaim,
-  VOLUME_ATTRIBUTES_CLASSES,
-} from '@csi-sidecars/kube-types'
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { type PersistentVolumeClaim, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { attributesClass } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { pause } from '../../harness/waiting.ts'
-import { type BoundParts, bound, type ResizerScene, type SceneSetup, scene, untilClaim } from './scene.ts'
+import { type BoundParts, bound, editClaim, type ResizerScene, type SceneSetup, scene, untilClaim } from './scene.ts'
 
 export const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses']
 
@@ -18,18 +14,27 @@ export async function modifying(
   setup: SceneSetup & { readonly bound?: BoundParts } = {},
 ): Promise<ResizerScene> {
   const { bound: parts, ...rest } = setup
-  for (const name of ['gold', 'silver']) {
-    await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name(name), t.driverName, { tier: name }))
-  }
+  for (const name of ['gold', 'silver']) await createTier(t, name)
   const at = await scene(t, { controller: ['MODIFY_VOLUME'], watches: WATCHES, ...rest })
   await bound(t, parts)
   await pause(200)
   return at
 }
 
+/** A VolumeAttributesClass with this tier as its parameter. */
+export async function createTier(t: TestContext, tier: string, driver = t.driverName): Promise<string> {
+  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name(tier), driver, { tier }))
+  return t.name(tier)
+}
+
 export async function want(t: TestContext, className: string | null): Promise<void> {
-  const body = { spec: { volumeAttributesClassName: className } }
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: t.name('pvc') }, body)
+  await editClaim(t, { spec: { volumeAttributesClassName: className } })
+}
+
+/** Requests the class of this tier, and waits until the claim has it. */
+export async function modify(t: TestContext, tier: string): Promise<PersistentVolumeClaim> {
+  await want(t, t.name(tier))
+  return modified(t, t.name(tier))
 }
 
 export function modified(t: TestContext, className: string): Promise<PersistentVolumeClaim> {
@@ -40,6 +45,14 @@ export function modified(t: TestContext, className: string): Promise<PersistentV
 }
 
 export const modifies = ({ driver }: ResizerScene): readonly Call[] => driver.callsOf('ControllerModifyVolume')
+/** The tier, and no other parameter. */
+export function tierOf({ request }: Call): unknown {
+  const { tier, ...others } = request['mutable_parameters'] as Record<string, unknown>
+  equal(others, {})
+  return tier
+}
+
+export const tiersOf = (at: ResizerScene): unknown[] => modifies(at).map(tierOf)
 export const stateOf = ({ status }: PersistentVolumeClaim): unknown => status?.modifyVolumeStatus
 export const untilState = (t: TestContext, word: string) =>
   untilClaim(t, ({ status }) => status?.modifyVolumeStatus?.status === word)

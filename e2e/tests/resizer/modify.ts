@@ -1,23 +1,24 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUME_CLAIMS, SECRETS, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { partOf } from '../../harness/api/gate.ts'
-import { attributesClass, secret } from '../../harness/api/objects.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never } from '../../harness/waiting.ts'
-import { modified, modifies, modifying, untilState, want } from './modify-scene.ts'
+import { createTier, modified, modifies, modify, modifying, tiersOf, untilState, want } from './modify-scene.ts'
 import {
   aimed,
-  ask,
   bodyOf,
   bound,
   conditionsOf,
+  editClaim,
   eventsOf,
-  GI,
+  expands,
   getVolume,
+  grown,
   outline,
+  resized,
   scene,
   untilClaim,
   untilEvent,
+  warningsOf,
 } from './scene.ts'
 
 const test = testsOf('resizer', 'modify')
@@ -25,8 +26,7 @@ const test = testsOf('resizer', 'modify')
 test('writes, bodies, call, events, in order', async (t) => {
   const at = await modifying(t)
   const gold = t.name('gold')
-  await want(t, gold)
-  const claim = await modified(t, gold)
+  const claim = await modify(t, 'gold')
   await untilEvent(t, 'VolumeModifySuccessful')
   const writes = await at.resizer.gate.settledWrites()
   equal(outline(t, writes), [
@@ -61,20 +61,14 @@ test('writes, bodies, call, events, in order', async (t) => {
 
 test('from one class to the next, and back', async (t) => {
   const at = await modifying(t)
-  for (const name of ['gold', 'silver', 'gold']) {
-    await want(t, t.name(name))
-    await modified(t, t.name(name))
-  }
-  equal(
-    modifies(at).map(({ request }) => request['mutable_parameters']),
-    [{ tier: 'gold' }, { tier: 'silver' }, { tier: 'gold' }],
-  )
+  const tiers = ['gold', 'silver', 'gold']
+  for (const tier of tiers) await modify(t, tier)
+  equal(tiersOf(at), tiers)
 })
 
 test('--extra-modify-metadata adds the names', async (t) => {
   const at = await modifying(t, { args: ['--extra-modify-metadata'] })
-  await want(t, t.name('gold'))
-  await modified(t, t.name('gold'))
+  await modify(t, 'gold')
   equal(modifies(at)[0]?.request['mutable_parameters'], {
     tier: 'gold',
     'csi.storage.k8s.io/pvc/name': t.name('pvc'),
@@ -90,8 +84,7 @@ for (const [args, seconds] of [
 ] as const) {
   test(`the deadline with ${args.join(' ')} is ${seconds} s`, async (t) => {
     const at = await modifying(t, { args })
-    await want(t, t.name('gold'))
-    await modified(t, t.name('gold'))
+    await modify(t, 'gold')
     const { timeoutMs = 0 } = modifies(at)[0] ?? {}
     ok(timeoutMs > seconds * 1000 - 2500 && timeoutMs <= seconds * 1000 + 50, `${timeoutMs}`)
   })
@@ -100,22 +93,16 @@ for (const [args, seconds] of [
 const SECRET_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-'
 
 test('the secret of the annotations, else the one for expansion', async (t) => {
-  const names = { modify: t.name('modify-secret'), expand: t.name('expand-secret') }
-  await t.create(SECRETS, secret('default', names.modify, { which: 'modify' }))
-  await t.create(SECRETS, secret('default', names.expand, { which: 'expand' }))
-  const csi = { controllerExpandSecretRef: { name: names.expand, namespace: 'default' } }
+  const { name, namespace } = await t.createSecret({ which: 'modify' }, 'modify-secret')
+  const csi = { controllerExpandSecretRef: await t.createSecret({ which: 'expand' }, 'expand-secret') }
   const at = await modifying(t, { bound: { pv: { csi } } })
-  const annotations = { [`${SECRET_ANNOTATION}name`]: names.modify, [`${SECRET_ANNOTATION}namespace`]: 'default' }
+  const annotations = { [`${SECRET_ANNOTATION}name`]: name, [`${SECRET_ANNOTATION}namespace`]: namespace }
   await bound(t, { suffix: '-b', pv: { csi, metadata: { annotations } } })
-  await want(t, t.name('gold'))
-  await modified(t, t.name('gold'))
-  const ref = { namespace: 'default', name: t.name('pvc-b') }
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { volumeAttributesClassName: t.name('gold') } })
+  await modify(t, 'gold')
+  await editClaim(t, { spec: { volumeAttributesClassName: t.name('gold') } }, t.name('pvc-b'))
   await eventually('both calls', () => modifies(at).length === 2)
-  equal(
-    modifies(at).map(({ request }) => request['secrets']),
-    [{ which: 'expand' }, { which: 'modify' }],
-  )
+  const secrets = modifies(at).map(({ request }) => request['secrets'])
+  equal(secrets, [{ which: 'expand' }, { which: 'modify' }])
 })
 
 test('a class that does not exist: Pending, an event, no call', async (t) => {
@@ -139,8 +126,7 @@ test('a class that appears later triggers its claims', { only: 'ours' }, async (
   await want(t, t.name('platinum'))
   await untilState(t, 'Pending')
   const began = Date.now()
-  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name('platinum'), t.driverName, { tier: 'platinum' }))
-  await modified(t, t.name('platinum'))
+  await modified(t, await createTier(t, 'platinum'))
   ok(Date.now() - began < 2500)
 })
 
@@ -153,14 +139,11 @@ test('a volume of another driver is left alone', async (t) => {
 test('VolumeAttributesClass=false switches it off', async (t) => {
   const driver = await t.driver({ controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
   const at = await scene(t, { driver, args: ['--feature-gates=VolumeAttributesClass=false'] })
-  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name('gold'), t.driverName, { a: 'b' }))
+  await createTier(t, 'gold')
   await bound(t)
   await want(t, t.name('gold'))
   await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
-  equal(
-    at.resizer.gate.requests.filter(({ resource }) => resource === 'volumeattributesclasses'),
-    [],
-  )
+  equal(at.resizer.gate.requestsOf('volumeattributesclasses'), [])
 })
 
 test('the API is discovered at start', async (t) => {
@@ -179,57 +162,36 @@ test('an API server without the class: the gate goes off, resizing works', async
   await at.resizer.line(
     'Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available',
   )
-  await bound(t)
-  await ask(t, '2Gi')
-  await untilClaim(t, ({ status }) => status?.capacity?.['storage'] === '2Gi')
-  equal(
-    at.resizer.gate.requests.filter(({ resource }) => resource === 'volumeattributesclasses'),
-    [],
-  )
+  await grown(t)
+  equal(at.resizer.gate.requestsOf('volumeattributesclasses'), [])
 })
 
 test('a new size and a new class in one edit: both happen', async (t) => {
   const at = await modifying(t, { controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
-  const body = { spec: { volumeAttributesClassName: t.name('gold'), resources: { requests: { storage: '2Gi' } } } }
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: t.name('pvc') }, body)
+  const resources = { requests: { storage: '2Gi' } }
+  await editClaim(t, { spec: { volumeAttributesClassName: t.name('gold'), resources } })
   if (t.ours) {
     await modified(t, t.name('gold'))
-    const claim = await untilClaim(t, ({ status }) => status?.capacity?.['storage'] === '2Gi')
-    equal(conditionsOf(claim), [])
-    const [expand] = at.driver.callsOf('ControllerExpandVolume')
+    equal(conditionsOf(await resized(t, '2Gi')), [])
+    const [expand] = expands(at)
     const [modify] = modifies(at)
     ok(Math.abs((expand?.start ?? 0) - (modify?.start ?? Infinity)) < 400, 'back to back')
-    const writes = await at.resizer.gate.settledWrites()
-    ok(
-      writes.every(({ code }) => code === 200),
-      'no conflicts of our own making',
-    )
-    equal(
-      (await eventsOf(t)).filter((event) => event.startsWith('Warning')),
-      [],
-    )
+    const codes = (await at.resizer.gate.settledWrites()).map(({ code }) => code)
+    equal([...new Set(codes)], [200], 'no conflicts of our own making')
+    equal(await warningsOf(t), [])
     return
   }
   // The originals may lock the claim into conflicts; both calls are made nevertheless.
-  await eventually(
-    'both calls',
-    () => modifies(at).length > 0 && at.driver.callsOf('ControllerExpandVolume').length > 0,
-  )
-  ok(GI > 0)
+  await eventually('both calls', () => modifies(at).length > 0 && expands(at).length > 0)
 })
 
 test('a hundred claims of a class are modified at once', { only: 'ours', within: 180_000 }, async (t) => {
   const at = await modifying(t)
   const suffixes = Array.from({ length: 100 }, (_, index) => `-${index}`)
+  const gold = t.name('gold')
+  for (const suffix of suffixes) await bound(t, { suffix, claim: { volumeAttributesClassName: gold } })
   for (const suffix of suffixes) {
-    await bound(t, { suffix, claim: { volumeAttributesClassName: t.name('gold') } })
-  }
-  for (const suffix of suffixes) {
-    await untilClaim(
-      t,
-      ({ status }) => status?.currentVolumeAttributesClassName === t.name('gold'),
-      t.name(`pvc${suffix}`),
-    )
+    await untilClaim(t, ({ status }) => status?.currentVolumeAttributesClassName === gold, t.name(`pvc${suffix}`))
   }
   equal(modifies(at).length, 100)
 })

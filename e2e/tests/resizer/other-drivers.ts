@@ -1,24 +1,19 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { CLUSTER_ROLES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { CLUSTER_ROLES } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import { attributesClass } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { modified, modifies, modifying, want } from './modify-scene.ts'
+import { createTier, modified, modifies, modify, modifying } from './modify-scene.ts'
 import { bound, eventsOf, scene, untilEvent } from './scene.ts'
 
-const test = testsOf('resizer', 'other drivers')
+const test = testsOf('resizer', 'other drivers', { only: 'ours' })
 
-test('a class of another driver is applied, and one event and one line name both drivers', {
-  only: 'ours',
-}, async (t) => {
-  const gold = t.name('foreign')
-  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(gold, 'other.example.com', { tier: 'gold' }))
+test('a class of another driver is applied, and one event and one line name both drivers', async (t) => {
+  const gold = await createTier(t, 'foreign', 'other.example.com')
   const at = await modifying(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=1s'] })
   at.driver.on('ControllerModifyVolume', (_, nth) => (nth < 2 ? { code: 13, message: 'no' } : { reply: {} }))
-  await want(t, gold)
-  await modified(t, gold)
+  await modify(t, 'foreign')
   await untilEvent(t, 'VolumeModifySuccessful')
   equal(modifies(at).length, 3)
   const warnings = (await eventsOf(t)).filter((text) => text.includes('VolumeModifyDriverMismatch'))
@@ -30,9 +25,7 @@ test('a class of another driver is applied, and one event and one line name both
   for (const name of ['other.example.com', t.driverName, gold]) equal(lines[0]?.includes(name), true)
 })
 
-test('a driver that restarts without one capability and with another: the line names their sidecars', {
-  only: 'ours',
-}, async (t) => {
+test('a driver that restarts without one capability and with another: the line names their sidecars', async (t) => {
   const at = await scene(t)
   at.driver.kill()
   await at.resizer.line('Lost connection')
@@ -45,30 +38,26 @@ test('a driver that restarts without one capability and with another: the line n
   }
 })
 
-test('forbidden classes are read more and more rarely, and at once for the next claim of the driver', {
-  only: 'ours',
-}, async (t) => {
+test('forbidden classes are read more and more rarely, and at once for the next claim of the driver', async (t) => {
   const rules = FACTS.resizer.rules.filter(({ resources }) => !resources?.includes('volumeattributesclasses'))
   const user = await userWith(t, rules)
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
-  await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name('gold'), t.driverName, { a: 'b' }))
+  const claim = { volumeAttributesClassName: await createTier(t, 'gold') }
   const at = await scene(t, { user, driver, watches: ['persistentvolumeclaims'] })
   const tries = (): number =>
-    at.resizer.gate.requests.filter(
-      ({ resource, query }) => resource === 'volumeattributesclasses' && query['limit'] === '1',
-    ).length
-  await bound(t, { claim: { volumeAttributesClassName: t.name('gold') } })
+    at.resizer.gate.requestsOf('volumeattributesclasses').filter(({ query }) => query['limit'] === '1').length
+  await bound(t, { claim })
   await eventually('a try', () => tries() > 0)
   const ofOther = { csi: { driver: 'other.example.com', volumeHandle: 'other' } }
   for (const nth of [1, 2, 3, 4, 5, 6]) {
-    await bound(t, { suffix: `-other-${nth}`, claim: { volumeAttributesClassName: t.name('gold') }, pv: ofOther })
+    await bound(t, { suffix: `-other-${nth}`, claim, pv: ofOther })
     await pause(1800)
   }
   const rarely = tries()
   equal(rarely <= 7, true, `${rarely} tries in 12 s`)
-  await bound(t, { suffix: '-next', claim: { volumeAttributesClassName: t.name('gold') } })
+  await bound(t, { suffix: '-next', claim })
   await eventually('another try', () => tries() > rarely, { within: 3000 })
   await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.resizer.rules })
-  await bound(t, { suffix: '-last', claim: { volumeAttributesClassName: t.name('gold') } })
+  await bound(t, { suffix: '-last', claim })
   await modified(t, t.name('gold'))
 })

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal } from 'node:assert'
 import type { RunningSidecar } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { ask, bound, expandedReply, patchStatus, scene } from './scene.ts'
+import { kubeletFinishes, NODE_STEP, raised, scene } from './scene.ts'
 
 const test = testsOf('resizer', 'pending work')
 
@@ -20,8 +20,7 @@ test('an expansion is visible from the request to the end on the node', { only: 
     args: ['--retry-interval-start=500ms', '--retry-interval-max=1s'],
     prepare: (driver) => driver.on('ControllerExpandVolume', { code: 14, message: 'no back end' }),
   })
-  const { pvc, pv } = await bound(t)
-  await ask(t, '2Gi')
+  const { pvc, pv } = await raised(t)
   const [failing] = await pending(at.resizer, ([item]) => item?.['state'] === 'backoff')
   const { sidecar, operation, volume, reason, code, object } = failing ?? {}
   equal(
@@ -31,13 +30,11 @@ test('an expansion is visible from the request to the end on the node', { only: 
   const { uid: _, ...claim } = object as Item
   equal(claim, { kind: 'PersistentVolumeClaim', namespace: t.namespace, name: pvc })
 
-  at.driver.on('ControllerExpandVolume', (call) => expandedReply(call, true))
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
   const [node] = await pending(at.resizer, ([item]) => item?.['operation'] === 'node-expand')
   equal([node?.['reason'], node?.['stuck'], node?.['volume']], ['NodeResizePending', false, pv])
 
-  await patchStatus(t, pvc, {
-    status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: null, conditions: null },
-  })
+  await kubeletFinishes(t, '2Gi')
   await pending(at.resizer, (items) => items.length === 0)
   const metrics = await at.resizer.metrics()
   for (const done of ['expand', 'node-expand']) {

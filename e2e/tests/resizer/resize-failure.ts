@@ -1,8 +1,10 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUME_CLAIMS, SECRETS } from '@csi-sidecars/kube-types'
+import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { partOf, refusal } from '../../harness/api/gate.ts'
-import { secret } from '../../harness/api/objects.ts'
+import type { Fault, WireRequest } from '../../harness/api/wire.ts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
+import type { Answer } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
@@ -10,18 +12,23 @@ import {
   ask,
   bound,
   conditionsOf,
+  editClaim,
   eventsOf,
   expands,
   GI,
   getClaim,
   getVolume,
+  grown,
+  NODE_STEP,
   outline,
   type ResizerScene,
+  raised,
   resized,
   scene,
   statusWord,
   untilClaim,
   untilEvent,
+  warningsOf,
 } from './scene.ts'
 
 const test = testsOf('resizer', 'resize fails')
@@ -110,32 +117,24 @@ test('errors that are not final: no condition, the recorded size stays', async (
   }
 })
 
-const TEXTS: readonly (readonly [
-  what: string,
-  pv: (t: TestContext) => object,
-  claim: object,
-  why: (t: TestContext) => string,
-])[] = [
+const TEXTS: readonly (readonly [what: string, pv: (t: TestContext) => object, why: (t: TestContext) => string])[] = [
   [
     'the secret is missing',
     (t) => ({ csi: { controllerExpandSecretRef: { name: t.name('no'), namespace: 'default' } } }),
-    {},
     (t) => `error getting secret ${t.name('no')} in namespace default: secrets "${t.name('no')}" not found`,
   ],
   [
     'the access modes contradict each other',
     () => ({ accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] }),
-    {},
     (t) =>
       `failed to get capabilities of volume ${t.name('pv')} with CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume`,
   ],
 ]
 
-for (const [what, pv, claim, why] of TEXTS) {
+for (const [what, pv, why] of TEXTS) {
   test(`${what}: the event says so, and there is no call`, async (t) => {
     const at = await scene(t)
-    await bound(t, { pv: pv(t), claim })
-    await ask(t, '2Gi')
+    await raised(t, { pv: pv(t) })
     equal(await untilEvent(t, 'VolumeResizeFailed'), `Warning VolumeResizeFailed ${failedText(t, why(t))}`)
     equal(expands(at), [])
     const now = await getClaim(t)
@@ -145,34 +144,22 @@ for (const [what, pv, claim, why] of TEXTS) {
 
 test('the mark of the start is refused: no event, no call, backoff', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  let refused = 0
-  at.resizer.gate.rules.push(({ resource }) => {
-    if (resource !== 'persistentvolumeclaims/status') return undefined
-    refused += 1
-    return refused < 3 ? refusal(500, 'InternalError', 'etcd is tired') : undefined
-  })
-  await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
+  at.resizer.gate.inject('PATCH persistentvolumeclaims/status', ETCD_TIRED, { times: 2 })
+  await grown(t)
   const line = await at.resizer.line(`marking pvc \\"default/${t.name('pvc')}\\" as resizing failed: `)
   ok(line.includes('"Error syncing PVC"') && line.includes('etcd is tired'), line)
-  equal(
-    (await eventsOf(t)).filter((event) => event.startsWith('Warning')),
-    [],
-  )
+  equal(await warningsOf(t), [])
   equal(expands(at).length, 1)
 })
 
 test('the patch of the volume is refused: the event names it, and the driver is called again', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  let refused = 0
-  at.resizer.gate.rules.push(({ resource, method }) => {
-    if (resource !== 'persistentvolumes' || method !== 'PATCH') return undefined
-    refused += 1
-    return refused === 1 ? refusal(403, 'Forbidden', 'persistentvolumes "x" is forbidden: no') : undefined
-  })
-  const { pv } = await bound(t)
-  await ask(t, '2Gi')
+  at.resizer.gate.inject(
+    'PATCH persistentvolumes',
+    refusal(403, 'Forbidden', 'persistentvolumes "x" is forbidden: no'),
+    { times: 1 },
+  )
+  const { pv } = await raised(t)
   equal(
     await untilEvent(t, 'VolumeResizeFailed'),
     `Warning VolumeResizeFailed error updating pv "${pv}" by resizer: updating capacity of PV "${pv}" to 2Gi failed: update capacity of PV ${pv} failed: persistentvolumes "x" is forbidden: no`,
@@ -181,123 +168,85 @@ test('the patch of the volume is refused: the event names it, and the driver is 
   equal(expands(at).length, 2)
 })
 
-test('the last patch is refused: the event names the step', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  at.resizer.gate.rules.push(({ resource, seq }) => {
-    const patches = at.resizer.gate.writes('persistentvolumeclaims/status')
-    return resource === 'persistentvolumeclaims/status' && patches[1]?.seq === seq
-      ? refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
-      : undefined
-  })
-  await bound(t)
-  await ask(t, '2Gi')
-  equal(
-    await untilEvent(t, 'VolumeResizeFailed'),
-    `Warning VolumeResizeFailed mark PVC "default/${t.name('pvc')}" as resize finished failed: can't patch status of  PVC default/${t.name('pvc')} with persistentvolumeclaims "x" is forbidden: no`,
-  )
-  await resized(t, '2Gi')
-})
+const FORBIDDEN = refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
 
-test('the last patch before the node step is refused: the event names the step', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: true } })
-  at.resizer.gate.rules.push(({ resource, seq }) => {
-    const patches = at.resizer.gate.writes('persistentvolumeclaims/status')
-    return resource === 'persistentvolumeclaims/status' && patches[1]?.seq === seq
-      ? refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
-      : undefined
+for (const [what, answer, step, ends] of [
+  ['the last patch', { reply: {} }, 'resize finished', ({ status }) => status?.capacity?.['storage'] === '2Gi'],
+  [
+    'the last patch before the node step',
+    NODE_STEP,
+    'node expansion required',
+    (claim) => statusWord(claim) === 'NodeResizePending',
+  ],
+] satisfies readonly [string, Answer, string, (claim: PersistentVolumeClaim) => boolean][]) {
+  test(`${what} is refused: the event names the step`, async (t) => {
+    const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+    at.driver.on('ControllerExpandVolume', answer)
+    const marks = (): readonly WireRequest[] => at.resizer.gate.writes('persistentvolumeclaims/status')
+    at.resizer.gate.inject('PATCH persistentvolumeclaims/status', FORBIDDEN, { where: () => marks().length === 2 })
+    await raised(t)
+    const key = `default/${t.name('pvc')}`
+    equal(
+      await untilEvent(t, 'VolumeResizeFailed'),
+      `Warning VolumeResizeFailed mark PVC "${key}" as ${step} failed: can't patch status of  PVC ${key} with persistentvolumeclaims "x" is forbidden: no`,
+    )
+    await untilClaim(t, ends)
   })
-  await bound(t)
-  await ask(t, '2Gi')
-  equal(
-    await untilEvent(t, 'VolumeResizeFailed'),
-    `Warning VolumeResizeFailed mark PVC "default/${t.name('pvc')}" as node expansion required failed: can't patch status of  PVC default/${t.name('pvc')} with persistentvolumeclaims "x" is forbidden: no`,
-  )
-  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
-})
+}
 
 test('the error mark is refused: the event reports both', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
-  at.resizer.gate.rules.push(({ resource, body }) =>
-    resource === 'persistentvolumeclaims/status' && JSON.stringify(body).includes('ControllerResizeError')
-      ? refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
-      : undefined,
-  )
-  await bound(t)
-  await ask(t, '2Gi')
-  const event = await untilEvent(t, 'VolumeResizeFailed')
+  at.resizer.gate.inject('PATCH persistentvolumeclaims/status', FORBIDDEN, {
+    where: ({ bytes }) => bytes.includes('ControllerResizeError'),
+  })
+  await raised(t)
   const key = `default/${t.name('pvc')}`
   equal(
-    event,
+    await untilEvent(t, 'VolumeResizeFailed'),
     `Warning VolumeResizeFailed resizing failed in controller with rpc error: code = Internal desc = no but failed to update PVC ${key} with: mark PVC "${key}" as controller expansion failed, errored with: can't patch status of  PVC ${key} with persistentvolumeclaims "x" is forbidden: no`,
   )
 })
 
-test('capacity 0 is a failure that names both sizes, and never reaches the volume', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=60s'] })
-  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: 0n, nodeExpansionRequired: false } })
-  await bound(t)
-  await ask(t, '2Gi')
-  const event = await untilEvent(t, 'VolumeResizeFailed')
-  ok(event.startsWith('Warning') && event.includes('2Gi') && /\b0\b/.test(event), event)
-  equal((await at.resizer.gate.settledWrites('persistentvolumes')).length, 0)
-})
-
-test('less than was asked is a failure that names both sizes', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=60s'] })
-  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(1.5 * GI), nodeExpansionRequired: false } })
-  await bound(t)
-  await ask(t, '2Gi')
-  const event = await untilEvent(t, 'VolumeResizeFailed')
-  ok(event.includes('2Gi') && event.includes('1536Mi'), event)
-  equal((await at.resizer.gate.settledWrites('persistentvolumes')).length, 0)
-})
+for (const [what, capacityBytes, size] of [
+  ['capacity 0', 0n, /\b0\b/],
+  ['less than was asked', BigInt(1.5 * GI), /1536Mi/],
+] as const) {
+  test(`${what} is a failure that names both sizes, and never reaches the volume`, { only: 'ours' }, async (t) => {
+    const at = await scene(t, { args: ['--retry-interval-start=60s'] })
+    at.driver.on('ControllerExpandVolume', { reply: { capacityBytes } })
+    await raised(t)
+    const event = await untilEvent(t, 'VolumeResizeFailed')
+    ok(event.startsWith('Warning') && event.includes('2Gi') && size.test(event), event)
+    equal((await at.resizer.gate.settledWrites('persistentvolumes')).length, 0)
+  })
+}
 
 test('capacity 0: the volume keeps its size and an event says why', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s'] })
-  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: 0n, nodeExpansionRequired: false } })
-  await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: 0n } })
+  await raised(t)
   await untilEvent(t, 'VolumeResizeFailed')
   equal((await getVolume(t)).spec?.capacity, { storage: '1Gi' })
 })
 
 test('a 409 on the last patch: read again, no event, no second call', { only: 'ours' }, async (t) => {
   const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', {
-    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
-    after: 800,
-  })
-  const { pvc } = await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 800 })
+  await raised(t)
   await eventually('a call', () => expands(at).length > 0)
-  let conflict = false
-  at.resizer.gate.rules.push(({ resource }) => {
-    if (resource !== 'persistentvolumeclaims/status' || conflict) return undefined
-    conflict = true
-    const done = t.api.merge(
-      PERSISTENT_VOLUME_CLAIMS,
-      { namespace: 'default', name: pvc },
-      { metadata: { labels: { a: 'b' } } },
-    )
-    return { kind: 'wait', for: done.then(() => undefined) }
-  })
+  const conflict = (): Fault => ({ kind: 'wait', for: editClaim(t, { metadata: { labels: { a: 'b' } } }) })
+  at.resizer.gate.inject('* persistentvolumeclaims/status', conflict, { times: 1 })
   await resized(t, '2Gi')
   equal(expands(at).length, 1)
-  equal(
-    (await eventsOf(t)).filter((event) => event.startsWith('Warning')),
-    [],
-  )
+  equal(await warningsOf(t), [])
   ok(outline(t, await at.resizer.gate.settledWrites()).includes('PATCH persistentvolumeclaims/status 409'))
 })
 
 test('a secret that is not UTF-8 is not sent damaged', async (t) => {
-  const name = t.name('secret')
-  await t.create(SECRETS, secret('default', name, { key: Buffer.from([0xff, 0xfe]) }))
+  const secretRef = await t.createSecret({ key: Buffer.from([0xff, 0xfe]) })
   const at = await scene(t)
-  await bound(t, { pv: { csi: { controllerExpandSecretRef: { name, namespace: 'default' } } } })
-  await ask(t, '2Gi')
+  await raised(t, { pv: { csi: { controllerExpandSecretRef: secretRef } } })
   await untilEvent(t, 'VolumeResizeFailed')
   equal(expands(at), [])
 })

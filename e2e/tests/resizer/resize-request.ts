@@ -1,8 +1,7 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { SECRETS } from '@csi-sidecars/kube-types'
-import { secret, type VolumeParts } from '../../harness/api/objects.ts'
+import type { VolumeParts } from '../../harness/api/objects.ts'
 import { testsOf } from '../../harness/test.ts'
-import { ask, type BoundParts, bound, expands, GI, getVolume, resized, scene } from './scene.ts'
+import { ask, type BoundParts, bound, expands, GI, getVolume, grown, resized, scene } from './scene.ts'
 
 const test = testsOf('resizer', 'resize')
 
@@ -75,22 +74,17 @@ for (const { what, pv, claim = {}, capable = false, capability } of REQUESTS) {
     const at = await scene(t, {
       controller: ['EXPAND_VOLUME', ...(capable ? ['SINGLE_NODE_MULTI_WRITER' as const] : [])],
     })
-    await bound(t, { pv, claim })
-    await ask(t, '2Gi')
-    await resized(t, '2Gi')
+    await grown(t, { pv, claim })
     equal(expands(at)[0]?.request['volume_capability'], capability)
   })
 }
 
 test('the secret is read live and sent', async (t) => {
-  const name = t.name('secret')
-  await t.create(SECRETS, secret('default', name, { a: 'b' }))
+  const secretRef = await t.createSecret({ a: 'b' })
   const at = await scene(t)
-  await bound(t, { pv: { csi: { controllerExpandSecretRef: { name, namespace: 'default' } } } })
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
+  await grown(t, { pv: { csi: { controllerExpandSecretRef: secretRef } } })
   equal(expands(at)[0]?.request['secrets'], { a: 'b' })
-  equal(at.resizer.gate.requests.filter(({ resource }) => resource === 'secrets').length, 1)
+  equal(at.resizer.gate.requestsOf('secrets').length, 1)
 })
 
 for (const [args, seconds] of [
@@ -102,9 +96,7 @@ for (const [args, seconds] of [
 ] as const) {
   test(`the deadline with ${args.join(' ') || 'no flag'} is ${seconds} s`, async (t) => {
     const at = await scene(t, { args })
-    await bound(t)
-    await ask(t, '2Gi')
-    await resized(t, '2Gi')
+    await grown(t)
     const { timeoutMs = 0 } = expands(at)[0] ?? {}
     ok(timeoutMs > seconds * 1000 - 2500 && timeoutMs <= seconds * 1000 + 50, `${timeoutMs}`)
   })

@@ -1,18 +1,19 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
+import { requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
   ask,
-  bound,
   conditionsOf,
-  expandedReply,
+  editClaim,
   expands,
   GI,
-  requiredBytes,
+  grown,
+  raised,
   resized,
   scene,
+  sizesOf,
   statusWord,
   untilClaim,
   untilEvent,
@@ -23,15 +24,13 @@ const test = testsOf('resizer', 'resize again')
 /** The originals can lock a claim that was written meanwhile into conflicts until another client changes it. */
 async function nudge(t: TestContext): Promise<void> {
   if (t.ours) return
-  const labels = { nudged: String(Date.now()) }
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: t.name('pvc') }, { metadata: { labels } })
+  await editClaim(t, { metadata: { labels: { nudged: String(Date.now()) } } })
 }
 
 test('backoff between the attempts of one size', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=2s'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   await eventually('tries', () => expands(at).length >= 6)
   const starts = expands(at).map(({ start }) => start)
   const gaps = starts.slice(1).map((start, index) => start - (starts[index] ?? 0))
@@ -49,20 +48,15 @@ test('backoff between the attempts of one size', async (t) => {
 
 test('success after a failure clears the conditions', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  at.driver.on('ControllerExpandVolume', (_, nth) =>
-    nth < 3 ? { code: 13, message: 'no' } : { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } },
-  )
-  await bound(t)
-  await ask(t, '2Gi')
-  const claim = await resized(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', (_, nth) => (nth < 3 ? { code: 13, message: 'no' } : { reply: {} }))
+  const { claim } = await grown(t)
   equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
 })
 
 test('infeasible: retried once each --retry-interval-max', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=3s'] })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   await eventually('a try', () => expands(at).length > 0)
   await pause(1500)
   const quick = expands(at).length
@@ -76,10 +70,9 @@ test('infeasible: retried once each --retry-interval-max', async (t) => {
 test('infeasible, then a smaller request: attempted at once', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-max=5m'] })
   at.driver.on('ControllerExpandVolume', ({ request }) =>
-    BigInt(requiredBytes(request)) > BigInt(2 * GI) ? { code: 11, message: 'too big' } : expandedReply({ request }),
+    requiredBytes(request) > 2 * GI ? { code: 11, message: 'too big' } : { reply: {} },
   )
-  await bound(t)
-  await ask(t, '5Gi')
+  await raised(t, { to: '5Gi' })
   await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
   await pause(1500)
   await ask(t, '2Gi')
@@ -91,10 +84,9 @@ test('infeasible, then a smaller request: attempted at once', async (t) => {
 test('a final error, then a smaller request: attempted at once', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', ({ request }) =>
-    BigInt(requiredBytes(request)) > BigInt(2 * GI) ? { code: 13, message: 'too big' } : expandedReply({ request }),
+    requiredBytes(request) > 2 * GI ? { code: 13, message: 'too big' } : { reply: {} },
   )
-  await bound(t)
-  await ask(t, '5Gi')
+  await raised(t, { to: '5Gi' })
   await untilEvent(t, 'VolumeResizeFailed')
   await pause(500)
   await ask(t, '2Gi')
@@ -104,18 +96,12 @@ test('a final error, then a smaller request: attempted at once', async (t) => {
 test('an error that is not final pins the size until it has ended', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   let busy = true
-  at.driver.on('ControllerExpandVolume', ({ request }) =>
-    busy ? { code: 10, message: 'busy' } : expandedReply({ request }),
-  )
-  await bound(t)
-  await ask(t, '5Gi')
+  at.driver.on('ControllerExpandVolume', () => (busy ? { code: 10, message: 'busy' } : { reply: {} }))
+  await raised(t, { to: '5Gi' })
   await untilEvent(t, 'VolumeResizeFailed')
   await ask(t, '2Gi')
   await pause(1500)
-  ok(
-    expands(at).every(({ request }) => requiredBytes(request) === String(5 * GI)),
-    'only the recorded size',
-  )
+  equal([...new Set(sizesOf(at))], [5])
   busy = false
   await nudge(t)
   const claim = await resized(t, '5Gi')
@@ -125,12 +111,10 @@ test('an error that is not final pins the size until it has ended', async (t) =>
 test('an infeasible claim found at start is attempted once, then slowly', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=60s'] })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
   await pause(1000)
-  at.resizer.signal('SIGKILL')
-  await at.resizer.end()
+  await at.resizer.endBy('SIGKILL')
   const before = expands(at).length
   await t.sidecar({ driver: at.driver, args: ['--retry-interval-start=100ms', '--retry-interval-max=60s'] })
   await eventually('one try', () => expands(at).length > before)
@@ -141,25 +125,20 @@ test('an infeasible claim found at start is attempted once, then slowly', async 
 test('an unrelated change during the slow retries causes no call', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-max=5m'] })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
-  const { pvc } = await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
   await pause(1500)
   const before = expands(at).length
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: pvc }, { metadata: { labels: { a: 'b' } } })
+  await editClaim(t, { metadata: { labels: { a: 'b' } } })
   await never('a call', () => expands(at).length > before, 1500)
 })
 
 test('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
   at.driver.on('ControllerExpandVolume', (_, nth) =>
-    nth === 0
-      ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } }
-      : { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false } },
+    nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
   )
-  await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
+  await grown(t)
   const [first, second] = expands(at)
   const gap = (second?.start ?? 0) - (first?.end ?? 0)
   ok(gap > 1800 && gap < 2700, `${gap} ms`)

@@ -3,7 +3,7 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { ask, type BoundParts, bound, expands, GI, patchStatus, resized, scene } from './scene.ts'
+import { ask, type BoundParts, bound, expands, grown, patchStatus, raised, resized, scene, sizesOf } from './scene.ts'
 
 const test = testsOf('resizer', 'resize')
 
@@ -33,8 +33,7 @@ const NOT_OURS: readonly (readonly [what: string, parts: (t: TestContext) => Bou
 for (const [what, parts] of NOT_OURS) {
   test(`${what} is left alone`, async (t) => {
     const at = await scene(t)
-    await bound(t, parts(t))
-    await ask(t, '2Gi')
+    await raised(t, parts(t))
     await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
     equal(expands(at), [])
   })
@@ -42,9 +41,7 @@ for (const [what, parts] of NOT_OURS) {
 
 test('a claim that is not bound waits', async (t) => {
   const at = await scene(t)
-  await bound(t)
-  await ask(t, '2Gi').catch(() => undefined)
-  await resized(t, '2Gi')
+  await grown(t)
   const before = expands(at).length
   await patchStatus(t, t.name('pvc'), { status: { phase: 'Lost', capacity: { storage: '1Gi' } } })
   await never('a call', () => expands(at).length > before, 800)
@@ -64,29 +61,20 @@ test('the volume is missing: an error line, retried with backoff', async (t) => 
 
 test('a raised request found at start is expanded', async (t) => {
   const first = await scene(t)
-  first.resizer.signal('SIGKILL')
-  await first.resizer.end()
-  await bound(t)
-  await ask(t, '2Gi')
+  await first.resizer.endBy('SIGKILL')
+  await raised(t)
   await t.sidecar({ driver: first.driver })
   await resized(t, '2Gi')
 })
 
 test('raised during the call: the first size is finished, the larger follows', async (t) => {
   const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', ({ request }) => {
-    const { required_bytes } = request['capacity_range'] as { required_bytes: string }
-    return { reply: { capacityBytes: BigInt(required_bytes), nodeExpansionRequired: false }, after: 700 }
-  })
-  await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 700 })
+  await raised(t)
   await eventually('a call', () => expands(at).length > 0)
   await ask(t, '3Gi')
   await resized(t, '3Gi')
-  const asked = expands(at).map(
-    ({ request }) => (request['capacity_range'] as { required_bytes: string }).required_bytes,
-  )
-  equal([...new Set(asked)], [String(2 * GI), String(3 * GI)])
+  equal([...new Set(sizesOf(at))], [2, 3])
   ok(
     expands(at).every(({ start }, index, all) => start >= (all[index - 1]?.end ?? 0)),
     'one at a time',
@@ -95,43 +83,30 @@ test('raised during the call: the first size is finished, the larger follows', a
 
 test('ten claims run in parallel', async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
-  at.driver.on('ControllerExpandVolume', {
-    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
-    after: 1500,
-  })
-  const suffixes = Array.from({ length: 12 }, (_, index) => `-${index}`)
-  for (const suffix of suffixes) await bound(t, { suffix })
-  await Promise.all(suffixes.map((suffix) => ask(t, '2Gi', t.name(`pvc${suffix}`))))
-  for (const suffix of suffixes) await resized(t, '2Gi', t.name(`pvc${suffix}`))
-  const most = Math.max(
-    ...expands(at).map(
-      (each) => expands(at).filter(({ start, end = Infinity }) => start <= each.start && end > each.start).length,
-    ),
-  )
-  equal(most, 10)
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
+  const pvcs: string[] = []
+  for (let nth = 0; nth < 12; nth += 1) pvcs.push((await bound(t, { suffix: `-${nth}` })).pvc)
+  await Promise.all(pvcs.map((pvc) => ask(t, '2Gi', pvc)))
+  for (const pvc of pvcs) await resized(t, '2Gi', pvc)
+  const runningAt = (time: number): number =>
+    expands(at).filter(({ start, end = Infinity }) => start <= time && end > time).length
+  equal(Math.max(...expands(at).map(({ start }) => runningAt(start))), 10)
 })
 
 test('--workers=0: the process runs without work', async (t) => {
   const at = await scene(t, { args: ['--workers=0'] })
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   await never('a call', () => expands(at).length > 0, 1500)
   equal(at.resizer.exit, undefined)
 })
 
 test('the claim is deleted during the call: no failure', async (t) => {
   const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', {
-    reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: false },
-    after: 700,
-  })
-  const { pvc } = await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 700 })
+  const { pvc } = await raised(t)
   await eventually('a call', () => expands(at).length > 0)
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: pvc })
-  await bound(t, { suffix: '-b' })
-  await ask(t, '2Gi', t.name('pvc-b'))
-  await resized(t, '2Gi', t.name('pvc-b'))
+  await grown(t, { suffix: '-b' })
   equal(at.resizer.exit, undefined)
 })
 
@@ -146,7 +121,5 @@ test('a bound claim without a capacity counts as empty', { only: 'ours' }, async
 
 test('--worker-threads is accepted here too', { only: 'ours' }, async (t) => {
   await scene(t, { args: ['--worker-threads=3'] })
-  await bound(t)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
+  await grown(t)
 })

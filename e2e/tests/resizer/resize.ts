@@ -1,7 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { partOf } from '../../harness/api/gate.ts'
-import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { never, pause } from '../../harness/waiting.ts'
 import {
@@ -15,21 +13,24 @@ import {
   GI,
   getClaim,
   getVolume,
+  grown,
+  kubeletFinishes,
   NO_NODE_STEP,
+  NODE_STEP,
   outline,
   PRE_RESIZE,
-  patchStatus,
+  raised,
   resized,
   scene,
   statusWord,
   untilClaim,
   untilEvent,
+  untilVolume,
   withoutKey,
 } from './scene.ts'
 
 const test = testsOf('resizer', 'resize')
 
-const NODE_STEP = { reply: { capacityBytes: BigInt(2 * GI), nodeExpansionRequired: true } }
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
 /** A body with its times replaced, so that it can be compared. */
@@ -97,8 +98,7 @@ test('without a node step: writes, bodies, call, events, in order', async (t) =>
 test('with a node step: kubelet does the rest', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', NODE_STEP)
-  const { pv } = await bound(t)
-  await ask(t, '2Gi')
+  const { pv } = await raised(t)
   const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
   await untilEvent(t, 'FileSystemResizeRequired')
   const writes = await at.resizer.gate.settledWrites()
@@ -136,22 +136,13 @@ test('with a node step: kubelet does the rest', async (t) => {
   await never('another call', () => expands(at).length > 1, 700)
 })
 
-/** The status that kubelet writes after it has grown the file system. */
-async function kubeletFinishes(t: TestContext, size: string): Promise<void> {
-  const conditions = null
-  await patchStatus(t, t.name('pvc'), {
-    status: { capacity: { storage: size }, allocatedResourceStatuses: null, conditions },
-  })
-}
-
 test('after kubelet’s step the annotation of the PV is removed', { alone: true }, async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
   await kubeletFinishes(t, '2Gi')
-  await t.api.until(PERSISTENT_VOLUMES, { name: t.name('pv') }, ({ metadata }) => metadata?.annotations === undefined)
+  await untilVolume(t, ({ metadata }) => metadata?.annotations === undefined)
   await pause(300)
   const writes = await at.resizer.gate.settledWrites()
   equal(outline(t, writes).slice(3), ['PATCH persistentvolumes 200'])
@@ -162,21 +153,18 @@ test('after kubelet’s step the annotation of the PV is removed', { alone: true
 test('AnnotateFsResize=false: no annotation on the PV', async (t) => {
   const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
   at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await bound(t)
-  await ask(t, '2Gi')
+  await raised(t)
   await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
   equal((await getVolume(t)).metadata?.annotations, undefined)
 })
 
 test('the annotation node-expansion-not-required is removed by the next expansion', async (t) => {
-  await scene(t)
-  await bound(t, { claim: { metadata: { annotations: { [NO_NODE_STEP]: 'true', other: 'kept' } } } })
-  const at = t.sidecars[0]
-  t.drivers[0]?.on('ControllerExpandVolume', NODE_STEP)
-  await ask(t, '2Gi')
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
+  await raised(t, { claim: { metadata: { annotations: { [NO_NODE_STEP]: 'true', other: 'kept' } } } })
   const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
   equal(claim.metadata?.annotations, { other: 'kept' })
-  const [mark] = (await at?.gate.settledWrites()) ?? []
+  const [mark] = await at.resizer.gate.settledWrites()
   equal(partOf(mark, 'metadata', 'annotations'), { [NO_NODE_STEP]: null })
 })
 
@@ -187,9 +175,7 @@ test('foreign conditions and foreign keys of the status stay', async (t) => {
     allocatedResources: { 'example.com/x': '5' },
     allocatedResourceStatuses: { 'example.com/x': 'NodeResizePending' },
   }
-  await bound(t, { status })
-  await ask(t, '2Gi')
-  const claim = await resized(t, '2Gi')
+  const { claim } = await grown(t, { status })
   equal(conditionsOf(claim), ['Foreign=True'])
   equal(claim.status?.allocatedResources, { 'example.com/x': '5', storage: '2Gi' })
   equal(claim.status?.allocatedResourceStatuses, { 'example.com/x': 'NodeResizePending' })
@@ -210,11 +196,8 @@ test('foreign conditions and foreign keys of the status stay', async (t) => {
 
 test('the driver may return more than the request', async (t) => {
   const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', {
-    reply: { capacityBytes: BigInt(3 * GI + 1024), nodeExpansionRequired: false },
-  })
-  await bound(t)
-  await ask(t, '2Gi')
+  at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(3 * GI + 1024) } })
+  await raised(t)
   const claim = await resized(t, '3145729Ki')
   equal(claim.status?.allocatedResources, { storage: '2Gi' })
   equal((await getVolume(t)).spec?.capacity, { storage: '3145729Ki' })
@@ -228,8 +211,7 @@ test('node-only driver: no call, the volume gets the size, kubelet does the rest
       '"The CSI driver supports node resize only, using trivial resizer to handle resize requests"',
     ),
   )
-  await bound(t)
-  await ask(t, '2G')
+  await raised(t, { to: '2G' })
   const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
   equal(expands(at), [])
   equal(claim.status?.allocatedResources, { storage: '2G' })

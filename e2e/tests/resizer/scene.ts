@@ -5,19 +5,21 @@ import {
   PERSISTENT_VOLUMES,
   type PersistentVolume,
   type PersistentVolumeClaim,
-  STORAGE_CLASSES,
+  PODS,
 } from '@csi-sidecars/kube-types'
 import type { Ref } from '../../harness/api/api.ts'
-import { claim, storageClass, type VolumeParts, volume } from '../../harness/api/objects.ts'
+import { claim, pod, type VolumeParts, volume } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
+import { type Call, type Capabilities, type Driver, requiredBytes } from '../../harness/driver/driver.ts'
 import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 
 export const GI = 1024 ** 3
 export const EXPAND: Capabilities['controller'] = ['EXPAND_VOLUME']
 export const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 export const NO_NODE_STEP = 'volume.kubernetes.io/node-expansion-not-required'
+/** The answer of a driver whose volumes need a step on the node. */
+export const NODE_STEP = { reply: { nodeExpansionRequired: true } } as const
 
 export interface ResizerScene {
   readonly driver: Driver
@@ -37,22 +39,11 @@ export async function scene(
   { controller = EXPAND, node = [], prepare, watches, ...setup }: SceneSetup = {},
 ): Promise<ResizerScene> {
   const driver = setup.driver ?? (await t.driver({ controller, node }))
-  driver.on('ControllerExpandVolume', (call) => expandedReply(call))
   prepare?.(driver)
-  await t.create(STORAGE_CLASSES, storageClass(t.name('class'), t.driverName))
+  await t.createClass()
   const resizer = await t.sidecar({ ...setup, driver })
   await t.watching(resizer, ...(watches ?? ['persistentvolumeclaims', 'persistentvolumes']))
   return { driver, resizer }
-}
-
-/** The driver's answer to an expansion to what was asked for. */
-export function expandedReply({ request }: Pick<Call, 'request'>, nodeExpansionRequired = false) {
-  return { reply: { capacityBytes: BigInt(requiredBytes(request)), nodeExpansionRequired } }
-}
-
-export function requiredBytes(request: Readonly<Record<string, unknown>>): string {
-  const range = request['capacity_range'] as { required_bytes?: string } | undefined
-  return range?.required_bytes ?? '0'
 }
 
 export interface BoundParts {
@@ -114,6 +105,34 @@ export async function ask(t: TestContext, size: string, pvc = t.name('pvc')): Pr
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, body)
 }
 
+type RaisedParts = Omit<BoundParts, 'namespace'> & { readonly to?: string }
+
+/** A bound claim that requests more. */
+export async function raised(t: TestContext, { to = '2Gi', ...parts }: RaisedParts = {}): Promise<Bound> {
+  const made = await bound(t, parts)
+  await ask(t, to, made.pvc)
+  return made
+}
+
+/** One that has got it. */
+export async function grown(
+  t: TestContext,
+  parts: RaisedParts = {},
+): Promise<Bound & { readonly claim: PersistentVolumeClaim }> {
+  const made = await raised(t, parts)
+  return { ...made, claim: await resized(t, parts.to ?? '2Gi', made.pvc) }
+}
+
+export function editClaim(t: TestContext, body: object, name = t.name('pvc')): Promise<PersistentVolumeClaim> {
+  return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name }, body)
+}
+
+/** A pod that uses a claim. */
+export function usedBy(t: TestContext, what = 'pod', pvc = t.name('pvc')): Promise<unknown> {
+  const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]
+  return t.create(PODS, pod(t.namespace, t.name(what), volumes))
+}
+
 export function getClaim(t: TestContext, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
   return t.api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc })
 }
@@ -128,6 +147,10 @@ export function untilClaim(
   pvc = t.name('pvc'),
 ): Promise<PersistentVolumeClaim> {
   return t.api.until(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc }, holds)
+}
+
+export function untilVolume(t: TestContext, holds: (volume: PersistentVolume) => boolean): Promise<PersistentVolume> {
+  return t.api.until(PERSISTENT_VOLUMES, { name: t.name('pv') }, holds)
 }
 
 export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
@@ -165,6 +188,17 @@ export function expands({ driver }: ResizerScene): readonly Call[] {
   return driver.callsOf('ControllerExpandVolume')
 }
 
+/** The requested sizes of the calls, in GiB. */
+export function sizesOf(at: ResizerScene): number[] {
+  return expands(at).map(({ request }) => Number(requiredBytes(request)) / GI)
+}
+
+/** The status that kubelet writes after it has grown the file system. */
+export function kubeletFinishes(t: TestContext, size: string): Promise<PersistentVolumeClaim> {
+  const status = { capacity: { storage: size }, allocatedResourceStatuses: null, conditions: null }
+  return patchStatus(t, t.name('pvc'), { status })
+}
+
 /** Events about this object, `Type Reason Message xCount`, oldest first. */
 export async function eventsOf(t: TestContext, name = t.name('pvc')): Promise<string[]> {
   const events = (await t.api.list(EVENTS, t.namespace)).filter(({ involvedObject }) => involvedObject.name === name)
@@ -175,6 +209,10 @@ export async function eventsOf(t: TestContext, name = t.name('pvc')): Promise<st
 /** Names end in the nanoseconds of the first time, in hexadecimal. */
 function orderOf({ metadata }: Event): string {
   return metadata.name?.split('.').at(-1) ?? ''
+}
+
+export async function warningsOf(t: TestContext, name = t.name('pvc')): Promise<string[]> {
+  return (await eventsOf(t, name)).filter((event) => event.startsWith('Warning'))
 }
 
 export function untilEvent(t: TestContext, text: string, name = t.name('pvc')): Promise<string> {

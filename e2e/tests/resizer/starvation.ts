@@ -1,4 +1,5 @@
 import { ok } from 'node:assert'
+import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { stop } from '../../harness/process/processes.ts'
@@ -8,7 +9,7 @@ import {
   ask,
   type Bound,
   bound,
-  expandedReply,
+  conditionsOf,
   expands,
   type ResizerScene,
   resized,
@@ -44,7 +45,7 @@ async function growsWithin(t: TestContext, { pvc }: Bound, ms: number): Promise<
 
 test('calls that hang repeatedly leave workers to others', OURS, async (t) => {
   const at = await scene(t, { args: ['--timeout=5s', '--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
-  at.driver.on('ControllerExpandVolume', (call) => (isBad(call) ? 'hang' : expandedReply(call)))
+  at.driver.on('ControllerExpandVolume', (call) => (isBad(call) ? 'hang' : { reply: {} }))
   const healthy = await healthyBeside(t, 20)
   await eventually('second tries on all workers', () => badCalls(at).length >= 30, { within: 60_000 })
   await growsWithin(t, healthy, 2500)
@@ -55,17 +56,11 @@ test('a new leader runs new work before the retries of the last leader', OURS, a
   const bad = 60
   const at = await scene(t, { args })
   at.driver.on('ControllerExpandVolume', (call) =>
-    isBad(call) ? { code: 13, message: 'no such array', after: 1000 } : expandedReply(call),
+    isBad(call) ? { code: 13, message: 'no such array', after: 1000 } : { reply: {} },
   )
   const healthy = await healthyBeside(t, bad)
-  for (let index = 0; index < bad; index += 1) {
-    const failed = (type: string): boolean => type === 'ControllerResizeError'
-    await untilClaim(
-      t,
-      ({ status }) => status?.conditions?.some(({ type }) => failed(type)),
-      t.name(`pvc-bad-${index}`),
-    )
-  }
+  const failed = (claim: PersistentVolumeClaim): boolean => conditionsOf(claim).includes('ControllerResizeError=True')
+  for (let index = 0; index < bad; index += 1) await untilClaim(t, failed, t.name(`pvc-bad-${index}`))
   const tried = badCalls(at).length
   await stop(at.resizer.process)
   await t.sidecar({ driver: at.driver, args })

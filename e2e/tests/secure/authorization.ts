@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { makeAuthority } from '@csi-sidecars/testkit'
-import { refusal, retryAfter } from '../../harness/api/gate.ts'
+import { hold, tooMany } from '../../harness/api/gate.ts'
 import { userWith } from '../../harness/api/user.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -11,9 +11,9 @@ const ca = makeAuthority('ca')
 const MAY_SCRAPE = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]
 
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'endpoint authorization')
+  const test = testsOf(app, 'endpoint authorization', { only: 'ours' })
 
-  test('no token 401, no permission 403, permission 200; probes need none', { only: 'ours' }, async (t) => {
+  test('no token 401, no permission 403, permission 200; probes need none', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     const { port } = sidecar
     const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
@@ -28,7 +28,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(!sidecar.stderr.includes(t.cluster.alice.token))
   })
 
-  test('many scrapes need one review in ten seconds', { only: 'ours' }, async (t) => {
+  test('many scrapes need one review in ten seconds', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     const prometheus = new Scraper({ port: sidecar.port, token: (await userWith(t, MAY_SCRAPE)).token })
     const begin = performance.now()
@@ -41,9 +41,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(reviews.length <= 2 * rounds, `${reviews.length} reviews`)
   })
 
-  test('the API server is unreachable: probes are answered, metrics are 503, and it recovers', {
-    only: 'ours',
-  }, async (t) => {
+  test('the API server is unreachable: probes are answered, metrics are 503, and it recovers', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     const { port, gate } = sidecar
     const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
@@ -57,33 +55,29 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('a scrape', async () => (await prometheus.code('/metrics')) === 200)
   })
 
-  test('without permission for reviews: 503, and the line names the permission', { only: 'ours' }, async (t) => {
+  test('without permission for reviews: 503, and the line names the permission', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'])
     const { token } = t.cluster.alice
     equal(await new Scraper({ port: sidecar.port, token }).code('/metrics'), 503)
     match(await sidecar.line('cannot be reviewed'), /cannot create resource \\"tokenreviews\\"/)
   })
 
-  test('the API server does not answer: 503 in five seconds, and the work continues', { only: 'ours' }, async (t) => {
+  test('the API server does not answer: 503 in five seconds, and the work continues', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
-    sidecar.gate.rules.push(({ resource }) =>
-      resource === 'tokenreviews' ? { kind: 'wait', for: new Promise(() => undefined) } : undefined,
-    )
+    sidecar.gate.inject('POST tokenreviews', hold().fault)
     const { code, tookMs } = await new Scraper({ port: sidecar.port, token: 'x' }).get('/metrics')
     equal(code, 503)
     ok(tookMs > 4_000 && tookMs < 9_000, `${tookMs} ms`)
     equal(await new Scraper({ port: sidecar.port }).code('/readyz'), 200)
   })
 
-  test('a review that is refused with 429 is no answer', { only: 'ours' }, async (t) => {
+  test('a review that is refused with 429 is no answer', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
-    sidecar.gate.rules.push(({ resource }) =>
-      resource === 'tokenreviews' ? retryAfter(30, refusal(429, 'TooManyRequests', 'busy')) : undefined,
-    )
+    sidecar.gate.inject('POST tokenreviews', tooMany(30))
     equal(await new Scraper({ port: sidecar.port, token: 'x' }).code('/metrics'), 503)
   })
 
-  test('a client certificate is a user of the cluster', { only: 'ours' }, async (t) => {
+  test('a client certificate is a user of the cluster', async (t) => {
     const args = [...files(t, ca.server('endpoint'), ca.cert).args, '--authorize-metrics']
     const { port } = await secured(t, args, { user: await reviewer(t) })
     const user = await userWith(t, MAY_SCRAPE)

@@ -1,10 +1,9 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { freePort } from '@csi-sidecars/emulator'
-import { SECRETS } from '@csi-sidecars/kube-types'
-import { secret } from '../../harness/api/objects.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { attach, attached, scene } from '../attacher/scene.ts'
+import { attachAndWait, scene } from '../attacher/scene.ts'
+import { refusedIn } from './scene.ts'
 
 const CANARY = 'canary-of-a-secret'
 
@@ -14,10 +13,8 @@ attacher('profile, heap, metrics and log of an attach contain no secret', { only
   const port = await freePort()
   const at = await scene(t, { args: ['--enable-profiling', `--profiling-address=127.0.0.1:${port}`] })
   const profile = fetch(`http://127.0.0.1:${port}/debug/profile?seconds=3`)
-  const name = t.name('secret')
-  await t.create(SECRETS, secret('default', name, { password: CANARY }))
-  await attach(t, at, { pv: { csi: { controllerPublishSecretRef: { name, namespace: 'default' } } } })
-  await attached(t)
+  const secretRef = await t.createSecret({ password: CANARY })
+  await attachAndWait(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
   equal(at.driver.callsOf('ControllerPublishVolume')[0]?.request['secrets'], { password: CANARY })
   const text = await (await profile).text()
   match(text, /"nodes":\[/)
@@ -39,21 +36,18 @@ attacher('a profile may take longer than any other answer', { only: 'ours', with
 })
 
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'endpoint profiling', WITHOUT_API)
+  const test = testsOf(app, 'endpoint profiling', { ...WITHOUT_API, only: 'ours' })
 
-  test('is off by default', { only: 'ours' }, async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+  test('is off by default', async (t) => {
+    const driver = await t.fullDriver()
     const sidecar = await t.sidecar({ driver })
     await eventually('the HTTP server', async () => (await sidecar.http('/readyz')).code === 200)
     for (const path of ['/debug/profile', '/debug/heap', '/debug/pprof/']) equal((await sidecar.http(path)).code, 404)
   })
 
-  test('on an address other than loopback: one line, exit 1', { only: 'ours' }, async (t) => {
+  test('on an address other than loopback: one line, exit 1', async (t) => {
     for (const address of [':6060', '0.0.0.0:6060', '[::]:6060']) {
-      const { code, lines } = await t.exec(['--enable-profiling', `--profiling-address=${address}`])
-      const errors = lines.filter((line) => !line.startsWith('I'))
-      const [error = ''] = errors
-      equal([code, errors.length], [1, 1], lines.join('\n'))
+      const error = await refusedIn(t, ['--enable-profiling', `--profiling-address=${address}`])
       const err = 'err="profiles are for loopback addresses only"'
       ok(error.endsWith(`"Failed to serve profiles" ${err} address="${address}"`), error)
     }

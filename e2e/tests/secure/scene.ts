@@ -1,3 +1,4 @@
+import { deepStrictEqual as equal } from 'node:assert'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PolicyRule } from '@csi-sidecars/kube-types'
@@ -45,11 +46,19 @@ export async function secured(
   args: readonly string[],
   setup: Partial<SidecarSetup> = {},
 ): Promise<RunningSidecar> {
-  const driver = setup.driver ?? (await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] }))
+  const driver = setup.driver ?? (await t.fullDriver())
   const sidecar = await t.sidecar({ ...setup, driver, args })
   const probe = new Scraper({ port: sidecar.port })
   await eventually('an HTTPS server', async () => (await probe.code('/readyz')) === 200)
   return sidecar
+}
+
+/** Arguments that are refused with one line, which is returned, and exit code 1. */
+export async function refusedIn(t: TestContext, args: readonly string[]): Promise<string> {
+  const { code, lines } = await t.exec(args)
+  const errors = lines.filter((line) => !line.startsWith('I'))
+  equal([code, errors.length], [1, 1], lines.join('\n'))
+  return errors[0] ?? ''
 }
 
 /** A user for a sidecar that may also create reviews. */

@@ -2,19 +2,19 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { makeAuthority } from '@csi-sidecars/testkit'
-import { start, stop } from '../../harness/process/processes.ts'
+import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { Scraper, shownAt } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { files, secured } from './scene.ts'
+import { files, refusedIn, secured } from './scene.ts'
 
 const ca = makeAuthority('ca')
 const CROWD = join(import.meta.dirname, '../../harness/process/tls-connections.ts')
 
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'endpoint TLS', WITHOUT_API)
+  const test = testsOf(app, 'endpoint TLS', { ...WITHOUT_API, only: 'ours' })
 
-  test('metrics and probes over HTTPS, and nothing over HTTP', { only: 'ours' }, async (t) => {
+  test('metrics and probes over HTTPS, and nothing over HTTP', async (t) => {
     const sidecar = await secured(t, files(t, ca.server('endpoint')).args)
     const scraper = new Scraper({ port: sidecar.port, ca: ca.cert })
     const { code, text } = await scraper.get('/metrics')
@@ -29,7 +29,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.exit, undefined)
   })
 
-  test('CBC suites of TLS 1.2 are there only where the flag asks for them', { only: 'ours' }, async (t) => {
+  test('CBC suites of TLS 1.2 are there only where the flag asks for them', async (t) => {
     const { args } = files(t, ca.server('endpoint'))
     const usual = await secured(t, args)
     equal(await offered(usual.port, CBC), 'refused')
@@ -38,14 +38,13 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await offered(asked.port, CBC), CBC)
   })
 
-  test('a certificate of its own', { only: 'ours' }, async (t) => {
+  test('a certificate of its own', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed'], { hostname: 'host-of-the-test' })
     equal(await shownAt(sidecar.port), 'host-of-the-test')
     equal(await new Scraper({ port: sidecar.port }).code('/metrics'), 200)
   })
 
   test('certificates rotated under load: no scrape fails', {
-    only: 'ours',
     within: 120_000,
   }, async (t) => {
     const other = makeAuthority('other')
@@ -93,15 +92,11 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('300 clients with endless handshakes or open connections block no probe', {
-    only: 'ours',
     alone: true,
   }, async (t) => {
     const { port } = await secured(t, files(t, ca.server('endpoint')).args)
     const crowd = start(process.execPath, [CROWD, `${port}`, '300'], { stdio: ['ignore', 'pipe', 'inherit'] })
-    let said = ''
-    crowd.stdout?.on('data', (text) => {
-      said += text
-    })
+    const said = textOf(crowd.stdout)
     try {
       const probe = new Scraper({ port })
       for (let probes = 0; probes < 30; probes += 1) {
@@ -110,7 +105,7 @@ for (const app of ['attacher', 'resizer'] as const) {
         ok(tookMs < 1000, `${tookMs} ms`)
         await pause(100)
       }
-      await eventually('the end of handshakes that never end', () => said === 'over\n', { within: 20_000 })
+      await eventually('the end of handshakes that never end', () => said() === 'over\n', { within: 20_000 })
     } finally {
       await stop(crowd)
     }
@@ -156,10 +151,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   testsOf(app, 'endpoint TLS', WITHOUT_API)('invalid flags: one line, exit 1', { only: 'ours' }, async (t) => {
     files(t, { cert: ca.server('a').cert, key: ca.server('b').key })
     for (const [args, err] of REFUSED) {
-      const { code, lines } = await t.exec([...args, '--kubeconfig=/nonexistent'])
-      const errors = lines.filter((line) => !line.startsWith('I'))
-      const [error = ''] = errors
-      equal([code, errors.length], [1, 1], lines.join('\n'))
+      const error = await refusedIn(t, [...args, '--kubeconfig=/nonexistent'])
       ok(error.endsWith(`"Secure serving configuration is invalid" err="${err}"`), error)
     }
   })

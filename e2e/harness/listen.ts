@@ -1,0 +1,18 @@
+import type { AddressInfo, Server } from 'node:net'
+
+export interface Listening extends Disposable {
+  readonly port: number
+}
+
+/** Lets a server listen on a port of its own; it is closed with its connections at the end of the scope. */
+export async function listen(server: Server & { closeAllConnections?(): void }): Promise<Listening> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    [Symbol.dispose]: () => {
+      server.close()
+      server.closeAllConnections?.()
+    },
+  }
+}

@@ -1,0 +1,6 @@
+export function median(figures: readonly number[]): number {
+  const sorted = figures.toSorted((a, b) => a - b)
+  const half = sorted.length >> 1
+  const upper = sorted[half] ?? Number.NaN
+  return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? Number.NaN) + upper) / 2
+}

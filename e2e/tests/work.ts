@@ -1,0 +1,69 @@
+import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import type { RunningSidecar, SidecarSetup, TestContext } from '../harness/context.ts'
+import type { Driver } from '../harness/driver/driver.ts'
+import type { Subject } from '../harness/subject.ts'
+import { attach, attached } from './attacher/scene.ts'
+import { raised } from './resizer/scene.ts'
+
+/** Work of the sidecar under test, whichever it is: a volume to attach, or a claim to expand. */
+export interface Work {
+  readonly suffix?: string
+  /** For the call of the driver. */
+  readonly secret?: { readonly name: string; readonly namespace: string }
+}
+
+const OF_ATTACHER = ['volumeattachments', 'csinodes']
+export const WATCHED: Readonly<Record<Subject, readonly string[]>> = {
+  attacher: [...OF_ATTACHER, 'persistentvolumes'],
+  resizer: ['persistentvolumes', 'persistentvolumeclaims'],
+  both: [...OF_ATTACHER, 'persistentvolumes', 'persistentvolumeclaims'],
+}
+
+export interface WorkScene {
+  readonly driver: Driver
+  readonly sidecar: RunningSidecar
+  readonly node: string
+}
+
+export interface WorkSetup extends SidecarSetup {
+  /** Prepares the driver before the sidecar starts. */
+  readonly prepare?: (driver: Driver) => void
+  /** What the sidecar has to watch before the test continues; all that it works with unless given. */
+  readonly watches?: readonly string[]
+}
+
+/** What any work needs, a driver that attaches and expands, and the sidecar, watching. */
+export async function scene(t: TestContext, { prepare, watches, ...setup }: WorkSetup = {}): Promise<WorkScene> {
+  const driver = setup.driver ?? (await t.fullDriver())
+  prepare?.(driver)
+  const node = await surroundings(t)
+  const sidecar = await t.sidecar({ ...setup, driver })
+  await t.watching(sidecar, ...(watches ?? WATCHED[setup.app ?? t.app]))
+  return { driver, sidecar, node }
+}
+
+/** A node and a class. */
+export async function surroundings(t: TestContext): Promise<string> {
+  await t.createClass()
+  return t.createNode()
+}
+
+export async function begin(t: TestContext, { suffix = '', secret }: Work = {}): Promise<void> {
+  const pv = { csi: { controllerPublishSecretRef: secret, controllerExpandSecretRef: secret } }
+  if (t.app === 'attacher') await attach(t, { node: t.name('node') }, { suffix, pv })
+  else await raised(t, { suffix, pv })
+}
+
+export async function done(t: TestContext, { suffix = '', within }: Work & { within?: number } = {}): Promise<void> {
+  if (t.app === 'attacher') {
+    await attached(t, t.name(`va${suffix}`), { within })
+    return
+  }
+  const ref = { namespace: t.namespace, name: t.name(`pvc${suffix}`), within }
+  await t.api.until(PERSISTENT_VOLUME_CLAIMS, ref, ({ status }) => status?.capacity?.['storage'] === '2Gi')
+}
+
+export async function work(t: TestContext, parts: Work & { within?: number } = {}): Promise<void> {
+  await begin(t, parts)
+  await done(t, parts)
+}
