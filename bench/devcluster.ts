@@ -7,6 +7,7 @@ import { basename, join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { textOf } from '../e2e/harness/process/processes.ts'
 import { type Cost, costOf } from './process-cost.ts'
 import { table } from './report.ts'
 import { copiedExecutable } from './sidecar.ts'
@@ -22,7 +23,7 @@ export async function benchDevcluster(pods = 5000, nodes = 100): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-devcluster-'))
   const child = startStorm(pods, nodes, directory)
   try {
-    const output = textOf(child)
+    const output = textOf(child.stdout)
     const exited = once(child, 'exit')
     const costs = await watchCosts(child)
     const [code] = await exited
@@ -51,14 +52,6 @@ function startStorm(pods: number, nodes: number, directory: string): ChildProces
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, MALLOC_ARENA_MAX: '1' },
   })
-}
-
-function textOf({ stdout }: ChildProcess): () => string {
-  let text = ''
-  stdout?.setEncoding('utf8').on('data', (part: string) => {
-    text += part
-  })
-  return () => text
 }
 
 /** The last known cost of each process; resolves when the cluster's process has ended. */

@@ -9,8 +9,14 @@ export interface Fill {
   readonly count: number
 }
 
-/** Its messages: how to reach the server, and when objects exist. */
-export type Message = { readonly url: string; readonly kubeconfig: string } | { readonly filled: string }
+/** How to reach the server. */
+export interface Listening {
+  readonly url: string
+  readonly kubeconfig: string
+}
+
+/** Its messages: that it listens, and that objects exist. */
+export type Message = Listening | { readonly filled: string }
 
 /** Objects of ordinary size for kinds whose shape matters; for others a name is enough. */
 const BUILDERS: Readonly<Record<string, (index: number) => KubeObject>> = {

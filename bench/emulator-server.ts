@@ -1,44 +1,35 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { get } from 'node:http'
-import type { Fill, Message } from './emulator-process.ts'
+import { Child } from './child.ts'
+import type { Fill, Listening, Message } from './emulator-process.ts'
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
 /** The emulated API server in a process of its own. */
 export class Emulator implements AsyncDisposable {
-  #url = new URL('http://nowhere')
+  readonly url: URL
   /** The administrator's, as YAML. */
-  kubeconfig = ''
-  readonly #child: ChildProcess
-  readonly #exited: Promise<unknown>
+  readonly kubeconfig: string
+  readonly #child: Child<Message>
 
-  private constructor(child: ChildProcess) {
+  private constructor(child: Child<Message>, { url, kubeconfig }: Listening) {
     this.#child = child
-    this.#exited = once(child, 'exit')
+    this.url = new URL(url)
+    this.kubeconfig = kubeconfig
   }
 
   static async start(args: readonly string[]): Promise<Emulator> {
-    const emulator = new Emulator(fork(new URL('./emulator-process.ts', import.meta.url), args))
-    const message = await emulator.#next()
+    const child = new Child<Message>(new URL('./emulator-process.ts', import.meta.url), args)
+    const message = await child.next()
     if (!('url' in message)) throw new Error('the emulator did not say where it listens')
-    emulator.#url = new URL(message.url)
-    emulator.kubeconfig = message.kubeconfig
-    return emulator
-  }
-
-  get url(): URL {
-    return this.#url
+    return new Emulator(child, message)
   }
 
   get pid(): number {
-    return this.#child.pid ?? -1
+    return this.#child.pid
   }
 
   async fill(what: Fill): Promise<void> {
-    const filled = this.#next()
-    this.#child.send(what)
-    await filled
+    await this.#child.next(what)
   }
 
   get(path: string): Promise<string> {
@@ -73,16 +64,6 @@ export class Emulator implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.connected) this.#child.disconnect()
-    await this.#exited
-  }
-
-  /** Its next message. */
-  async #next(): Promise<Message> {
-    const silent = this.#exited.then((): never => {
-      throw new Error(`the emulator ended with ${this.#child.exitCode}`)
-    })
-    const message = new Promise<Message>((resolve) => this.#child.once('message', (given) => resolve(given as Message)))
-    return await Promise.race([message, silent])
+    await this.#child[Symbol.asyncDispose]()
   }
 }

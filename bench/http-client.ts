@@ -6,6 +6,8 @@ import { systemClock } from '@csi-sidecars/base'
 import { createKubeClient, flowOptions, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import { resourcePath, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
+import { median } from '../e2e/harness/median.ts'
+import { inParallel } from '../e2e/harness/waiting.ts'
 import { Emulator } from './emulator-server.ts'
 import { table } from './report.ts'
 
@@ -88,18 +90,7 @@ function bare(url: URL, agent: Agent): Send {
 
 async function cpuOf(send: Send, atOnce: number): Promise<number> {
   const before = process.cpuUsage()
-  let next = 0
-  const hand = async (): Promise<void> => {
-    while (next < PATCHES) {
-      next += 1
-      await send(`va-${next % OBJECTS}`)
-    }
-  }
-  await Promise.all(Array.from({ length: atOnce }, hand))
+  await inParallel(atOnce, Array(PATCHES).keys(), (nth) => send(`va-${nth % OBJECTS}`))
   const { user, system } = process.cpuUsage(before)
   return (user + system) / PATCHES
-}
-
-function median(figures: readonly number[]): number {
-  return figures.toSorted((a, b) => a - b)[figures.length >> 1] ?? Number.NaN
 }

@@ -1,5 +1,6 @@
 // What --node-deployment costs: the API server that 100 instances watch, and the memory of one instance among volumes of
 // other nodes. `node_modules/.bin/node bench/node-deployment.ts`, 6 minutes, on a real kube-apiserver.
+
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { join, resolve } from 'node:path'
@@ -12,6 +13,7 @@ import {
   type Resource,
   resourcePath,
 } from '@csi-sidecars/kube-types'
+import { csiNode } from '../e2e/harness/api/objects.ts'
 import { kubeconfigOf } from '../e2e/harness/context.ts'
 import type { Driver } from '../e2e/harness/driver/driver.ts'
 import { stop, temporaryFolder } from '../e2e/harness/process/processes.ts'
@@ -90,13 +92,7 @@ async function createNode(index: number): Promise<void> {
     sizeBytes: 100_000_000 + image,
   }))
   await ground.api.merge(NODES, { name, subresource: 'status' }, { status: { images } })
-  const drivers = [{ name: DRIVER, nodeID: name, topologyKeys: [KEY] }]
-  await ground.api.create(CSI_NODES, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'CSINode',
-    metadata: { name },
-    spec: { drivers },
-  })
+  await ground.api.create(CSI_NODES, csiNode(name, { [DRIVER]: name }, [KEY]))
 }
 
 function nodeName(index: number): string {

@@ -26,12 +26,13 @@ function podOf(claimName: string) {
   return { volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] }
 }
 
+function boundClaims(count: number): KubeObject[] {
+  const sets = Array.from({ length: count }, (_, number) => bound({ number }))
+  return [storageClass(), ...sets.flatMap(({ claim, volume }) => [claim, volume])]
+}
+
 async function storm(count = 1000): Promise<void> {
-  const objects = Array.from({ length: count }, (_, number) => bound({ number })).flatMap(({ claim, volume }) => [
-    claim,
-    volume,
-  ])
-  await withSidecar({ app: 'resizer', objects: [storageClass(), ...objects] }, async (running) => {
+  await withSidecar({ app: 'resizer', objects: boundClaims(count) }, async (running) => {
     const { cluster, sidecar } = running
     const { api, driver } = cluster
     driver.settings.nodeExpansion = false
@@ -67,11 +68,7 @@ async function storm(count = 1000): Promise<void> {
 
 /** Kubernetes 1.37 says of each claim whether a pod uses it, by a condition that neither the resizer nor another client reads here. */
 async function unusedFlips(claims = 1000, rounds = 10): Promise<void> {
-  const objects = Array.from({ length: claims }, (_, number) => bound({ number })).flatMap(({ claim, volume }) => [
-    claim,
-    volume,
-  ])
-  await withSidecar({ app: 'resizer', objects: [storageClass(), ...objects] }, async (running) => {
+  await withSidecar({ app: 'resizer', objects: boundClaims(claims) }, async (running) => {
     const { cluster, sidecar } = running
     const { api, driver } = cluster
     await atWork('resizer', running)
@@ -101,18 +98,10 @@ async function unusedFlips(claims = 1000, rounds = 10): Promise<void> {
 }
 
 function flipUnused(api: Cluster['api'], name: string, unused: boolean): void {
+  const [status, reason] = unused ? ['True', 'NoPodsUsingPVC'] : ['False', 'PodUsingPVC']
+  const condition = { type: 'Unused', status, reason, lastTransitionTime: new Date().toISOString() }
   api.update(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name }, (claim) => ({
     ...claim,
-    status: {
-      ...claim.status,
-      conditions: [
-        {
-          type: 'Unused',
-          status: unused ? 'True' : 'False',
-          reason: unused ? 'NoPodsUsingPVC' : 'PodUsingPVC',
-          lastTransitionTime: new Date().toISOString(),
-        },
-      ],
-    },
+    status: { ...claim.status, conditions: [condition] },
   }))
 }

@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { systemClock } from '@csi-sidecars/base'
 import { FifoOrder, type KeyOrder, Lanes, perKeyExponential, WorkQueue } from '@csi-sidecars/workqueue'
+import { median } from '../e2e/harness/median.ts'
 
 const KEYS = 100_000
 const ROUNDS = 9
@@ -63,17 +64,12 @@ async function measure(makeOrder: () => KeyOrder): Promise<Figures> {
   }
 }
 
-function median(rounds: readonly Figures[], figure: keyof Figures): number {
-  const sorted = rounds.map((round) => round[figure]).sort((a, b) => a - b)
-  return Math.round(sorted[sorted.length >> 1] ?? Number.NaN)
-}
-
 export async function benchWorkqueue(): Promise<void> {
   for (const [name, makeOrder] of Object.entries(orders)) {
     const rounds: Figures[] = []
     for (let round = 0; round < ROUNDS; round += 1) rounds.push(await measure(makeOrder))
     const [adds, bytes, runs] = (['addsPerSecond', 'bytesPerKey', 'runsPerSecond'] as const).map((figure) =>
-      median(rounds, figure).toLocaleString('en'),
+      Math.round(median(rounds.map((round) => round[figure]))).toLocaleString('en'),
     )
     process.stdout.write(`${name.padEnd(8)}  ${adds} adds/s  ${bytes} bytes/key  ${runs} runs/s\n`)
   }

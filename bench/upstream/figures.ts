@@ -1,3 +1,4 @@
+import { median } from '../../e2e/harness/median.ts'
 import type { Subject } from '../../e2e/harness/subject.ts'
 import type { Side } from './side.ts'
 
@@ -50,13 +51,6 @@ function spread(figures: readonly number[]): string {
   const [least, most] = [Math.min(...figures), Math.max(...figures)].map(readable)
   const middle = readable(median(figures))
   return least === most ? middle : `${middle} (${least} to ${most})`
-}
-
-function median(figures: readonly number[]): number {
-  const sorted = figures.toSorted((a, b) => a - b)
-  const half = sorted.length >> 1
-  const upper = sorted[half] ?? Number.NaN
-  return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? Number.NaN) + upper) / 2
 }
 
 /** Two or three digits that count: more than that no second run would confirm. */

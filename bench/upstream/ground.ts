@@ -7,6 +7,7 @@ import { type Gate, openGate } from '../../e2e/harness/api/gate.ts'
 import { grant } from '../../e2e/harness/api/roles.ts'
 import { Driver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
+import { inParallel } from '../../e2e/harness/waiting.ts'
 import { apiServer } from '../../e2e/tools/binaries.ts'
 import { AUDIT_POLICY } from './audit.ts'
 import { mustHold } from './copies.ts'
@@ -17,8 +18,6 @@ import { Subject, type SubjectOptions } from './subject.ts'
 
 /** Requests at a time when objects are made or removed: what saturates the server on two cores. */
 const HANDS = 16
-const GI = 1024n ** 3n
-
 export interface GroundOptions {
   /** Where etcd and kube-apiserver are. */
   readonly binaries: string
@@ -26,7 +25,7 @@ export interface GroundOptions {
   /** For the logs of everything that runs. */
   readonly logs: string
   /** When given, ours run as bundles under Node, and leave a CPU profile there. */
-  readonly profiles?: string
+  readonly profiles?: string | undefined
 }
 
 /** An API server for one scene, and what runs against it. */
@@ -75,7 +74,6 @@ export class Ground implements AsyncDisposable {
     this.#count += 1
     const socket = join(this.#folder, `csi-${this.#count}.sock`)
     const driver = new Driver({ socket, name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
-    driver.on('ControllerExpandVolume', { reply: { capacityBytes: 2n * GI, nodeExpansionRequired: false } })
     this.#drivers.push(driver)
     await driver.start()
     return driver
@@ -95,7 +93,7 @@ export class Ground implements AsyncDisposable {
       folder: this.#folder,
       executable: this.executableOf(options),
       log: join(logs, `${this.#count}-${options.app}-${options.side}.log`),
-      ...(profiles === undefined || options.side === 'original' ? {} : { profiles }),
+      profiles: options.side === 'original' ? undefined : profiles,
     })
     this.#subjects.push(subject)
     return subject
@@ -112,15 +110,7 @@ export class Ground implements AsyncDisposable {
 
   /** `make` for each number below `count`, a few at a time. */
   async each(count: number, make: (index: number) => Promise<unknown>): Promise<void> {
-    let next = 0
-    const hand = async (): Promise<void> => {
-      while (next < count) {
-        const index = next
-        next += 1
-        await make(index)
-      }
-    }
-    await Promise.all(Array.from({ length: HANDS }, hand))
+    await inParallel(HANDS, Array(count).keys(), make)
   }
 
   /** Removes all objects of these kinds from the store, whatever finalizers they have. For when no sidecar looks. */

@@ -55,7 +55,12 @@ export async function moreBound(ground: Ground, { count, prefix }: Many): Promis
   await copiesOfFirst(ground, { count, prefix }, originals)
 }
 
-async function copiesOfFirst(ground: Ground, { count, prefix }: Many, originals: readonly Original[]): Promise<void> {
+/** Of what is named after `<prefix>-0`. */
+export async function copiesOfFirst(
+  ground: Ground,
+  { count, prefix }: Many,
+  originals: readonly Original[],
+): Promise<void> {
   const rename = (text: string, number: number): string => text.replaceAll(`${prefix}-0`, `${prefix}-${number}`)
   await makeCopies(ground, { originals, count: count - 1, from: 1, rename })
   for (const { resource } of originals) await mustHold(ground, resource, { count, atLeast: true })

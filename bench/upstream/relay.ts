@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
+import { listen } from '../../e2e/harness/listen.ts'
 
 /** Bytes to and from the API server, whatever the protocol: a network that can swallow what is sent. */
 export class Relay implements AsyncDisposable {
@@ -32,14 +32,13 @@ export class Relay implements AsyncDisposable {
         socket.pipe(other)
       }
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    const { port: own, [Symbol.dispose]: end } = await listen(server)
     const close = async (): Promise<void> => {
       for (const socket of sockets) socket.destroy()
-      server.close()
+      end()
       await once(server, 'close')
     }
-    return new Relay((server.address() as AddressInfo).port, sockets, close)
+    return new Relay(own, sockets, close)
   }
 
   /** The connections of now stay open and carry nothing any more; what is sent on them is taken. New ones work. */

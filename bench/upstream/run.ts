@@ -95,13 +95,7 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
       rounds,
       say,
       sized: (count) => Math.max(2, Math.round(count * scale)),
-      ground: () =>
-        Ground.open({
-          binaries,
-          executables,
-          logs: join(logs, scene.name),
-          ...(profiles === undefined ? {} : { profiles }),
-        }),
+      ground: () => Ground.open({ binaries, executables, logs: join(logs, scene.name), profiles }),
     }
     progress.begin(scene.name)
     const begun = moment()

@@ -31,7 +31,7 @@ interface Surroundings {
   readonly folder: string
   readonly executable: string
   readonly log: string
-  readonly profiles?: string
+  readonly profiles: string | undefined
 }
 
 /** How long a sidecar may take to end by itself before it is killed. */
@@ -82,7 +82,7 @@ export class Subject {
       port,
       // As the image sets it: one heap for all threads of the C library.
       env: side === 'ours' ? { MALLOC_ARENA_MAX: '1' } : {},
-      ...(hostname === undefined ? {} : { hostname }),
+      hostname,
     })
     return new Subject(options, { sidecar, user }, at)
   }

@@ -1,7 +1,6 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { pause } from '../../../e2e/harness/waiting.ts'
+import { Child } from '../../child.ts'
 import { makeCopies, type Original, stored } from '../copies.ts'
 import type { Put } from '../etcd.ts'
 import type { Ground } from '../ground.ts'
@@ -28,7 +27,6 @@ const ATTACHES = 50
 const QUIET_MS = 8000
 /** Without them the original would attach later and later, at five requests a second. */
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
-const ANSWER_MS = 10_000
 
 /** Leaders of a cluster in which much happens that does not concern them. */
 export const busy: BenchScene = {
@@ -44,11 +42,8 @@ export const busy: BenchScene = {
   async run(bench) {
     await using ground = await bench.ground()
     const objects = await populate(bench, ground)
-    await using writer = await Writer.start({
-      etcdUrl: ground.cluster.etcdUrl,
-      objects,
-      perSecond: (KINDS * SEEN_PER_SECOND) / 2,
-    })
+    const perSecond = (KINDS * SEEN_PER_SECOND) / 2
+    await using writer = startWriter({ etcdUrl: ground.cluster.etcdUrl, objects, perSecond })
     await interleaved(bench, async (side, round) => {
       const layouts: readonly Layout[] = side === 'ours' ? ['two', 'one'] : ['original']
       for (const layout of layouts) await measure(bench, ground, { layout, round, writer })
@@ -59,7 +54,7 @@ export const busy: BenchScene = {
 interface Measured {
   readonly layout: Layout
   readonly round: number
-  readonly writer: Writer
+  readonly writer: Child<Written>
 }
 
 async function measure(bench: Bench, ground: Ground, { layout, round, writer }: Measured): Promise<void> {
@@ -71,10 +66,10 @@ async function measure(bench: Bench, ground: Ground, { layout, round, writer }: 
   await moreVolumes(ground, { count, prefix: name })
   const subjects = await startLayout(ground, layout, { driver: OWN, leaseNamespace: name, args: LIMITS })
   await pause(QUIET_MS)
-  const [before, writtenBefore] = [subjects.map((subject) => subject.cost()), await writer.written()]
+  const [before, writtenBefore] = [subjects.map((subject) => subject.cost()), await writtenBy(writer)]
   const from = performance.now()
   await pause(bench.sized(COUNTED_MS))
-  const [after, writtenAfter] = [subjects.map((subject) => subject.cost()), await writer.written()]
+  const [after, writtenAfter] = [subjects.map((subject) => subject.cost()), await writtenBy(writer)]
   const seconds = (performance.now() - from) / 1000
   // Of all that is written each sidecar sees two of three kinds.
   const seen = ((writtenAfter - writtenBefore) * 2) / KINDS
@@ -155,34 +150,13 @@ function nameOf(text: string, first: string, index: number): string {
 }
 
 /** The process that writes. */
-class Writer implements AsyncDisposable {
-  readonly #child: ChildProcess
-  readonly #exited: Promise<unknown>
+function startWriter(beats: Beats): Child<Written> {
+  const child = new Child<Written>(new URL('./busy-writer.ts', import.meta.url))
+  child.send(beats)
+  return child
+}
 
-  private constructor(child: ChildProcess) {
-    this.#child = child
-    this.#exited = once(child, 'exit')
-  }
-
-  static async start(beats: Beats): Promise<Writer> {
-    const writer = new Writer(fork(new URL('./busy-writer.ts', import.meta.url)))
-    writer.#child.send(beats)
-    return writer
-  }
-
-  /** How many objects it has written so far. */
-  async written(): Promise<Written> {
-    const gone = this.#exited.then((): never => {
-      throw new Error(`the process that writes has ended with ${this.#child.exitCode}`)
-    })
-    const answer = once(this.#child, 'message', { signal: AbortSignal.timeout(ANSWER_MS) })
-    this.#child.send('written?')
-    const [written] = (await Promise.race([answer, gone])) as [Written]
-    return written
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.connected) this.#child.disconnect()
-    await this.#exited
-  }
+/** How many objects it has written so far. */
+function writtenBy(writer: Child<Written>): Promise<Written> {
+  return writer.next('written?')
 }

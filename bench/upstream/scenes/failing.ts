@@ -2,9 +2,8 @@ import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types
 import { grantTo } from '../../../e2e/harness/api/roles.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { isWrite } from '../audit.ts'
-import { makeCopies, mustHold } from '../copies.ts'
 import type { Ground } from '../ground.ts'
-import { attach, nodeOf, nodes, volumes } from '../objects.ts'
+import { attach, copiesOfFirst, nodeOf, nodes, volumes } from '../objects.ts'
 import type { Bench, BenchScene } from '../scene.ts'
 import type { Subject } from '../subject.ts'
 import { ATTACHED, ATTACHES, attachTimes, BETWEEN_ATTACHES_MS, percentile, volumeOf } from './latency.ts'
@@ -66,14 +65,8 @@ async function makeBad(ground: Ground, driver: string, count: number): Promise<v
   const first = `${BAD_PREFIX}-0`
   await volumes(ground, driver, { count: 1, prefix: BAD_PREFIX })
   await attach(ground, driver, { name: first, node: nodeOf(driver) })
-  const resources = [PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS]
-  await makeCopies(ground, {
-    originals: resources.map((resource) => ({ resource, name: first })),
-    count: count - 1,
-    from: 1,
-    rename: (text, number) => text.replaceAll(first, `${BAD_PREFIX}-${number}`),
-  })
-  for (const resource of resources) await mustHold(ground, resource, { count, atLeast: true })
+  const originals = [PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS].map((resource) => ({ resource, name: first }))
+  await copiesOfFirst(ground, { count, prefix: BAD_PREFIX }, originals)
 }
 
 async function eventWrites(subject: Subject): Promise<number> {

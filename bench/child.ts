@@ -1,0 +1,37 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+
+/** A program of ours in a process of its own, which ends when it loses its parent, with messages to and from it. */
+export class Child<Message> implements AsyncDisposable {
+  readonly #child: ChildProcess
+  readonly #exited: Promise<unknown>
+
+  constructor(program: URL, args: readonly string[] = []) {
+    this.#child = fork(program, args)
+    this.#exited = once(this.#child, 'exit')
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1
+  }
+
+  send(message: object | string): void {
+    this.#child.send(message)
+  }
+
+  /** The next message, as the answer to this one if there is one. */
+  async next(question?: object | string): Promise<Message> {
+    const gone = this.#exited.then((): never => {
+      throw new Error(`${this.#child.spawnfile} ${this.#child.spawnargs[1]} has ended with ${this.#child.exitCode}`)
+    })
+    const answer = once(this.#child, 'message')
+    if (question !== undefined) this.send(question)
+    const [message] = (await Promise.race([answer, gone])) as [Message]
+    return message
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.connected) this.#child.disconnect()
+    await this.#exited
+  }
+}
