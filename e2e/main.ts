@@ -1,16 +1,16 @@
 // The tests, against the built binaries.
-import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
-import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
+import { SIDECARS } from '@csi-sidecars/sidecars'
 import { COUNT, Progress, readArguments } from '@csi-sidecars/testkit'
 import { provideHelm } from '../charts/tests/helm.ts'
 import { LONG } from './harness/long.ts'
-import { temporaryFolder } from './harness/process/processes.ts'
 import { run, selectedFor, type Tally } from './harness/runner.ts'
-import type { Binaries, Executables, Target } from './harness/subject.ts'
+import type { Binaries, Target } from './harness/subject.ts'
 import { allChecks, allTests } from './harness/test.ts'
 import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './tools/binaries.ts'
+import { copied } from './tools/copied.ts'
 import { openCluster, targetOf } from './tools/open-cluster.ts'
 
 const { values } = readArguments(
@@ -59,7 +59,7 @@ async function main(): Promise<number> {
     return 2
   }
   const reports = reportFolder()
-  const executables = copied(executablesOf(root, binaries))
+  const executables = copied(root, binaries)
   const total = { passed: 0, failed: 0, absent: 0 }
   const rounds = Number(values.repeat)
   const each = targets().map((target) =>
@@ -145,15 +145,4 @@ function reportFolder(): string {
 
 function wanted(title: string): boolean {
   return values.grep.every((text) => title.includes(text)) && !values.skip.some((text) => title.includes(text))
-}
-
-/** A build that is made meanwhile does not disturb the run. */
-function copied(executables: Executables): Executables {
-  const folder = temporaryFolder('executables')
-  const copy = (from: string): string => {
-    const to = join(folder, basename(from))
-    if (existsSync(from)) copyFileSync(from, to)
-    return to
-  }
-  return { ...byApp((app) => copy(executables[app])), both: copy(executables.both) }
 }

@@ -2,13 +2,13 @@ import { copyFileSync, existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { byApp } from '@csi-sidecars/sidecars'
 import { temporaryFolder } from '../harness/process/processes.ts'
-import type { Executables } from '../harness/subject.ts'
+import type { Binaries, Executables } from '../harness/subject.ts'
 import { executablesOf } from './binaries.ts'
 
 /** The built executables; a concurrent build does not disturb the run. */
-export function copied(root: string): Executables {
+export function copied(root: string, binaries: Binaries = 'ours'): Executables {
   const folder = temporaryFolder('executables')
-  const built = executablesOf(root, 'ours')
+  const built = executablesOf(root, binaries)
   const copy = (from: string): string => {
     if (!existsSync(from)) throw new Error(`${from} is missing: npm run build`)
     const to = join(folder, basename(from))

@@ -187,17 +187,12 @@ export class Gate {
         incoming.socket.destroy()
         return
       }
-      if (fault.kind === 'raw') {
+      if (fault.kind === 'raw' || fault.kind === 'answer') {
         entry.code = fault.code
         response.writeHead(fault.code, { 'content-type': 'application/json', ...fault.headers })
-        if (fault.ending === undefined || fault.ending === 'end') response.end(fault.bytes)
+        if (fault.kind === 'answer') response.end(JSON.stringify(fault.body))
+        else if (fault.ending === undefined || fault.ending === 'end') response.end(fault.bytes)
         else response.write(fault.bytes, () => fault.ending === 'cut' && incoming.socket.destroy())
-        return
-      }
-      if (fault.kind === 'answer') {
-        entry.code = fault.code
-        response.writeHead(fault.code, { 'content-type': 'application/json', ...fault.headers })
-        response.end(JSON.stringify(fault.body))
         return
       }
       await this.#forward(entry, incoming, undefined)
