@@ -1,8 +1,9 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, type JsonObject, type KubeObject, objectAt, sameJson, textAt, withMeta, withSpec } from '../schema/json.ts'
 import { selects } from '../storage/selectors.ts'
-import { checkContainers } from './pod.ts'
+import { podSpec } from './pod.ts'
 import { withSpecDefaults } from './pod-defaults.ts'
+import { all, fields, notBelow, oneOf } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const deployment: Strategy = {
@@ -93,7 +94,7 @@ function withRollingUpdate(strategy: JsonObject[string], defaults: JsonObject): 
 }
 
 function checkWorkload(errors: FieldErrors, object: KubeObject, said: string): void {
-  errors.notBelow('spec.replicas', at(object, 'spec', 'replicas'), [0, 'must be greater than or equal to 0'])
+  notNegative(errors, 'spec.replicas', at(object, 'spec', 'replicas'))
   const selector = objectAt(object, 'spec', 'selector')
   const labels = objectAt(object, 'spec', 'template', 'metadata', 'labels') as Readonly<Record<string, string>>
   if (selector === undefined) errors.required('spec.selector')
@@ -103,10 +104,11 @@ function checkWorkload(errors: FieldErrors, object: KubeObject, said: string): v
   if (selector === undefined || !selects(selector, labels ?? {})) {
     errors.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`')
   }
-  checkContainers(errors, object, ['spec', 'template', 'spec'])
-  const policy = textAt(object, 'spec', 'template', 'spec', 'restartPolicy') ?? ''
-  errors.oneOf('spec.template.spec.restartPolicy', policy, ['Always'])
+  madePod(errors, 'spec.template.spec', at(object, 'spec', 'template', 'spec'))
 }
+
+const notNegative = notBelow(0, 'must be greater than or equal to 0')
+const madePod = all(podSpec, fields({ restartPolicy: oneOf('Always') }))
 
 const podDisruptionBudget: Strategy = {
   validate(errors, object) {

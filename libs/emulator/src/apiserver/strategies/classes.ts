@@ -1,32 +1,38 @@
-import type { FieldErrors } from '../http/field-errors.ts'
-import { type KubeObject, objectAt, sameJson, textAt } from '../schema/json.ts'
+import { sameJson } from '../schema/json.ts'
 import { qualifiedName } from './names.ts'
+import { all, fields, oneOf, type Rule, unlessEmpty } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const MOST_PARAMETERS = 512
 const MOST_PARAMETER_BYTES = 256 * 1024
 
+const provisioner: Rule = (errors, path, name) => {
+  if (errors.needed(path, name)) errors.checked(path, String(name).toLowerCase(), qualifiedName)
+}
+
+const parameters: Rule = (errors, path, value) => {
+  const keys = Object.keys(Object(value))
+  if (keys.length > MOST_PARAMETERS) return errors.tooLong(path, MOST_PARAMETERS)
+  if (keys.includes('')) errors.invalid(path, '', 'field can not be empty.')
+  errors.atMost(path, value, MOST_PARAMETER_BYTES)
+}
+
+const someParameters: Rule = (errors, path, value) => {
+  if (Object.keys(Object(value)).length === 0) errors.required(path, 'must contain at least one key/value pair')
+}
+
 const storageClass: Strategy = {
-  validate(errors, object) {
-    checkProvisioner(errors, 'provisioner', textAt(object, 'provisioner') ?? '')
-    checkParameters(errors, object)
-    errors.oneOf('reclaimPolicy', textAt(object, 'reclaimPolicy') || undefined, POLICIES)
-    errors.oneOf('volumeBindingMode', textAt(object, 'volumeBindingMode') ?? '', BINDING_MODES)
-  },
+  rules: fields({
+    provisioner,
+    parameters,
+    reclaimPolicy: unlessEmpty(oneOf('Delete', 'Retain')),
+    volumeBindingMode: oneOf('Immediate', 'WaitForFirstConsumer'),
+  }),
   fixed: ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'],
 }
 
-const POLICIES = ['Delete', 'Retain']
-const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer']
-
 const volumeAttributesClass: Strategy = {
-  validate(errors, object) {
-    checkProvisioner(errors, 'driverName', textAt(object, 'driverName') ?? '')
-    checkParameters(errors, object)
-    if (Object.keys(objectAt(object, 'parameters') ?? {}).length === 0) {
-      errors.required('parameters', 'must contain at least one key/value pair')
-    }
-  },
+  rules: fields({ driverName: provisioner, parameters: all(parameters, someParameters) }),
   validateUpdate(errors, object, old) {
     for (const field of ['driverName', 'parameters']) {
       if (!sameJson(object[field], old[field])) errors.forbidden(field, `updates to ${field} are forbidden.`)
@@ -35,17 +41,3 @@ const volumeAttributesClass: Strategy = {
 }
 
 export const CLASSES: Strategies = { StorageClass: storageClass, VolumeAttributesClass: volumeAttributesClass }
-
-function checkProvisioner(errors: FieldErrors, field: string, name: string): void {
-  if (errors.needed(field, name)) errors.checked(field, name.toLowerCase(), qualifiedName)
-}
-
-function checkParameters(errors: FieldErrors, object: KubeObject): void {
-  const keys = Object.keys(objectAt(object, 'parameters') ?? {})
-  if (keys.length > MOST_PARAMETERS) {
-    errors.tooLong('parameters', MOST_PARAMETERS)
-    return
-  }
-  if (keys.includes('')) errors.invalid('parameters', '', 'field can not be empty.')
-  errors.atMost('parameters', object['parameters'], MOST_PARAMETER_BYTES)
-}

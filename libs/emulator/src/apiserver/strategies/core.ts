@@ -13,6 +13,7 @@ import {
   withStatus,
 } from '../schema/json.ts'
 import { configMapKey, label, qualifiedName, subdomain } from './names.ts'
+import { fields, notBelow } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const MOST_DATA_BYTES = 1024 * 1024
@@ -137,10 +138,14 @@ function checkNewEvent(errors: FieldErrors, object: KubeObject): void {
 
 const lease: Strategy = {
   anyFinalizer: true,
+  rules: fields({
+    spec: fields({
+      leaseDurationSeconds: notBelow(1, 'must be greater than 0'),
+      leaseTransitions: notBelow(0, 'must be greater than or equal to 0'),
+    }),
+  }),
   validate(errors, object) {
-    const { leaseDurationSeconds, leaseTransitions, preferredHolder, strategy } = objectAt(object, 'spec') ?? {}
-    errors.notBelow('spec.leaseDurationSeconds', leaseDurationSeconds, [1, 'must be greater than 0'])
-    errors.notBelow('spec.leaseTransitions', leaseTransitions, [0, 'must be greater than or equal to 0'])
+    const { preferredHolder, strategy } = objectAt(object, 'spec') ?? {}
     if ((preferredHolder ?? '') !== '' && (strategy ?? '') === '') {
       errors.forbidden('spec.preferredHolder', 'may only be specified if `strategy` is defined')
     }

@@ -1,26 +1,35 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { FieldErrors } from '../http/field-errors.ts'
-import {
-  at,
-  isObject,
-  type Json,
-  type KubeObject,
-  listAt,
-  sameJson,
-  textAt,
-  withField,
-  withSpec,
-} from '../schema/json.ts'
+import { at, isObject, type Json, listAt, sameJson, textAt, withField, withSpec } from '../schema/json.ts'
 import { qualifiedName, subdomain } from './names.ts'
 import { checkDriverName } from './persistent-volume.ts'
+import { all, checked, fields, given, items, needed, notBelow, oneOf, type Rule, unique, values } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const LONGEST_NODE_ID = 256
-const GROUP_POLICIES = ['File', 'None', 'ReadWriteOnceWithFSType']
-const LIFECYCLE_MODES = ['Persistent', 'Ephemeral']
-const SHORTEST_TOKEN_SECONDS = [600, 'may not specify a duration less than 10 minutes'] as const
-const SHORTEST_PERIOD_SECONDS = [10, 'must be greater than or equal to 10 seconds'] as const
-const NOT_NEGATIVE = [0, 'must be greater than or equal to 0'] as const
+const tokenSeconds = notBelow(600, 'may not specify a duration less than 10 minutes')
+
+const amount: Rule = (errors, path, value) => {
+  const isNegative = (Quantity.tryParse(String(value))?.sign() ?? 0) < 0
+  if (isNegative) errors.invalid(path, value, 'must be greater than or equal to 0')
+}
+
+const driverName: Rule = (errors, path, name) => checkDriverName(errors, path, String(name ?? ''))
+
+const nodeId: Rule = (errors, path, id) => {
+  if (!errors.needed(path, id) || String(id).length <= LONGEST_NODE_ID) return
+  errors.invalid(path, id, `must be ${LONGEST_NODE_ID} characters or less`)
+}
+
+const driverOnNode = fields({
+  name: driverName,
+  nodeID: nodeId,
+  allocatable: fields({ count: notBelow(0, 'must be greater than or equal to 0') }),
+})
+
+/** Their errors are those of the driver. */
+const topologyKeys: Rule = (errors, path, driver) => {
+  values(all(needed, unique(), checked(qualifiedName)))(errors, path, at(driver, 'topologyKeys'))
+}
 
 const TOKENS_WARNING =
   'spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of ' +
@@ -32,7 +41,14 @@ const csiDriver: Strategy = {
       const modes = listAt(spec, 'volumeLifecycleModes')
       return { ...spec, volumeLifecycleModes: modes.length === 0 ? ['Persistent'] : modes }
     }),
-  validate: checkDriver,
+  rules: fields({
+    spec: fields({
+      fsGroupPolicy: given(oneOf('File', 'None', 'ReadWriteOnceWithFSType')),
+      tokenRequests: items(() => fields({ audience: unique(), expirationSeconds: tokenSeconds })),
+      volumeLifecycleModes: values(oneOf('Persistent', 'Ephemeral')),
+      nodeAllocatableUpdatePeriodSeconds: notBelow(10, 'must be greater than or equal to 10 seconds'),
+    }),
+  }),
   warnings(object, old) {
     const requests = listAt(object, 'spec', 'tokenRequests')
     const same = old !== undefined && sameJson(requests, listAt(old, 'spec', 'tokenRequests'))
@@ -47,28 +63,8 @@ const csiDriver: Strategy = {
   },
 }
 
-function checkDriver(errors: FieldErrors, object: KubeObject): void {
-  errors.oneOf('spec.fsGroupPolicy', textAt(object, 'spec', 'fsGroupPolicy'), GROUP_POLICIES)
-  const audiences = new Set<string>()
-  listAt(object, 'spec', 'tokenRequests').forEach((request, index) => {
-    const path = `spec.tokenRequests[${index}]`
-    errors.unique(`${path}.audience`, textAt(request, 'audience') ?? '', audiences)
-    errors.notBelow(`${path}.expirationSeconds`, at(request, 'expirationSeconds'), SHORTEST_TOKEN_SECONDS)
-  })
-  for (const mode of listAt(object, 'spec', 'volumeLifecycleModes')) {
-    errors.oneOf('spec.volumeLifecycleModes', mode, LIFECYCLE_MODES)
-  }
-  const period = 'nodeAllocatableUpdatePeriodSeconds'
-  errors.notBelow(`spec.${period}`, at(object, 'spec', period), SHORTEST_PERIOD_SECONDS)
-}
-
 const csiNode: Strategy = {
-  validate(errors, object) {
-    const names = new Set<string>()
-    listAt(object, 'spec', 'drivers').forEach((driver, index) => {
-      checkNodeDriver(errors, { path: `spec.drivers[${index}]`, names }, driver)
-    })
-  },
+  rules: fields({ spec: fields({ drivers: items(nodeDriver) }) }),
   validateUpdate(errors, object, old) {
     for (const before of listAt(old, 'spec', 'drivers')) {
       const name = textAt(before, 'name')
@@ -79,15 +75,7 @@ const csiNode: Strategy = {
 }
 
 const csiStorageCapacity: Strategy = {
-  validate(errors, object) {
-    errors.checked('storageClassName', textAt(object, 'storageClassName') ?? '', subdomain)
-    for (const field of ['capacity', 'maximumVolumeSize']) {
-      const amount = at(object, field)
-      if ((Quantity.tryParse(String(amount))?.sign() ?? 0) < 0) {
-        errors.invalid(field, amount, 'must be greater than or equal to 0')
-      }
-    }
-  },
+  rules: fields({ storageClassName: checked(subdomain), capacity: amount, maximumVolumeSize: amount }),
   fixed: ['nodeTopology', 'storageClassName'],
 }
 
@@ -98,24 +86,6 @@ function withoutAllocatable(driver: Json): Json {
   return isObject(driver) ? withField(driver, 'allocatable', undefined) : driver
 }
 
-function checkNodeDriver(
-  errors: FieldErrors,
-  { path, names }: { readonly path: string; readonly names: Set<string> },
-  driver: Json,
-): void {
-  const name = textAt(driver, 'name') ?? ''
-  checkDriverName(errors, `${path}.name`, name)
-  const nodeId = textAt(driver, 'nodeID') ?? ''
-  errors.needed(`${path}.nodeID`, nodeId)
-  if (nodeId.length > LONGEST_NODE_ID) {
-    errors.invalid(`${path}.nodeID`, nodeId, `must be ${LONGEST_NODE_ID} characters or less`)
-  }
-  errors.notBelow(`${path}.allocatable.count`, at(driver, 'allocatable', 'count'), NOT_NEGATIVE)
-  errors.unique(`${path}.name`, name, names)
-  const keys = new Set<string>()
-  for (const key of listAt(driver, 'topologyKeys').map(String)) {
-    if (key === '') errors.required(path)
-    errors.unique(path, key, keys)
-    errors.checked(path, key, qualifiedName)
-  }
+function nodeDriver(): Rule {
+  return all(driverOnNode, fields({ name: unique() }), topologyKeys)
 }

@@ -1,5 +1,6 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, type KubeObject, listAt, textAt, withSpec } from '../schema/json.ts'
+import { fields, items, oneOf } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const networkPolicy: Strategy = {
@@ -9,11 +10,7 @@ const networkPolicy: Strategy = {
       const implied = listAt(spec, 'egress').length === 0 ? ['Ingress'] : ['Ingress', 'Egress']
       return { ...spec, policyTypes: types.length === 0 ? implied : types }
     }),
-  validate(errors, object) {
-    listAt(object, 'spec', 'policyTypes').forEach((type, index) => {
-      errors.oneOf(`spec.policyTypes[${index}]`, type, ['Ingress', 'Egress'])
-    })
-  },
+  rules: fields({ spec: fields({ policyTypes: items(() => oneOf('Ingress', 'Egress')) }) }),
 }
 
 const HIGHEST_PRIORITY = 1_000_000_000

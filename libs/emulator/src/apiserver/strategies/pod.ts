@@ -1,6 +1,6 @@
-import type { FieldErrors } from '../http/field-errors.ts'
 import {
   at,
+  isList,
   isObject,
   type Json,
   type JsonObject,
@@ -14,13 +14,29 @@ import {
 } from '../schema/json.ts'
 import { label } from './names.ts'
 import { withSpecDefaults } from './pod-defaults.ts'
-import { checkVolumes } from './pod-volumes.ts'
+import { podVolumes } from './pod-volumes.ts'
+import { all, fields, items, named, needed, oneOf, type Rule, unique } from './rules.ts'
 import type { Strategy } from './strategy.ts'
 
 const TOLERATION_SECONDS = 300
 const UPDATABLE =
   '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions ' +
   'to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
+
+const isThere: Rule = (errors, path, list) => {
+  if (!isList(list) || list.length === 0) errors.required(path)
+}
+
+/** The spec of a pod, or of the pods that a workload makes. */
+export const podSpec: Rule = (errors, path, spec) => {
+  const volumes = new Set(listAt(spec, 'volumes').map((volume) => at(volume, 'name')))
+  const mounted: Rule = (_, where, name) => {
+    if (errors.needed(where, name) && !volumes.has(name)) errors.notFound(where, name ?? '')
+  }
+  const containers = items(() => fields({ name: all(named(label), unique()), image: needed }))
+  const mounts = items(() => fields({ volumeMounts: items(() => fields({ name: mounted, mountPath: needed })) }))
+  fields({ volumes: podVolumes, containers: all(isThere, containers, mounts) })(errors, path, spec)
+}
 
 export const pod: Strategy = {
   defaults: (object) =>
@@ -33,7 +49,7 @@ export const pod: Strategy = {
       status: { phase: 'Pending', qosClass: qualityOf(spec) },
     }
   },
-  validate: checkPod,
+  rules: fields({ spec: all(podSpec, fields({ restartPolicy: oneOf('Always', 'OnFailure', 'Never') })) }),
   validateUpdate(errors, object, old) {
     if (!sameJson(fixedSpec(object, old), objectAt(old, 'spec'))) {
       errors.forbidden('spec', `pod updates may not change fields other than ${UPDATABLE}`)
@@ -81,44 +97,6 @@ function qualityOf(spec: JsonObject): string {
       sameJson(amounts(each, 'limits'), { ...amounts(each, 'limits'), ...amounts(each, 'requests') }),
   )
   return guaranteed ? 'Guaranteed' : 'Burstable'
-}
-
-function checkPod(errors: FieldErrors, object: KubeObject): void {
-  checkContainers(errors, object, ['spec'])
-  const policy = textAt(object, 'spec', 'restartPolicy') ?? ''
-  errors.oneOf('spec.restartPolicy', policy, ['Always', 'OnFailure', 'Never'])
-}
-
-/** Containers and volumes of a pod spec, which is at `place` in an object. */
-export function checkContainers(errors: FieldErrors, object: KubeObject, place: readonly string[]): void {
-  const containers = listAt(object, ...place, 'containers')
-  const root = place.join('.')
-  const volumes = checkVolumes(errors, root, listAt(object, ...place, 'volumes'))
-  if (containers.length === 0) errors.required(`${root}.containers`)
-  const names = new Set<string>()
-  containers.forEach((container, index) => {
-    const path = `${root}.containers[${index}]`
-    const name = textAt(container, 'name') ?? ''
-    if (errors.needed(`${path}.name`, name)) errors.checked(`${path}.name`, name, label)
-    errors.unique(`${path}.name`, name, names)
-    errors.needed(`${path}.image`, textAt(container, 'image'))
-  })
-  checkMounts(errors, root, { names: volumes, containers })
-}
-
-function checkMounts(
-  errors: FieldErrors,
-  root: string,
-  { names, containers }: { readonly names: ReadonlySet<string>; readonly containers: readonly Json[] },
-): void {
-  containers.forEach((container, at) => {
-    listAt(container, 'volumeMounts').forEach((mount, index) => {
-      const path = `${root}.containers[${at}].volumeMounts[${index}]`
-      const name = textAt(mount, 'name') ?? ''
-      if (errors.needed(`${path}.name`, name) && !names.has(name)) errors.notFound(`${path}.name`, name)
-      errors.needed(`${path}.mountPath`, textAt(mount, 'mountPath'))
-    })
-  })
 }
 
 /** The new spec with the old values of what may change; it must then be the old one. */

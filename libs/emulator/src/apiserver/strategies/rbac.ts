@@ -1,6 +1,6 @@
-import type { FieldErrors } from '../http/field-errors.ts'
 import { at, isObject, type Json, type KubeObject, listAt, sameJson, textAt } from '../schema/json.ts'
 import { pathSegment, subdomain } from './names.ts'
+import { all, fields, items, named, needed, oneOf, type Rule } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -13,40 +13,27 @@ export const RBAC: Strategies = {
 }
 
 function roles({ namespaced }: { namespaced: boolean }): Strategy {
-  return {
-    name: pathSegment,
-    validate(errors, object) {
-      listAt(object, 'rules').forEach((rule, index) => {
-        checkRule(errors, { path: `rules[${index}]`, namespaced }, rule)
-      })
-    },
-  }
+  return { name: pathSegment, rules: fields({ rules: items(() => ruleOf(namespaced)) }) }
 }
 
-/** The path of a part in an object, and whether the object is namespaced. */
-interface Place {
-  readonly path: string
-  readonly namespaced: boolean
-}
-
-function checkRule(errors: FieldErrors, { path, namespaced }: Place, rule: Json): void {
-  if (listAt(rule, 'verbs').length === 0) {
-    errors.required(`${path}.verbs`, 'verbs must contain at least one value')
-  }
-  const urls = listAt(rule, 'nonResourceURLs')
-  if (urls.length > 0) {
-    const field = `${path}.nonResourceURLs`
-    if (namespaced) errors.invalid(field, urls, 'namespaced rules cannot apply to non-resource URLs')
-    if (['apiGroups', 'resources', 'resourceNames'].some((part) => listAt(rule, part).length > 0)) {
-      errors.invalid(field, urls, 'rules cannot apply to both regular resources and non-resource URLs')
+function ruleOf(namespaced: boolean): Rule {
+  return (errors, path, rule) => {
+    if (listAt(rule, 'verbs').length === 0) errors.required(`${path}.verbs`, 'verbs must contain at least one value')
+    const urls = listAt(rule, 'nonResourceURLs')
+    if (urls.length > 0) {
+      const field = `${path}.nonResourceURLs`
+      if (namespaced) errors.invalid(field, urls, 'namespaced rules cannot apply to non-resource URLs')
+      if (['apiGroups', 'resources', 'resourceNames'].some((part) => listAt(rule, part).length > 0)) {
+        errors.invalid(field, urls, 'rules cannot apply to both regular resources and non-resource URLs')
+      }
+      return
     }
-    return
-  }
-  if (listAt(rule, 'apiGroups').length === 0) {
-    errors.required(`${path}.apiGroups`, 'resource rules must supply at least one api group')
-  }
-  if (listAt(rule, 'resources').length === 0) {
-    errors.required(`${path}.resources`, 'resource rules must supply at least one resource')
+    if (listAt(rule, 'apiGroups').length === 0) {
+      errors.required(`${path}.apiGroups`, 'resource rules must supply at least one api group')
+    }
+    if (listAt(rule, 'resources').length === 0) {
+      errors.required(`${path}.resources`, 'resource rules must supply at least one resource')
+    }
   }
 }
 
@@ -54,17 +41,14 @@ function bindings({ namespaced }: { namespaced: boolean }): Strategy {
   return {
     name: pathSegment,
     defaults: withGroups,
-    validate(errors, object) {
-      const group = textAt(object, 'roleRef', 'apiGroup') ?? ''
-      errors.oneOf('roleRef.apiGroup', group, [GROUP])
-      const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
-      errors.oneOf('roleRef.kind', textAt(object, 'roleRef', 'kind') ?? '', kinds)
-      const name = textAt(object, 'roleRef', 'name') ?? ''
-      if (errors.needed('roleRef.name', name)) errors.checked('roleRef.name', name, pathSegment)
-      listAt(object, 'subjects').forEach((subject, index) => {
-        checkSubject(errors, { path: `subjects[${index}]`, namespaced }, subject)
-      })
-    },
+    rules: fields({
+      roleRef: fields({
+        apiGroup: oneOf(GROUP),
+        kind: namespaced ? oneOf('Role', 'ClusterRole') : oneOf('ClusterRole'),
+        name: named(pathSegment),
+      }),
+      subjects: items(() => subjectOf(namespaced)),
+    }),
     validateUpdate(errors, object, old) {
       if (!sameJson(object['roleRef'], old['roleRef'])) {
         errors.invalid('roleRef', object['roleRef'], 'cannot change roleRef')
@@ -87,22 +71,14 @@ function withGroup(subject: Json): Json {
   return kind === 'User' || kind === 'Group' ? { ...subject, apiGroup: GROUP } : subject
 }
 
-function checkSubject(errors: FieldErrors, { path, namespaced }: Place, subject: Json): void {
-  const name = textAt(subject, 'name') ?? ''
-  const group = textAt(subject, 'apiGroup') ?? ''
-  const kind = textAt(subject, 'kind') ?? ''
-  errors.needed(`${path}.name`, name)
-  switch (kind) {
-    case 'ServiceAccount':
-      if (name !== '') errors.checked(`${path}.name`, name, subdomain)
-      if (group !== '') errors.unsupported(`${path}.apiGroup`, group, [''])
-      if (!namespaced) errors.needed(`${path}.namespace`, textAt(subject, 'namespace'))
-      return
-    case 'User':
-    case 'Group':
-      errors.oneOf(`${path}.apiGroup`, group, [GROUP])
-      return
-    default:
-      errors.unsupported(`${path}.kind`, kind, ['ServiceAccount', 'User', 'Group'])
-  }
+function subjectOf(namespaced: boolean): Rule {
+  const person = fields({ name: needed, apiGroup: oneOf(GROUP) })
+  const account = fields({ name: named(subdomain), apiGroup: oneOf('') })
+  const byKind = new Map<Json | undefined, Rule>([
+    ['ServiceAccount', namespaced ? account : all(account, fields({ namespace: needed }))],
+    ['User', person],
+    ['Group', person],
+  ])
+  const other = fields({ name: needed, kind: oneOf('ServiceAccount', 'User', 'Group') })
+  return (errors, path, subject) => (byKind.get(at(subject, 'kind')) ?? other)(errors, path, subject)
 }

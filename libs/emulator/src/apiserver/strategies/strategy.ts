@@ -2,6 +2,7 @@ import type { FieldErrors } from '../http/field-errors.ts'
 import type { KubeObject } from '../schema/json.ts'
 import type { Store } from '../storage/store.ts'
 import type { NameRule } from './names.ts'
+import type { Rule } from './rules.ts'
 
 /** What is particular to one kind. Each function is given frozen objects and answers new ones. */
 export interface Strategy {
@@ -18,7 +19,9 @@ export interface Strategy {
   readonly prepareCreate?: (object: KubeObject, now: string) => KubeObject
   readonly prepareUpdate?: (object: KubeObject, old: KubeObject) => KubeObject
   readonly prepareStatus?: (object: KubeObject, old: KubeObject, now: string) => KubeObject
-  /** Runs on creation and on every update of the whole object. */
+  /** Of its fields; checked on creation and on every update of the whole object. */
+  readonly rules?: Rule
+  /** What the rules of single fields cannot say; runs after them. */
   readonly validate?: (errors: FieldErrors, object: KubeObject) => void
   /** Paths of fields that no update changes. */
   readonly fixed?: readonly string[]

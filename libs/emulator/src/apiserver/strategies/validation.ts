@@ -16,6 +16,7 @@ export function validate(
   if (update !== undefined) checkMetaUpdate(errors, object, { old: update.old, ...strategy })
   if (update?.status !== true) {
     checkMeta(errors, object, { kind, rules: strategy })
+    strategy.rules?.(errors, '', object)
     strategy.validate?.(errors, object)
   }
   if (update !== undefined && !update.status) {

@@ -1,0 +1,73 @@
+import type { FieldErrors } from '../http/field-errors.ts'
+import { at, isList, type Json } from '../schema/json.ts'
+import type { NameRule } from './names.ts'
+
+/** Says what is wrong with the value of a field, if it is. A field that is absent has no value. */
+export type Rule = (errors: FieldErrors, path: string, value: Json | undefined) => void
+
+/** Of an object, the rules of its fields, in the order in which the real server looks at them. */
+export function fields(rules: Readonly<Record<string, Rule>>): Rule {
+  return (errors, path, value) => {
+    for (const [name, rule] of Object.entries(rules)) {
+      rule(errors, path === '' ? name : `${path}.${name}`, at(value, name))
+    }
+  }
+}
+
+/** Of a list, the rule of its items. It is made for each list, so that it can remember what it has seen. */
+export function items(ruleOf: () => Rule): Rule {
+  return (errors, path, value) => {
+    const rule = ruleOf()
+    if (isList(value)) value.forEach((item, index) => void rule(errors, `${path}[${index}]`, item))
+  }
+}
+
+/** Of a list, the rule of its values, whose errors are those of the list. */
+export function values(rule: Rule): Rule {
+  return (errors, path, value) => {
+    for (const each of isList(value) ? value : []) rule(errors, path, each)
+  }
+}
+
+export function all(...rules: readonly Rule[]): Rule {
+  return (errors, path, value) => {
+    for (const rule of rules) rule(errors, path, value)
+  }
+}
+
+/** The rule of what is there. */
+export function given(rule: Rule): Rule {
+  return (errors, path, value) => (value === undefined ? undefined : rule(errors, path, value))
+}
+
+/** The rule of a text that may be empty. */
+export function unlessEmpty(rule: Rule): Rule {
+  return (errors, path, value) => ((value ?? '') === '' ? undefined : rule(errors, path, value))
+}
+
+export const needed: Rule = (errors, path, value) => void errors.needed(path, value)
+
+export function checked(rule: NameRule): Rule {
+  return (errors, path, value) => errors.checked(path, String(value ?? ''), rule)
+}
+
+/** A name that must be there. */
+export function named(rule: NameRule): Rule {
+  return all(needed, unlessEmpty(checked(rule)))
+}
+
+export function oneOf(...choices: readonly string[]): Rule {
+  return (errors, path, value) => errors.oneOf(path, value ?? '', choices)
+}
+
+export function notBelow(least: number, why: string): Rule {
+  return (errors, path, value) => {
+    if (typeof value === 'number' && value < least) errors.invalid(path, value, why)
+  }
+}
+
+/** A text that no other has; it is made for all of them. */
+export function unique(): Rule {
+  const seen = new Set<string>()
+  return (errors, path, value) => errors.unique(path, String(value ?? ''), seen)
+}
