@@ -14,8 +14,6 @@ import type { ReclaimView } from './reclaim.ts'
 import { scrubberKey } from './scrubber.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
-const STATUS = { subresource: 'status' }
-
 /** The claim worker. */
 export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
   const view = observeClaim(key, parts.caches)
@@ -62,13 +60,15 @@ interface ClaimRun {
 async function performClaimStep(step: ClaimStep, { claim, parts, signal }: ClaimRun): Promise<void> {
   switch (step.do) {
     case 'patchVolume':
-      return await patchVolume(step, parts, signal)
     case 'patchVolumeStatus':
-      return await patchVolume({ ...step, ...STATUS }, parts, signal)
+      return await patchVolume(step.volume, step, { parts, signal })
     case 'patchClaim':
-      return await patchClaim({ claim, patch: step.patch }, parts, signal)
-    case 'patchClaimStatus':
-      return await patchClaim({ claim, patch: step.patch, ...STATUS }, parts, signal)
+    case 'patchClaimStatus': {
+      const ref = refOf(claim.key)
+      const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, ref, step.patch, optionsOf(step, signal))
+      parts.caches.claims.learn(patched)
+      return
+    }
     case 'report':
       return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), step.event)
     case 'fail':
@@ -78,27 +78,19 @@ async function performClaimStep(step: ClaimStep, { claim, parts, signal }: Claim
   }
 }
 
-interface Change {
-  readonly patch: Patch
-  readonly subresource?: string
-}
+type PatchStep = Extract<ClaimStep | VolumeStep, { readonly patch: Patch }>
 
 async function patchVolume(
-  { volume: name, patch, subresource }: Change & { readonly volume: string },
-  { client, caches }: ControllerParts,
-  signal: AbortSignal,
+  name: string,
+  step: PatchStep,
+  { parts: { client, caches }, signal }: Pick<ClaimRun, 'parts' | 'signal'>,
 ): Promise<void> {
-  const options = { signal, ...(subresource !== undefined && { subresource }) }
-  caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, patch, options))
+  caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, step.patch, optionsOf(step, signal)))
 }
 
-async function patchClaim(
-  { claim: { key }, patch, subresource }: Change & { readonly claim: Claim },
-  { client, caches }: ControllerParts,
-  signal: AbortSignal,
-): Promise<void> {
-  const options = { signal, ...(subresource !== undefined && { subresource }) }
-  caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
+/** Only a write to the subresource changes a status. */
+function optionsOf({ do: does }: PatchStep, signal: AbortSignal) {
+  return does.endsWith('Status') ? { signal, subresource: 'status' } : { signal }
 }
 
 export interface VolumeParts extends ControllerParts {
@@ -155,9 +147,8 @@ interface VolumeRun {
 async function performForVolume(step: VolumeStep, { volume, parts, signal }: VolumeRun): Promise<void> {
   switch (step.do) {
     case 'patchVolume':
-      return await patchVolume({ volume: volume.key, patch: step.patch }, parts, signal)
     case 'patchVolumeStatus':
-      return await patchVolume({ volume: volume.key, patch: step.patch, ...STATUS }, parts, signal)
+      return await patchVolume(volume.key, step, { parts, signal })
     case 'recordOnVolume':
       return parts.recorder.event(targetOf(PERSISTENT_VOLUMES, volume), step.event)
     case 'recordOnClaim':
