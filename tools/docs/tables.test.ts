@@ -80,7 +80,7 @@ describe('the documentation', () => {
     const ofCommands = ['help', 'previous', 'context', 'older-than', 'reset-then-reuse-values']
     // Those of the test of a driver are the keys of a table.
     const table = read('apps/devcluster/src/driver-test/options.ts')
-    for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: \{/gm)) flags.add(name)
+    for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
     const foreign = [...ofCommands, 'flag', 'log_dir', 'logtostderr', 'attacher-X', 'resizer-X']
     for (const path of [
       'README.md',
