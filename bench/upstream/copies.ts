@@ -68,9 +68,19 @@ export async function mustHold(
   await eventually(`${count} ${resource.plural}`, look, { within: 60_000, every: 200 })
 }
 
+/** Waits until the server's cache has what etcd has: a read of a version waits for it, and is refused after 3 s. */
+export async function mustBeCached({ api }: Pick<Server, 'api'>, resource: Resource<unknown>): Promise<void> {
+  const { items, metadata } = await api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
+  const [first] = items
+  if (first === undefined) return
+  const path = `${resourcePath(resource, first.metadata)}?resourceVersion=${metadata.resourceVersion}`
+  const read = (): Promise<unknown> => api.call('GET', path)
+  await eventually(`${resource.plural} in the cache of the server`, read, { within: 300_000, every: 200 })
+}
+
 interface Page {
-  readonly items: readonly unknown[]
-  readonly metadata: { readonly remainingItemCount?: number }
+  readonly items: readonly { readonly metadata: { readonly name: string } }[]
+  readonly metadata: { readonly resourceVersion: string; readonly remainingItemCount?: number }
 }
 
 /** The uid with its first digits replaced. */

@@ -1,6 +1,6 @@
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { pause } from '../../../e2e/harness/waiting.ts'
-import { makeCopies, mustHold } from '../copies.ts'
+import { makeCopies, mustBeCached, mustHold } from '../copies.ts'
 import type { Ground } from '../ground.ts'
 import { attached, finalizerOf, nodeOf, nodes, volumes } from '../objects.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
@@ -53,7 +53,10 @@ async function grow(ground: Ground, { from, to }: { from: number; to: number }):
     rename: (text, number) => text.replaceAll(`${FIRST}-0`, `set-${number}`),
   })
   // What earlier rounds have asked for is there as well.
-  for (const resource of resources) await mustHold(ground, resource, { count: to, atLeast: true })
+  for (const resource of resources) {
+    await mustHold(ground, resource, { count: to, atLeast: true })
+    await mustBeCached(ground, resource)
+  }
   await pause(DIGESTED_MS)
 }
 
