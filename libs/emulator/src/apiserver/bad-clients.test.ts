@@ -47,6 +47,18 @@ test('JSON that is nested too deep is refused, and the server keeps running', as
   expect((await fetch(`${api.url}/healthz`)).status).toBe(200)
 })
 
+test('an apply patch whose apiVersion is no text is refused for what is wrong with it', async () => {
+  const init = {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/apply-patch+yaml' },
+    body: '{"apiVersion":1,"kind":"ConfigMap","colour":"red"}',
+  }
+  const answer = await fetch(`${api.url}${CONFIGS}/a?fieldManager=x`, init)
+  expect(await answer.json()).toMatchObject({
+    message: 'failed to create typed patch object (/; /, Kind=ConfigMap): .colour: field not declared in schema',
+  })
+})
+
 test('keys with a meaning in JavaScript are ordinary keys', async () => {
   const post = {
     method: 'POST',

@@ -4,7 +4,7 @@ import { applyOptionsOf } from '../codec/query-options.ts'
 import { ApiFailure, badRequest, conflict } from '../http/api-failure.ts'
 import { parseJson } from '../http/read-body.ts'
 import { conform, DecodeError } from '../schema/conform.ts'
-import type { JsonObject, KubeObject } from '../schema/json.ts'
+import { type JsonObject, type KubeObject, textAt } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
 import { schemaOf } from '../schema/schema.ts'
 import { keyOf, type Registry, type Target, timestamp, type Written } from '../storage/registry.ts'
@@ -77,6 +77,7 @@ function wrongFields(kind: Kind, fields: JsonObject): readonly string[] {
 }
 
 /** As Go prints the type of an object. */
-function typeText({ apiVersion = '', kind = '' }: KubeObject): string {
-  return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`
+function typeText(patch: KubeObject): string {
+  const version = textAt(patch, 'apiVersion') ?? ''
+  return `${version.includes('/') ? version : `/${version}`}, Kind=${textAt(patch, 'kind') ?? ''}`
 }
