@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { inParallel } from '@csi-sidecars/base'
 import type { Progress } from '@csi-sidecars/testkit'
 import type { Cluster } from './api/cluster.ts'
 import { errorText, TestContext } from './context.ts'
@@ -8,7 +9,6 @@ import { temporaryFolder } from './process/processes.ts'
 import { NotInThisRelease } from './release.ts'
 import type { App, Binaries, Executables, Target } from './subject.ts'
 import type { Check, EndToEndTest, Ground } from './test.ts'
-import { inParallel } from './waiting.ts'
 
 export interface RunOptions {
   readonly tests: readonly EndToEndTest[]

@@ -39,19 +39,6 @@ export async function eventually<T>(
   }
 }
 
-/** Does the work for each item, for `atOnce` of them at a time. */
-export async function inParallel<T>(
-  atOnce: number,
-  items: Iterable<T>,
-  work: (item: T, index: number) => Promise<unknown>,
-): Promise<void> {
-  const left = Iterator.from(items).map((item, index) => ({ item, index }))
-  const worker = async (): Promise<void> => {
-    for (const { item, index } of left) await work(item, index)
-  }
-  await Promise.all(Array.from({ length: atOnce }, worker))
-}
-
 /** Polls for the whole time, and throws as soon as `look` returns a value. */
 export async function never(what: string, look: () => unknown, forMs: number): Promise<void> {
   const end = performance.now() + forMs

@@ -1,3 +1,4 @@
+import { inParallel } from '@csi-sidecars/base'
 import { type Finding, findingsIn, type Invariant } from '@csi-sidecars/disturb'
 import {
   PERSISTENT_VOLUME_CLAIMS,
@@ -12,7 +13,6 @@ import type { Ref } from '../harness/api/api.ts'
 import { refused } from '../harness/api/api.ts'
 import { attributesClass, claim, storageClass, volume } from '../harness/api/objects.ts'
 import type { TestContext } from '../harness/context.ts'
-import { inParallel } from '../harness/waiting.ts'
 import { type BackEnd, FIRST_TIER } from './back-end.ts'
 import { Foreign } from './foreign.ts'
 import type { ClaimMove } from './moves.ts'

@@ -1,11 +1,12 @@
 import { ok } from 'node:assert'
+import { inParallel } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { claim, volume } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { residentMiB } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
-import { inParallel, pause } from '../../harness/waiting.ts'
+import { pause } from '../../harness/waiting.ts'
 import { createNode, nodeDriver, onNodes, RULES, register, startResizer } from './scene.ts'
 
 const test = testsOf('resizer', 'node deployment, memory', { only: 'ours' })

@@ -1,11 +1,12 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { existsSync } from 'node:fs'
+import { inParallel } from '@csi-sidecars/base'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { anonymousMiB } from '../../harness/process/memory.ts'
 import { memoryLimit } from '../../harness/process/memory-limit.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, inParallel } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { type AttacherScene, attach, publishes, scene, suffixes, unpublishes, volumeCalls } from '../attacher/scene.ts'
 import { ask, bound, expands, resized, scene as resizerScene } from '../resizer/scene.ts'
 

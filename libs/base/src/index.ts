@@ -6,6 +6,7 @@ export { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.t
 export { causesOf, isError, messageOf, systemCodeOf, toError } from './errors.ts'
 export { FakeClock } from './fake-clock.ts'
 export { Heap, type HeapItem, NOT_IN_HEAP } from './heap.ts'
+export { inParallel } from './in-parallel.ts'
 export { InvariantError, invariant, unreachable } from './invariant.ts'
 export { onAbort } from './on-abort.ts'
 export { TokenBucket } from './token-bucket.ts'

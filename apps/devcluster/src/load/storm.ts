@@ -1,4 +1,4 @@
-import { abortable, type Clock, scope, toError } from '@csi-sidecars/base'
+import { abortable, type Clock, inParallel, scope, toError } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import type { Devcluster } from '../cluster/devcluster.ts'
 import { ensure } from '../cluster/register.ts'
@@ -62,7 +62,7 @@ export async function runStorm(cluster: Devcluster, options: StormOptions, signa
 }
 
 function makeAll({ client, nodeNames }: Devcluster, names: readonly string[], signal: AbortSignal): Promise<void> {
-  return each(names, async (name, index) => {
+  return inParallel(AT_ONCE, names, async (name, index) => {
     const node = nodeNames[index % nodeNames.length] ?? ''
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimObject('1Gi', name), { signal })
     await client.create(PODS, podObject({ pod: name, node, claim: name }), { signal })
@@ -70,20 +70,11 @@ function makeAll({ client, nodeNames }: Devcluster, names: readonly string[], si
 }
 
 function deleteAll({ client }: Devcluster, names: readonly string[], signal: AbortSignal): Promise<void> {
-  return each(names, async (name) => {
+  return inParallel(AT_ONCE, names, async (name) => {
     const ref = { namespace: 'default', name }
     await client.delete(PODS, ref, { signal })
     await client.delete(PERSISTENT_VOLUME_CLAIMS, ref, { signal })
   })
-}
-
-/** Some at a time, in order. */
-async function each(names: readonly string[], work: (name: string, index: number) => Promise<void>): Promise<void> {
-  const entries = names.entries()
-  const workers = Array.from({ length: AT_ONCE }, async () => {
-    for (const [index, name] of entries) await work(name, index)
-  })
-  await Promise.all(workers)
 }
 
 /** The first that fails ends the others. */
