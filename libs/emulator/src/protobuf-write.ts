@@ -1,5 +1,21 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 
+/** Writes fields that form a message, as a field of the message around it. */
+export function writeNested(writer: BinaryWriter, number: number, write: () => unknown): void {
+  writer.tag(number, WireType.LengthDelimited).fork()
+  write()
+  writer.join()
+}
+
+export function writeText(writer: BinaryWriter, number: number, text: string): void {
+  writer.tag(number, WireType.LengthDelimited).string(text)
+}
+
+/** What was written. The writer returns a copy of its own, which has the size of the message. */
+export function bytesOf(writer: BinaryWriter): Buffer {
+  return Buffer.from(writer.finish().buffer)
+}
+
 /** Fields of a protobuf message on the wire. */
 export function varintField(number: number, value: number): Uint8Array {
   return new BinaryWriter().tag(number, WireType.Varint).uint64(value).finish()

@@ -1,5 +1,6 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { invariant } from '@csi-sidecars/base'
+import { bytesOf, writeNested, writeText } from '../../protobuf-write.ts'
 import { isObject, type Json, type JsonObject } from '../schema/json.ts'
 
 /** The media type of OpenAPI version 2 in protobuf, as it is answered; clients write its first dot but one as `@`, too. */
@@ -8,14 +9,8 @@ export const OPENAPI_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1
 /** Writes a field, or a whole message, of the value that it has in JSON. */
 type Write = (writer: BinaryWriter, value: Json) => void
 
-function nested(writer: BinaryWriter, number: number, write: () => void): void {
-  writer.tag(number, WireType.LengthDelimited).fork()
-  write()
-  writer.join()
-}
-
 function text(number: number): Write {
-  return (writer, value) => void writer.tag(number, WireType.LengthDelimited).string(String(value))
+  return (writer, value) => writeText(writer, number, String(value))
 }
 
 function flag(number: number): Write {
@@ -25,7 +20,7 @@ function flag(number: number): Write {
 /** In messages of these numbers, the outermost first. */
 function inner(write: Write, ...numbers: readonly number[]): Write {
   return numbers.reduceRight<Write>(
-    (inside, number) => (writer, value) => nested(writer, number, () => inside(writer, value)),
+    (inside, number) => (writer, value) => writeNested(writer, number, () => inside(writer, value)),
     write,
   )
 }
@@ -40,7 +35,7 @@ function each(write: Write): Write {
 function named(write: Write, number: number): Write {
   return (writer, value) => {
     for (const [name, item] of Object.entries(value as JsonObject)) {
-      nested(writer, number, () => {
+      writeNested(writer, number, () => {
         text(1)(writer, name)
         inner(write, 2)(writer, item ?? null)
       })
@@ -104,5 +99,5 @@ const document = message({
 export function openApiProtobuf(given: JsonObject): Buffer {
   const writer = new BinaryWriter()
   document(writer, given)
-  return Buffer.from(writer.finish().buffer)
+  return bytesOf(writer)
 }

@@ -1,4 +1,5 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { bytesOf, writeNested, writeText } from '../../../protobuf-write.ts'
 import { isList, isObject, type Json, type JsonObject } from '../../schema/json.ts'
 import type { Field, FieldType, Scalar, Schema } from '../../schema/schema.ts'
 import { type Places, placesOf } from './places.ts'
@@ -13,14 +14,13 @@ class Encoder {
 
   encode(schema: Schema, object: JsonObject): Buffer {
     this.#writeFields(placesOf(schema), object)
-    // The writer returns a copy of its own, which has the size of the message.
-    return Buffer.from(this.#writer.finish().buffer)
+    return bytesOf(this.#writer)
   }
 
   #writeFields(places: Places, object: JsonObject): void {
     for (const [number, place] of places) {
       if ('field' in place) this.#writeField(number, place.field, object[place.field.name])
-      else this.#writeInner(number, () => this.#writeFields(place.inline, object))
+      else writeNested(this.#writer, number, () => this.#writeFields(place.inline, object))
     }
   }
 
@@ -37,8 +37,8 @@ class Encoder {
   #writeEntries(number: number, type: FieldType, value: Json | undefined): void {
     const entries = Object.entries(isObject(value) ? value : {}).sort(([a], [b]) => (a < b ? -1 : 1))
     for (const [key, item] of entries) {
-      this.#writeInner(number, () => {
-        this.#writeText(1, key)
+      writeNested(this.#writer, number, () => {
+        writeText(this.#writer, 1, key)
         this.#writeValue(2, type, item ?? null)
       })
     }
@@ -47,12 +47,14 @@ class Encoder {
   #writeValue(number: number, type: FieldType, value: Json): void {
     switch (type.is) {
       case 'object':
-        return this.#writeInner(number, () => this.#writeFields(placesOf(type.schema), isObject(value) ? value : {}))
+        return writeNested(this.#writer, number, () =>
+          this.#writeFields(placesOf(type.schema), isObject(value) ? value : {}),
+        )
       case 'list':
         // A list inside a map is a message with the items as its only field.
-        return this.#writeInner(number, () => this.#writeItems(1, type.of, value))
+        return writeNested(this.#writer, number, () => this.#writeItems(1, type.of, value))
       case 'map':
-        return this.#writeInner(number, () => this.#writeEntries(1, type.of, value))
+        return writeNested(this.#writer, number, () => this.#writeEntries(1, type.of, value))
       case 'scalar':
         return this.#writeScalar(number, type.scalar, value)
     }
@@ -61,7 +63,7 @@ class Encoder {
   #writeScalar(number: number, scalar: Scalar, value: Json): void {
     switch (scalar) {
       case 'string':
-        return this.#writeText(number, String(value ?? ''))
+        return writeText(this.#writer, number, String(value ?? ''))
       case 'bool':
       case 'int':
       case 'long':
@@ -70,14 +72,14 @@ class Encoder {
         this.#writer.tag(number, WireType.LengthDelimited).bytes(Buffer.from(String(value ?? ''), 'base64'))
         return
       case 'quantity':
-        return this.#writeInner(number, () => this.#writeText(1, String(value ?? '0')))
+        return writeNested(this.#writer, number, () => writeText(this.#writer, 1, String(value ?? '0')))
       case 'any':
-        return this.#writeInner(number, () => this.#writeText(1, JSON.stringify(value)))
+        return writeNested(this.#writer, number, () => writeText(this.#writer, 1, JSON.stringify(value)))
       case 'time':
       case 'microtime':
-        return this.#writeInner(number, () => value !== null && this.#writeInstant(String(value)))
+        return writeNested(this.#writer, number, () => value !== null && this.#writeInstant(String(value)))
       case 'intOrString':
-        return this.#writeInner(number, () => this.#writeIntOrString(value))
+        return writeNested(this.#writer, number, () => this.#writeIntOrString(value))
     }
   }
 
@@ -91,17 +93,7 @@ class Encoder {
     const isText = typeof value === 'string'
     this.#writeNumber(1, isText ? 1 : 0)
     this.#writeNumber(2, isText ? 0 : Number(value ?? 0))
-    this.#writeText(3, isText ? value : '')
-  }
-
-  #writeInner(number: number, write: () => unknown): void {
-    this.#writer.tag(number, WireType.LengthDelimited).fork()
-    write()
-    this.#writer.join()
-  }
-
-  #writeText(number: number, text: string): void {
-    this.#writer.tag(number, WireType.LengthDelimited).string(text)
+    writeText(this.#writer, 3, isText ? value : '')
   }
 
   #writeNumber(number: number, value: number): void {
