@@ -1,16 +1,26 @@
 import { readFileSync } from 'node:fs'
 
-/** Memory of a process in RAM, in MiB. */
-export function residentMiB(pid: number): number {
-  return mebibytes(pid, 'VmRSS')
+/** Memory of a process, in MiB. */
+export interface Memory {
+  /** In RAM, and the part of it that no file backs. */
+  readonly rss: number
+  readonly anonymous: number
+  /** The most that was ever in RAM. */
+  readonly peak: number
 }
 
-/** The part of it that is not backed by files. */
-export function anonymousMiB(pid: number): number {
-  return mebibytes(pid, 'RssAnon')
-}
-
-function mebibytes(pid: number, field: string): number {
+/** Of a process that has ended and is not yet collected the figures are NaN. */
+export function memoryOf(pid: number): Memory {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024
+  const mebibytes = (field: string): number =>
+    Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024
+  return { rss: mebibytes('VmRSS'), anonymous: mebibytes('RssAnon'), peak: mebibytes('VmHWM') }
+}
+
+export function residentMiB(pid: number): number {
+  return memoryOf(pid).rss
+}
+
+export function anonymousMiB(pid: number): number {
+  return memoryOf(pid).anonymous
 }
