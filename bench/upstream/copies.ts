@@ -60,8 +60,7 @@ export async function mustHold(
   { count, atLeast = false }: { count: number; atLeast?: boolean },
 ): Promise<void> {
   const look = async (): Promise<boolean> => {
-    const path = `${resourcePath(resource, {})}?limit=1`
-    const page = await api.call<Page>('GET', path)
+    const page = await firstPage(api, resource)
     const found = page.items.length + (page.metadata.remainingItemCount ?? 0)
     return atLeast ? found >= count : found === count
   }
@@ -70,12 +69,17 @@ export async function mustHold(
 
 /** Waits until the server's cache has what etcd has: a read of a version waits for it, and is refused after 3 s. */
 export async function mustBeCached({ api }: Pick<Server, 'api'>, resource: Resource<unknown>): Promise<void> {
-  const { items, metadata } = await api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
+  const { items, metadata } = await firstPage(api, resource)
   const [first] = items
   if (first === undefined) return
   const path = `${resourcePath(resource, first.metadata)}?resourceVersion=${metadata.resourceVersion}`
   const read = (): Promise<unknown> => api.call('GET', path)
   await eventually(`${resource.plural} in the cache of the server`, read, { within: 300_000, every: 200 })
+}
+
+/** With one object. */
+function firstPage(api: Api, resource: Resource<unknown>): Promise<Page> {
+  return api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
 }
 
 interface Page {

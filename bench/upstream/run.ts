@@ -60,7 +60,7 @@ export interface RunOptions {
   /** Names of scenes; all of them when there is none. */
   readonly only: readonly string[]
   readonly rounds: number
-  /** 0.1 for a rehearsal with a tenth of the objects. */
+  /** 0.1 for a rehearsal with a tenth of the objects, 5 for five times as many. */
   readonly scale: number
   /** Where ours leave CPU profiles. They run as bundles then, so the figures are not to be kept. */
   readonly profiles: string | undefined

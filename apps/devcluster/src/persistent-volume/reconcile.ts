@@ -90,7 +90,8 @@ async function patchVolume(
 
 /** Only a write to the subresource changes a status. */
 function optionsOf({ do: does }: PatchStep, signal: AbortSignal) {
-  return does.endsWith('Status') ? { signal, subresource: 'status' } : { signal }
+  const ofStatus = does === 'patchVolumeStatus' || does === 'patchClaimStatus'
+  return { signal, subresource: ofStatus ? 'status' : undefined }
 }
 
 export interface VolumeParts extends ControllerParts {

@@ -100,8 +100,11 @@ async function driverCall(
 ): Promise<() => Promise<void>> {
   const { disk, driver } = parts
   const call = callParts(source, pod, parts)
-  const { nodePublishSecretRef: ref } = source.is === 'csi' ? source.csi : source.source
-  const secrets = await secretOf(source.is === 'csi' ? ref : { namespace: pod.namespace, ...ref }, parts, signal)
+  const ref =
+    source.is === 'csi'
+      ? source.csi.nodePublishSecretRef
+      : { ...source.source.nodePublishSecretRef, namespace: pod.namespace }
+  const secrets = await secretOf(ref, parts, signal)
   const request = source.is === 'csi' ? publishRequest(source, pod, call) : ephemeralRequest(source, pod, call)
   const { fsGroup } = pod
   return async () => {

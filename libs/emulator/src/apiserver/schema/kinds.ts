@@ -25,8 +25,8 @@ export interface Kind {
 }
 
 /**
- * A row a kind: its path as in a URL, without the group where it is the core's, its name, and what differs from the
- * shortest row:
+ * One row for each kind: its path as in a URL, which begins with the version for kinds of the core group, its name, and
+ * words for what it has:
  *
  *     short:po       a short name
  *     /status        a subresource

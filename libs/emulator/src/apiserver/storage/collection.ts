@@ -76,12 +76,7 @@ export class Collection {
     const before = this.#entries.get(key)
     const entry = entryOf(key, object, revision)
     this.#entries.set(key, entry)
-    if (before === undefined)
-      this.#keys.splice(
-        firstIndex(this.#keys, 0, (each) => each >= key),
-        0,
-        key,
-      )
+    if (before === undefined) this.#keys.splice(this.#placeOf(key), 0, key)
     this.#remember({ type: before === undefined ? 'ADDED' : 'MODIFIED', revision, entry, before })
     return entry
   }
@@ -90,10 +85,7 @@ export class Collection {
     const before = this.#entries.get(key)
     const entry = entryOf(key, last, revision)
     this.#entries.delete(key)
-    this.#keys.splice(
-      firstIndex(this.#keys, 0, (each) => each >= key),
-      1,
-    )
+    this.#keys.splice(this.#placeOf(key), 1)
     this.#remember({ type: 'DELETED', revision, entry, before })
     return entry
   }
@@ -121,6 +113,11 @@ export class Collection {
     while (this.#forgotten < this.#history.length && (this.#oldest?.revision ?? Infinity) <= revision) this.#forget()
     this.#compacted = Math.max(this.#compacted, revision)
     this.#tidy()
+  }
+
+  /** Where a key is among the others, or belongs. */
+  #placeOf(key: string): number {
+    return firstIndex(this.#keys, 0, (each) => each >= key)
   }
 
   get #oldest(): Change | undefined {
