@@ -33,7 +33,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
     'attacherRemovesPVFinalizer',
     ({ attacherName = '', pv, volumeAttachments = [] }) => {
       const volume = volumeProjection(attacherName)(pv ?? {})
-      const attachments = volumeAttachments.map(attachmentProjection(attacherName))
+      const attachments = volumeAttachments.map((va) => attachmentProjection(attacherName)(va))
       const ofVolume = attachments.filter(({ pvName }) => pvName === volume.key)
       return decideRelease(volume, ofVolume, settingsOf(attacherName)) !== undefined
     },

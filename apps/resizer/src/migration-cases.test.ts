@@ -9,7 +9,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
   [
     'resizerCanSupport',
     ({ driverName = '', pv, pvc }) => {
-      const volume = volumeProjection(driverName)(pv ?? {}, (text) => text)
+      const volume = volumeProjection(driverName)(pv ?? {})
       // A claim without a volume is not looked at.
       const claim = projectClaim({ ...pvc, spec: { volumeName: 'any', ...pvc?.spec } })
       return isOurs(claim, volume, driverName)

@@ -1,5 +1,6 @@
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Interner } from './interner.ts'
 import type { Thing } from './testing/faulty-server.ts'
 import { project, ThingCache } from './testing/thing-cache.ts'
 
@@ -137,18 +138,21 @@ test('an object that the projection rejects is not kept, and is removed when it 
   expect(cache.heard).toEqual(['added a', 'deleted a', 'added b', 'added a'])
 })
 
-test('a projection can share the texts that many objects repeat', async () => {
-  const texts: string[] = []
+test('all objects of a cache are projected with one interner', async () => {
+  const interners = new Set<Interner>()
   cache.create({
     project: (thing, intern) => {
-      texts.push(intern(`a driver's name of ${['some', 'length'].join(' ')}`))
+      interners.add(intern)
       return project(thing)
     },
   })
   cache.server.put('a')
   cache.server.put('b')
   await cache.start()
-  expect(texts).toEqual(["a driver's name of some length", "a driver's name of some length"])
+  cache.server.put('c')
+  await cache.clock.advance(0)
+  expect(interners.size).toBe(1)
+  expect(cache.keys).toEqual(['a', 'b', 'c'])
 })
 
 describe('an own result', () => {

@@ -4,7 +4,7 @@ import type { KubeObject, MessageReader, ObjectRef, Resource } from '@csi-sideca
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Cached, IndexFunction, InformerEvent, Reader } from './cached.ts'
 import { Dispatcher } from './dispatcher.ts'
-import { interner } from './interner.ts'
+import { Interner } from './interner.ts'
 import { Projector } from './projector.ts'
 import type { Feed, SharedWatch } from './shared-watch.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -41,7 +41,7 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
    * What to keep of an object: few fields, always the same ones. Undefined: nothing. `intern` is for texts that many
    * objects share. An object for which it throws is reported once and left out.
    */
-  project(object: W, intern: (text: string) => string): T | undefined
+  project(object: W, intern: Interner): T | undefined
   /** Reads what `project` reads from protobuf. Absent: objects come as JSON. */
   readonly message?: MessageReader<W> | undefined
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined
@@ -73,7 +73,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     this.#options = options
     const { clock, log, resource } = options
     this.#writer = new StoreWriter(options.indexes ?? {})
-    this.#projector = new Projector({ project: options.project, intern: interner(), resource, log })
+    this.#projector = new Projector({ project: options.project, intern: new Interner(), resource, log })
     this.#dispatcher = new Dispatcher(clock, (error, event) => {
       const { key } = event.type === 'updated' ? event.after : event.object
       log.error(error, 'Informer handler failed', { resource: resource.plural, object: key, event: event.type })

@@ -1,10 +1,11 @@
 import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Cached, Identity } from './cached.ts'
+import type { Interner } from './interner.ts'
 
 export interface ProjectorOptions<W, T> {
-  project(object: W, intern: (text: string) => string): T | undefined
-  intern(text: string): string
+  project(object: W, intern: Interner): T | undefined
+  readonly intern: Interner
   readonly resource: Resource<W>
   readonly log: Logger
 }

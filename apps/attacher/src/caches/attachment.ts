@@ -1,4 +1,4 @@
-import type { Cached } from '@csi-sidecars/informer'
+import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolumeSpec, VolumeAttachment, VolumeError } from '@csi-sidecars/kube-types'
 import { seconds, text, textMap, texts } from './fields.ts'
 import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from './names.ts'
@@ -41,8 +41,11 @@ export interface RememberedVolume {
 }
 
 /** With `remember` the volume that the attachment remembers is kept. */
-export function attachmentProjection(attacher: string, remember = false): (va: VolumeAttachment) => Attachment {
-  return (va) => {
+export function attachmentProjection(
+  attacher: string,
+  remember = false,
+): (va: VolumeAttachment, intern?: Interner) => Attachment {
+  return (va, intern = new Interner()) => {
     const ours = va.spec?.attacher === attacher
     const { metadata, status } = va
     const inline = ours ? va.spec.source?.inlineVolumeSpec : undefined
@@ -52,16 +55,16 @@ export function attachmentProjection(attacher: string, remember = false): (va: V
       uid: metadata?.uid ?? '',
       ours,
       pvName: text(va.spec?.source?.persistentVolumeName),
-      inlineSpec: inline != null ? callSpec(inline) : undefined,
-      nodeName: ours ? (text(va.spec.nodeName) ?? '') : '',
+      inlineSpec: inline != null ? callSpec(inline, intern) : undefined,
+      nodeName: ours ? intern.text(text(va.spec.nodeName) ?? '') : '',
       deleting: metadata?.deletionTimestamp != null,
       dueSeconds: ours ? seconds(metadata?.deletionTimestamp ?? metadata?.creationTimestamp) : undefined,
-      finalizers: ours ? texts(metadata?.finalizers) : undefined,
+      finalizers: ours ? intern.list(texts(metadata?.finalizers)) : undefined,
       annotated: ours && Object.keys(metadata?.annotations ?? {}).length > 0,
-      nodeId: ours ? text(metadata?.annotations?.[NODE_ID_ANNOTATION]) : undefined,
+      nodeId: ours ? intern.text(text(metadata?.annotations?.[NODE_ID_ANNOTATION])) : undefined,
       remembered: ours && remember ? rememberedOf(metadata?.annotations) : undefined,
       attached: ours ? status?.attached : undefined,
-      metadata: ours ? textMap(status?.attachmentMetadata) : undefined,
+      metadata: ours ? intern.map(textMap(status?.attachmentMetadata)) : undefined,
       attachError: ours ? (status?.attachError ?? undefined) : undefined,
       detachError: ours ? (status?.detachError ?? undefined) : undefined,
       rest: ours ? restOf(va) : '',

@@ -1,4 +1,5 @@
 import { ControllerPublishVolume, ControllerUnpublishVolume } from '@csi-sidecars/csi-proto'
+import { Interner } from '@csi-sidecars/informer'
 import type { CSINode, PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
@@ -141,6 +142,22 @@ describe('a projection', () => {
       ['deleting', false],
       ['annotated', false],
     ])
+  })
+
+  it('shares the lists and maps that many volumes and attachments repeat', () => {
+    const interner = new Interner()
+    const own = { metadata: METADATA, spec: SPEC } as unknown as PersistentVolume
+    const va = VA as unknown as VolumeAttachment
+    const [volume, other] = [1, 2].map(() => volumeProjection(DRIVER)(structuredClone(own), interner))
+    expect(volume?.finalizers).toBe(other?.finalizers)
+    expect(volume?.spec?.accessModes).toBe(other?.spec?.accessModes)
+    expect(volume?.spec?.mountOptions).toBe(other?.spec?.mountOptions)
+    expect(volume?.spec?.csi?.volumeAttributes).toBe(other?.spec?.csi?.volumeAttributes)
+    expect(volume).toEqual(volumeProjection(DRIVER)(own))
+    const [attachment, second] = [1, 2].map(() => attachmentProjection(DRIVER)(structuredClone(va), interner))
+    expect(attachment?.finalizers).toBe(second?.finalizers)
+    expect(attachment?.metadata).toBe(second?.metadata)
+    expect(attachment).toEqual(attachmentProjection(DRIVER)(va))
   })
 
   it.each([

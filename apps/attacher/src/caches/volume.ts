@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { isPVMigratable } from '@csi-sidecars/csi-translation'
-import type { Cached } from '@csi-sidecars/informer'
+import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { text, textMap, texts } from './fields.ts'
 import { MIGRATED_TO_ANNOTATION } from './names.ts'
@@ -29,8 +29,8 @@ export interface Volume extends Cached {
   readonly inTree: PersistentVolume | undefined
 }
 
-export function volumeProjection(driverName: string): (pv: PersistentVolume) => Volume {
-  return (pv) => {
+export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => Volume {
+  return (pv, intern = new Interner()) => {
     const kind = kindOf(pv, driverName)
     return {
       key: pv.metadata?.name ?? '',
@@ -38,11 +38,11 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume) => 
       uid: pv.metadata?.uid ?? '',
       kind,
       deleting: pv.metadata?.deletionTimestamp != null,
-      finalizers: texts(pv.metadata?.finalizers),
-      migratedTo: text(pv.metadata?.annotations?.[MIGRATED_TO_ANNOTATION]),
+      finalizers: intern.list(texts(pv.metadata?.finalizers)),
+      migratedTo: intern.text(text(pv.metadata?.annotations?.[MIGRATED_TO_ANNOTATION])),
       handleDigest: kind === 'foreign' ? digestOf(text(pv.spec?.csi?.volumeHandle)) : undefined,
       modes: modesOf(texts(pv.spec?.accessModes)),
-      spec: kind === 'own' ? callSpec(pv.spec) : undefined,
+      spec: kind === 'own' ? callSpec(pv.spec, intern) : undefined,
       inTree: kind === 'inTree' ? translatable(pv) : undefined,
     }
   }
@@ -73,24 +73,24 @@ function digestOf(handle = ''): number {
 }
 
 /** The part of a spec that publish and unpublish are made of, its CSI source if there is one. */
-export function callSpec(spec: PersistentVolumeSpec = {}): PersistentVolumeSpec {
+export function callSpec(spec: PersistentVolumeSpec = {}, intern = new Interner()): PersistentVolumeSpec {
   return {
-    accessModes: texts(spec.accessModes),
-    volumeMode: spec.volumeMode,
-    mountOptions: texts(spec.mountOptions),
-    csi: spec.csi == null ? undefined : csiSource(spec.csi),
+    accessModes: intern.list(texts(spec.accessModes)),
+    volumeMode: intern.text(spec.volumeMode),
+    mountOptions: intern.list(texts(spec.mountOptions)),
+    csi: spec.csi == null ? undefined : csiSource(spec.csi, intern),
   }
 }
 
 type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
 
-function csiSource({ driver, volumeHandle, readOnly, fsType, volumeAttributes, ...source }: CsiSource): CsiSource {
+function csiSource(source: CsiSource, intern: Interner): CsiSource {
   return {
-    driver: text(driver) ?? '',
-    volumeHandle: text(volumeHandle) ?? '',
-    readOnly,
-    fsType: text(fsType),
-    volumeAttributes: textMap(volumeAttributes),
+    driver: intern.text(text(source.driver) ?? ''),
+    volumeHandle: text(source.volumeHandle) ?? '',
+    readOnly: source.readOnly,
+    fsType: intern.text(text(source.fsType)),
+    volumeAttributes: intern.map(textMap(source.volumeAttributes)),
     controllerPublishSecretRef: source.controllerPublishSecretRef,
   }
 }

@@ -1,10 +1,10 @@
-import { describe, expect, it } from '@jest/globals'
+import { Interner } from '@csi-sidecars/informer'
+import { describe, expect, it, jest } from '@jest/globals'
 import { attributesClass, claim, volume } from '../testing/builders.ts'
 import { projectClass } from './attributes-class.ts'
 import { claimRef, eventTarget, projectClaim } from './claim.ts'
 import { volumeProjection, wholeVolume } from './volume.ts'
 
-const asItIs = (text: string): string => text
 const EBS = 'ebs.csi.aws.com'
 
 describe('what is kept of a claim', () => {
@@ -67,12 +67,10 @@ describe('what is kept of a claim', () => {
   })
 
   it('shares the texts that are shared', () => {
-    const seen: string[] = []
-    projectClaim(full, (text) => {
-      seen.push(text)
-      return text
-    })
-    expect(seen.sort()).toEqual(
+    const interner = new Interner()
+    const text = jest.spyOn(interner, 'text')
+    projectClaim(full, interner)
+    expect(text.mock.calls.flat().sort()).toEqual(
       ['1Gi', '2Gi', '2Gi', 'Bound', 'NodeResizePending', EBS, 'gold', 'silver', 'true'].sort(),
     )
   })
@@ -109,7 +107,6 @@ describe('what is kept of a volume', () => {
         annotations,
         spec: { csi, volumeAttributesClassName: 'gold', mountOptions: ['ro'], volumeMode: 'Filesystem' },
       }),
-      asItIs,
     )
     const { volumeAttributes: _, ...called } = csi
     expect(kept).toEqual({
@@ -146,12 +143,12 @@ describe('what is kept of a volume', () => {
     ],
     ['a volume that is neither', EBS, { csi: undefined, nfs: { server: 's', path: '/' } }, 'other'],
   ])('%s is known as such', (_what, driverName, spec, kind) => {
-    expect(volumeProjection(driverName)(volume({ spec }), asItIs).kind).toBe(kind)
+    expect(volumeProjection(driverName)(volume({ spec })).kind).toBe(kind)
   })
 
   it('of another driver is little, and the whole can be had of what is read for a call', () => {
     const foreign = volume({ driver: 'other' })
-    const kept = volumeProjection('csi.example.com')(foreign, asItIs)
+    const kept = volumeProjection('csi.example.com')(foreign)
     expect(Object.entries(kept).filter(([, value]) => value)).toEqual([
       ['key', 'pv-data'],
       ['uid', 'uid-pv-data'],

@@ -1,5 +1,5 @@
 import type { EventTarget } from '@csi-sidecars/events'
-import type { Cached } from '@csi-sidecars/informer'
+import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolumeClaim, PersistentVolumeClaimCondition } from '@csi-sidecars/kube-types'
 import { CONDITION, NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './names.ts'
 
@@ -58,8 +58,7 @@ const NO_VOLUME = {
 
 const OUR_CONDITIONS: ReadonlySet<string> = new Set(Object.values(CONDITION))
 
-/** `intern` is for the texts that many claims share. */
-export function projectClaim(pvc: PersistentVolumeClaim, intern: (text: string) => string = asItIs): Claim {
+export function projectClaim(pvc: PersistentVolumeClaim, intern = new Interner()): Claim {
   const { metadata, spec, status } = pvc
   const { namespace = '', name = '', resourceVersion = '', uid = '' } = metadata ?? {}
   const cached: Cached = { key: `${namespace}/${name}`, resourceVersion, uid }
@@ -68,37 +67,28 @@ export function projectClaim(pvc: PersistentVolumeClaim, intern: (text: string) 
   return {
     ...cached,
     volumeName: spec.volumeName,
-    phase: shared(status?.phase, intern),
+    phase: intern.text(status?.phase),
     request: sizeText(spec.resources?.requests?.['storage'], intern),
     capacity: sizeText(status?.capacity?.['storage'], intern),
     allocated: sizeText(status?.allocatedResources?.['storage'], intern),
-    sizeStatus: shared(sizeStatus, intern),
+    sizeStatus: intern.text(sizeStatus),
     otherStatuses: Object.keys(otherStatuses).length > 0 ? otherStatuses : undefined,
     conditions: status?.conditions?.length ? status.conditions.map((each) => conditionKept(each, intern)) : undefined,
-    resizer: shared(metadata?.annotations?.[RESIZER_ANNOTATION], intern),
-    noNodeExpansion: shared(metadata?.annotations?.[NO_NODE_EXPANSION_ANNOTATION], intern),
-    wantedClass: intern(spec.volumeAttributesClassName ?? ''),
-    currentClass: intern(status?.currentVolumeAttributesClassName ?? ''),
+    resizer: intern.text(metadata?.annotations?.[RESIZER_ANNOTATION]),
+    noNodeExpansion: intern.text(metadata?.annotations?.[NO_NODE_EXPANSION_ANNOTATION]),
+    wantedClass: intern.text(spec.volumeAttributesClassName ?? ''),
+    currentClass: intern.text(status?.currentVolumeAttributesClassName ?? ''),
     modifying: modifyingOf(status?.modifyVolumeStatus),
   }
 }
 
 /** A quantity's text. The API sends texts; what is none is kept for the message that will say so. */
-export function sizeText(value: unknown, intern: (text: string) => string): string | undefined {
-  return value == null ? undefined : intern(String(value))
+export function sizeText(value: unknown, intern: Interner): string | undefined {
+  return value == null ? undefined : intern.text(String(value))
 }
 
-export function shared(text: string | null | undefined, intern: (text: string) => string): string | undefined {
-  return text == null ? undefined : intern(text)
-}
-
-export const asItIs = (text: string): string => text
-
-function conditionKept(
-  condition: PersistentVolumeClaimCondition,
-  intern: (text: string) => string,
-): PersistentVolumeClaimCondition {
-  return OUR_CONDITIONS.has(condition.type) ? condition : { type: intern(condition.type), status: '' }
+function conditionKept(condition: PersistentVolumeClaimCondition, intern: Interner): PersistentVolumeClaimCondition {
+  return OUR_CONDITIONS.has(condition.type) ? condition : { type: intern.text(condition.type), status: '' }
 }
 
 type ModifyVolumeStatus = NonNullable<PersistentVolumeClaim['status']>['modifyVolumeStatus']

@@ -1,7 +1,7 @@
 import { isMigratedCSIDriverByName, isPVMigratable } from '@csi-sidecars/csi-translation'
-import type { Cached } from '@csi-sidecars/informer'
+import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import { asItIs, shared, sizeText } from './claim.ts'
+import { sizeText } from './claim.ts'
 import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_RESIZE_ANNOTATION } from './names.ts'
 
 /**
@@ -36,20 +36,18 @@ export interface SecretRef {
   readonly namespace: string
 }
 
-export function volumeProjection(
-  driverName: string,
-): (pv: PersistentVolume, intern: (text: string) => string) => Volume {
+export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => Volume {
   const migrated = isMigratedCSIDriverByName(driverName)
-  return (pv, intern) => projectVolume(pv, kindOf(pv, driverName, migrated), intern)
+  return (pv, intern = new Interner()) => projectVolume(pv, kindOf(pv, driverName, migrated), intern)
 }
 
 /** With --node-deployment nothing is kept of other drivers and of other nodes. */
 export function ownVolumeProjection(
   driverName: string,
   isOwn: (pv: PersistentVolume) => boolean,
-): (pv: PersistentVolume, intern: (text: string) => string) => Volume | undefined {
+): (pv: PersistentVolume, intern?: Interner) => Volume | undefined {
   const migrated = isMigratedCSIDriverByName(driverName)
-  return (pv, intern) => {
+  return (pv, intern = new Interner()) => {
     const kind = kindOf(pv, driverName, migrated)
     return kind === 'other' || !isOwn(pv) ? undefined : projectVolume(pv, kind, intern)
   }
@@ -57,7 +55,7 @@ export function ownVolumeProjection(
 
 /** The volume with all that a call needs, of any driver; not for the cache. */
 export function wholeVolume(pv: PersistentVolume): Volume {
-  return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', asItIs)
+  return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', new Interner())
 }
 
 function kindOf(pv: PersistentVolume, driverName: string, migrated: boolean): VolumeKind {
@@ -65,7 +63,7 @@ function kindOf(pv: PersistentVolume, driverName: string, migrated: boolean): Vo
   return migrated && isPVMigratable(pv) ? 'inTree' : 'other'
 }
 
-function projectVolume(pv: PersistentVolume, kind: VolumeKind, intern: (text: string) => string): Volume {
+function projectVolume(pv: PersistentVolume, kind: VolumeKind, intern: Interner): Volume {
   const { metadata, spec } = pv
   const ours = kind !== 'other'
   const claim = ours ? (spec?.claimRef ?? undefined) : undefined
@@ -76,20 +74,16 @@ function projectVolume(pv: PersistentVolume, kind: VolumeKind, intern: (text: st
     kind,
     capacity: sizeText(spec?.capacity?.['storage'], intern),
     preResize: metadata?.annotations?.[PRE_RESIZE_ANNOTATION],
-    claimNamespace: shared(claim?.namespace, intern),
+    claimNamespace: intern.text(claim?.namespace),
     claimName: claim?.name,
     claimUid: claim?.uid,
     source: sourceOf(pv, kind, intern),
-    className: kind === 'own' ? shared(spec?.volumeAttributesClassName, intern) : undefined,
+    className: kind === 'own' ? intern.text(spec?.volumeAttributesClassName) : undefined,
     modifySecret: kind === 'own' ? modifySecretOf(pv) : undefined,
   }
 }
 
-function sourceOf(
-  pv: PersistentVolume,
-  kind: VolumeKind,
-  intern: (text: string) => string,
-): PersistentVolume | undefined {
+function sourceOf(pv: PersistentVolume, kind: VolumeKind, intern: Interner): PersistentVolume | undefined {
   switch (kind) {
     case 'own':
       return { spec: callSpec(pv.spec, intern) }
@@ -104,17 +98,14 @@ function sourceOf(
 }
 
 /** The part of a spec that expansions and modifications are made of. */
-function callSpec(
-  spec: PersistentVolumeSpec | undefined,
-  intern: (text: string) => string,
-): PersistentVolumeSpec | undefined {
+function callSpec(spec: PersistentVolumeSpec | undefined, intern: Interner): PersistentVolumeSpec | undefined {
   if (spec?.csi == null) return undefined
   const { driver, volumeHandle, fsType, controllerExpandSecretRef } = spec.csi
   return {
-    accessModes: spec.accessModes?.map(intern),
-    volumeMode: shared(spec.volumeMode, intern),
-    mountOptions: spec.mountOptions,
-    csi: { driver: intern(driver), volumeHandle, fsType: shared(fsType, intern), controllerExpandSecretRef },
+    accessModes: intern.list(spec.accessModes),
+    volumeMode: intern.text(spec.volumeMode),
+    mountOptions: intern.list(spec.mountOptions),
+    csi: { driver: intern.text(driver), volumeHandle, fsType: intern.text(fsType), controllerExpandSecretRef },
   }
 }
 

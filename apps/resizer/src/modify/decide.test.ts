@@ -208,7 +208,7 @@ function viewOf(row: Row): ModifyView {
   classes.set('foreign', FOREIGN)
   return {
     claim: projectClaim(bound ? pvc : { ...pvc, spec: { ...pvc.spec, volumeName: undefined } }),
-    volume: row.volume === 'missing' ? undefined : volumeProjection(DRIVER)(volume(row.volume), (text) => text),
+    volume: row.volume === 'missing' ? undefined : volumeProjection(DRIVER)(volume(row.volume)),
     classOf: (name) => classes.get(name),
     uncertain,
     slow,

@@ -172,7 +172,7 @@ describe('the end of a modification', () => {
   })
 
   it('is written to the volume, unless it says so already', () => {
-    const pv = (spec: object) => volumeProjection(DRIVER)(volume({ spec }), (text) => text)
+    const pv = (spec: object) => volumeProjection(DRIVER)(volume({ spec }))
     const metadata = { uid: 'uid-pv-data' }
     expect(classPatch(pv({}), 'gold')?.body).toEqual({ metadata, spec: { volumeAttributesClassName: 'gold' } })
     expect(classPatch(pv({ volumeAttributesClassName: 'silver' }), 'gold')?.body).toEqual({

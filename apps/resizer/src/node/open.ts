@@ -1,4 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
+import type { Interner } from '@csi-sidecars/informer'
 import {
   PERSISTENT_VOLUME_CLAIM_MESSAGE,
   PERSISTENT_VOLUME_CLAIMS,
@@ -38,7 +39,7 @@ export function openOfNode({
   const claims = caches.create({
     resource: PERSISTENT_VOLUME_CLAIMS,
     message: PERSISTENT_VOLUME_CLAIM_MESSAGE,
-    project: (pvc: PersistentVolumeClaim, intern: (text: string) => string) =>
+    project: (pvc: PersistentVolumeClaim, intern: Interner) =>
       volumes.store.get(pvc.spec?.volumeName ?? '') === undefined ? undefined : projectClaim(pvc, intern),
     resyncMs,
   })

@@ -297,7 +297,7 @@ function viewOf({ claim: claimParts, volume: volumeParts, view, settings }: Row)
   const project = volumeProjection(all.driverName)
   return {
     claim: projectClaim(claim(claimParts)),
-    volume: volumeParts === 'missing' ? undefined : project(volume(volumeParts), (text) => text),
+    volume: volumeParts === 'missing' ? undefined : project(volume(volumeParts)),
     finallyFailed: false,
     slowForMs: undefined,
     settings: all,

@@ -189,7 +189,7 @@ describe('the result on the claim', () => {
 })
 
 describe('the patch of a volume', () => {
-  const pv = (capacity: string) => volumeProjection(DRIVER)(volume({ capacity }), (text) => text)
+  const pv = (capacity: string) => volumeProjection(DRIVER)(volume({ capacity }))
 
   it.each<[what: string, bytes: bigint, text: string]>([
     ['whole gibibytes', 2n * 2n ** 30n, '2Gi'],
@@ -218,8 +218,7 @@ describe('the patch of a volume', () => {
   })
 
   it('takes the old size away and leaves the map, to which others may have added', () => {
-    const annotated = (annotations: Record<string, string>) =>
-      volumeProjection(DRIVER)(volume({ annotations }), (text) => text)
+    const annotated = (annotations: Record<string, string>) => volumeProjection(DRIVER)(volume({ annotations }))
     const body = { metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: null } } }
     expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi', mine: 'stays' })).body).toEqual(body)
     expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi' })).body).toEqual(body)

@@ -9,7 +9,7 @@ import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volu
 import { expansionOf } from './subject.ts'
 
 const claimOf = (parts: ClaimParts): Claim => projectClaim(claim(parts))
-const volumeOf = (parts?: VolumeParts): Volume => volumeProjection(DRIVER)(volume(parts), (text) => text)
+const volumeOf = (parts?: VolumeParts): Volume => volumeProjection(DRIVER)(volume(parts))
 const OBJECT = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data', uid: 'uid-data' }
 
 describe('an expansion', () => {

@@ -77,7 +77,7 @@ describe('failures of a claim count no more', () => {
 
 describe('the size of the claim of a volume is looked at', () => {
   const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
-  const pv = (parts: VolumeParts = {}): Volume => volumeProjection(DRIVER)(volume(parts), (text) => text)
+  const pv = (parts: VolumeParts = {}): Volume => volumeProjection(DRIVER)(volume(parts))
   const old = pv({ annotations: { [PRE_RESIZE]: '1Gi' } })
   const larger = pv({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } })
   const changed = (before: Volume, after: Volume): InformerEvent<Volume> => ({

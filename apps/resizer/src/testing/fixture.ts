@@ -136,7 +136,7 @@ function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, opt
   const project = volumeProjection(driver.name)
   const caches = {
     claims: new FakeInformer(cluster, PERSISTENT_VOLUME_CLAIMS, (pvc) => projectClaim(pvc)),
-    volumes: new FakeInformer(cluster, PERSISTENT_VOLUMES, (pv) => project(pv, (text) => text)),
+    volumes: new FakeInformer(cluster, PERSISTENT_VOLUMES, (pv) => project(pv)),
     classes: new FakeInformer(cluster, VOLUME_ATTRIBUTES_CLASSES, projectClass),
   }
   const recorder: Recorder = {

@@ -1,5 +1,12 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Cached, createInformer, type Informer, type InformerOptions, SharedWatch } from '@csi-sidecars/informer'
+import {
+  type Cached,
+  createInformer,
+  type Informer,
+  type InformerOptions,
+  type Interner,
+  SharedWatch,
+} from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { CacheProgress, Logger } from '@csi-sidecars/telemetry'
@@ -111,7 +118,7 @@ export class CacheRegistry {
 
 const TRACEPARENT = 'traceparent'
 
-type Project<W, T> = (object: W, intern: (text: string) => string) => T | undefined
+type Project<W, T> = (object: W, intern: Interner) => T | undefined
 
 /** Keeps the annotation beside what is kept otherwise; of an object without it nothing more. */
 function withTraceparent<W extends KubeObject, T extends Cached>(project: Project<W, T>): Project<W, T> {

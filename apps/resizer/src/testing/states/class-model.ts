@@ -17,7 +17,7 @@ import { Numbered } from './numbered.ts'
 export class ClassModel implements Model<ClassState>, ClassObjects {
   readonly claims = new Numbered<PersistentVolumeClaim, Claim>(PERSISTENT_VOLUME_CLAIMS, (wire) => projectClaim(wire))
   readonly volumes = new Numbered<PersistentVolume, Volume>(PERSISTENT_VOLUMES, (wire) =>
-    volumeProjection(DRIVER)(wire, (text) => text),
+    volumeProjection(DRIVER)(wire),
   )
   readonly options: ClassOptions
   readonly initial: readonly ClassState[]

@@ -24,7 +24,7 @@ const OF_RESIZE: ReadonlySet<string> = new Set([
 export class SizeModel implements Model<SizeState>, SizeObjects {
   readonly claims = new Numbered<PersistentVolumeClaim, Claim>(PERSISTENT_VOLUME_CLAIMS, (wire) => projectClaim(wire))
   readonly volumes = new Numbered<PersistentVolume, Volume>(PERSISTENT_VOLUMES, (wire) =>
-    volumeProjection(DRIVER)(wire, (text) => text),
+    volumeProjection(DRIVER)(wire),
   )
   readonly options: SizeOptions
   readonly initial: readonly SizeState[]
