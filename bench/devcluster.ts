@@ -12,7 +12,8 @@ import { type Cost, costOf } from './process-cost.ts'
 import { table } from './report.ts'
 import { copiedExecutable } from './sidecar.ts'
 
-const MAIN = fileURLToPath(new URL('../apps/devcluster/src/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../apps/devcluster/dist/main.mjs', import.meta.url))
+const FLAGS = fileURLToPath(new URL('../tools/cluster-flags.json', import.meta.url))
 const SAMPLE_MS = 250
 /** The cluster's own process, and the sidecars in the order in which it starts them. */
 const ROLES = ['cluster', 'attacher', 'resizer'] as const
@@ -48,7 +49,8 @@ export async function benchDevcluster(pods = 5000, nodes = 100): Promise<void> {
 function startStorm(pods: number, nodes: number, directory: string): ChildProcess {
   const sidecars = (['attacher', 'resizer'] as const).map((app) => `--${app}=${copiedExecutable(app, directory)}`)
   const args = [MAIN, '--exit', `--nodes=${nodes}`, `--load=attach=${pods}`, ...sidecars]
-  return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
+  const flags: readonly string[] = JSON.parse(readFileSync(FLAGS, 'utf8'))
+  return spawn(process.execPath, [...flags, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, MALLOC_ARENA_MAX: '1' },
   })

@@ -27,13 +27,11 @@ export function ownSidecars(args) {
   return isAsked ? [] : ['attacher', 'resizer'].filter((app) => !given(`--${app}`))
 }
 
-/** Generates and builds what is not up to date. */
-export async function make(sidecars) {
-  const filters = sidecars.map((app) => `--filter=@csi-sidecars/${app}`)
-  const tasks = sidecars.length > 0 ? ['build', ...filters] : ['generate']
-  const notice = buildNotice(
-    sidecars.length > 0 ? 'Building the sidecars, about 20 s the first time' : 'Generating code',
-  )
+/** Generates code, and builds what is not up to date of these apps. */
+export async function make(apps) {
+  const filters = apps.map((app) => `--filter=@csi-sidecars/${app}`)
+  const tasks = apps.length > 0 ? ['build', ...filters] : ['generate']
+  const notice = buildNotice(apps.length > 0 ? 'Building, about 20 s the first time' : 'Generating code')
   const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
   const child = spawn(bin('turbo'), ['run', ...tasks], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = []

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Metafile, packagesOf, ROOT, readBundle, readJson, releaseVersion } from './bundle.ts'
 import { packageNotices } from './notices.ts'
@@ -7,17 +6,15 @@ import { packageNotices } from './notices.ts'
 const NAME = 'csi-devcluster'
 const OLDEST_NODE = 26
 const SOURCE = join(ROOT, 'apps/devcluster')
+const METAFILE = 'meta.json'
 const SIDECARS = ['csi-attacher', 'csi-resizer'] as const
 
 /** Makes the folder from which `npm pack` makes the archive: the embedded cluster and its sidecars, all bundled. */
 export function makeNpmPackage(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const bundler = join(ROOT, 'tools/bundle-devcluster.mjs')
-  const options = { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const
-  const metafile = JSON.parse(execFileSync(process.execPath, [bundler, folder, releaseVersion()], options)) as Metafile
-  for (const file of ['page.html', 'base.css', 'page.css', 'cluster.css'])
-    copyFileSync(join(SOURCE, 'src/page', file), join(folder, file))
+  cpSync(join(SOURCE, 'dist'), folder, { recursive: true, filter: (path) => !path.endsWith(METAFILE) })
+  const metafile = readJson<Metafile>(join(SOURCE, 'dist', METAFILE))
   const bundles = SIDECARS.map((name) => readBundle(name))
   for (const { name, file } of bundles) {
     copyFileSync(file, join(folder, `${name}.bundle.cjs`))

@@ -1,7 +1,8 @@
 import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
 import yargs from 'yargs'
 import { TEST_FLAGS, type TestOptions, testOptions } from './driver-test/options.ts'
-import { type Options, PROGRAM, STORY_FLAGS, storyOptions } from './options.ts'
+import { type Options, STORY_FLAGS, storyOptions } from './options.ts'
+import { PROGRAM } from './place.ts'
 
 /** What a person asks for on the command line. */
 export type Command =

@@ -1,9 +1,10 @@
 import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
 import { CancelledError } from '@csi-sidecars/base'
+import { isSource } from './place.ts'
 
 /**
- * A storm of a thousand pods in 340 MiB instead of 520, for a tenth of CPU more: the heap is collected once it has grown
+ * A storm of a thousand pods took 340 MiB instead of 520, for a tenth of CPU more: the heap is collected once it has grown
  * by two fifths, and what a compilation took is given back at once.
  */
 for (const flag of ['--heap-growing-percent=40', '--no-maglev-destroy-on-background']) setFlagsFromString(flag)
@@ -18,8 +19,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-/** In the repository generated code and sidecars may be missing yet; the npm package has them in itself. */
-if (import.meta.url.endsWith('.ts')) await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
+/** What runs from source may miss generated code and sidecars. */
+if (isSource) await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
 // Not before: what is missing is missed when the modules are linked.
 const { main } = await import('./command.ts')
 process.exit(await main(process.argv.slice(2), stop.signal))

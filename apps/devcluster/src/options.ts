@@ -3,6 +3,7 @@ import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
 import { addressOf, numberFlag, positive, textFlag } from './driver-test/option-values.ts'
+import { PROGRAM } from './place.ts'
 
 /** What a person asks for on the command line. */
 export interface Options {
@@ -36,9 +37,6 @@ export interface Load {
   /** So many pods, each with a volume of its own. */
   readonly attach: number
 }
-
-/** How it was started, from the repository or from the npm package. */
-export const PROGRAM = import.meta.url.endsWith('.ts') ? 'npm start --' : 'csi-devcluster'
 
 export const STORY_FLAGS = {
   exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },

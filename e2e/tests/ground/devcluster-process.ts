@@ -6,7 +6,7 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { type Exit, exitOf, start, textOf } from '../../harness/process/processes.ts'
 import type { App } from '../../harness/subject.ts'
 
-const MAIN = resolve(import.meta.dirname, '../../../apps/devcluster/src/main.ts')
+const MAIN = resolve(import.meta.dirname, '../../../apps/devcluster/dist/main.mjs')
 
 /** The embedded cluster's program, and what it has written so far. */
 export interface Started {

@@ -36,6 +36,11 @@ const LINES: readonly Line[] = [
   },
   { path: 'apps/devcluster/README.md', line: 'npm start -- --help', prints: /--page-port/ },
   { path: 'apps/devcluster/README.md', line: 'npm start -- --pause 2', prints: /All of it came true/ },
+  {
+    path: 'apps/devcluster/README.md',
+    line: 'npm exec -- node apps/devcluster/src/main.ts',
+    prints: /All of it came true/,
+  },
   { path: 'e2e/README.md', line: 'npm run e2e -- --list', prints: /embedded cluster/ },
   {
     path: 'images/README.md',

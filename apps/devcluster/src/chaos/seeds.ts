@@ -3,7 +3,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { runSeeds, type Verdict } from '@csi-sidecars/disturb'
 import type { CsiDriver } from '@csi-sidecars/emulator'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
-import { PROGRAM } from '../options.ts'
+import { PROGRAM } from '../place.ts'
 import { type ChaosDriver, type ChaosEvent, type ChaosResult, runChaos } from './run.ts'
 
 export interface SeedsOptions {

@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { APPS, HERE, isInRepository } from '../place.ts'
 
 type App = 'attacher' | 'resizer'
 
@@ -13,21 +14,13 @@ export async function sidecarBinaries(given: Readonly<Record<App, string | undef
   }
 }
 
-const HERE = fileURLToPath(new URL('./', import.meta.url))
-const APPS = fileURLToPath(new URL('../../../', import.meta.url))
-
-/** In the npm package the sidecars lie beside this program; in the repository, where they are built. */
 async function builtBinary(app: App): Promise<string> {
+  if (!isInRepository) return fileURLToPath(new URL(`csi-${app}.cjs`, HERE))
   const built = join(APPS, app, 'dist', `csi-${app}`)
-  for (const path of [join(HERE, `csi-${app}.cjs`), built]) if (await exists(path)) return path
-  throw new Error(`${built} is not built yet: npm run build`)
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
-  )
+  await access(built).catch(() => {
+    throw new Error(`${built} is not built yet: npm run build`)
+  })
+  return built
 }
 
 /** How to run a binary: a script is run by the Node that runs us. */

@@ -3,7 +3,7 @@ import process from 'node:process'
 import { refuseRepeated } from '@csi-sidecars/base'
 import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
-import { PROGRAM } from '../options.ts'
+import { PROGRAM } from '../place.ts'
 import {
   addressOf,
   KINDS,
@@ -165,6 +165,7 @@ export function againLine(options: TestOptions, seed?: number): string {
 /** What was started by a path is no command of the shell: npx for instance removes it from the PATH again. */
 function ownCommand(): string {
   const [node, script = ''] = process.argv
-  const started = process.env['npm_lifecycle_event'] === 'start' || !/main\.ts$|csi-devcluster[^/]*$/.test(script)
+  const started =
+    process.env['npm_lifecycle_event'] === 'start' || !/main\.(?:ts|mjs)$|csi-devcluster[^/]*$/.test(script)
   return started ? PROGRAM : [node ?? 'node', resolve(script)].map(quoted).join(' ')
 }

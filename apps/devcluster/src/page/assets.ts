@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
+import { HERE, isSource } from '../place.ts'
 
 /** One file of the page. */
 export interface Asset {
@@ -11,23 +12,24 @@ const HTML = 'text/html; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 
-const HERE = new URL('./', import.meta.url)
+/** The bundle lies beside the page's files. */
+const FOLDER = isSource ? new URL('page/', HERE) : HERE
 
 /** All files of the page, by their paths: sources without their types in the repository; bundled elsewhere. */
 export async function loadAssets(): Promise<ReadonlyMap<string, Asset>> {
   const assets = new Map<string, Asset>()
   const add = async (path: string, type: string, file: string): Promise<void> => {
-    assets.set(path, { type, body: await readFile(new URL(file, HERE)) })
+    assets.set(path, { type, body: await readFile(new URL(file, FOLDER)) })
   }
   await add('/', HTML, 'page.html')
   for (const file of ['base.css', 'page.css', 'cluster.css']) await add(`/${file}`, CSS, file)
-  if (import.meta.url.endsWith('.ts')) await addSources(assets)
+  if (isSource) await addSources(assets)
   else await add('/view/main.ts', SCRIPT, 'page.js')
   return assets
 }
 
 async function addSources(assets: Map<string, Asset>): Promise<void> {
-  const folder = new URL('view/', HERE)
+  const folder = new URL('view/', FOLDER)
   const names = (await readdir(folder)).filter((name) => name.endsWith('.ts'))
   const adding = names.map(async (name) => {
     const source = await readFile(new URL(name, folder), 'utf8')
