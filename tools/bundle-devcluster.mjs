@@ -6,11 +6,17 @@ import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
 import { leanModules } from './lean-modules.mjs'
 
-rmSync('dist', { recursive: true, force: true })
-mkdirSync('dist')
+// The paths in what esbuild reports begin at the root, as those of the lockfile do: yargs is installed twice.
+const absWorkingDir = join(import.meta.dirname, '..')
+const source = 'apps/devcluster/src'
+const outdir = join(absWorkingDir, 'apps/devcluster/dist')
+
+rmSync(outdir, { recursive: true, force: true })
+mkdirSync(outdir)
 const { metafile } = await build({
-  entryPoints: ['src/main.ts'],
-  outdir: 'dist',
+  absWorkingDir,
+  entryPoints: [`${source}/main.ts`],
+  outdir,
   outExtension: { '.js': '.mjs' },
   bundle: true,
   splitting: true, // what is imported when it is needed is read then
@@ -28,8 +34,9 @@ const { metafile } = await build({
 })
 // The page's own script, which runs in a browser.
 await build({
-  entryPoints: { page: 'src/page/view/main.ts' },
-  outdir: 'dist',
+  absWorkingDir,
+  entryPoints: { page: `${source}/page/view/main.ts` },
+  outdir,
   bundle: true,
   format: 'esm',
   platform: 'browser',
@@ -39,5 +46,5 @@ await build({
   logLevel: 'warning',
 })
 for (const file of ['page.html', 'base.css', 'page.css', 'cluster.css'])
-  copyFileSync(join('src/page', file), join('dist', file))
-writeFileSync('dist/meta.json', JSON.stringify(metafile))
+  copyFileSync(join(absWorkingDir, source, 'page', file), join(outdir, file))
+writeFileSync(join(outdir, 'meta.json'), JSON.stringify(metafile))

@@ -4,7 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SIDECARS as SIDECAR_LIST } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
-import { type Bundle, type BundledPackage, packagesOf, ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
+import {
+  type Bundle,
+  type BundledPackage,
+  packagesOf,
+  ROOT,
+  readBundle,
+  readJson,
+  releaseVersion,
+  SIDECARS,
+} from './bundle.ts'
 import { startScript } from './context.ts'
 import { nodeParts } from './node-parts.ts'
 import { licencesIn, noticesOf } from './notices.ts'
@@ -59,6 +68,13 @@ describe('packages of a bundle', () => {
       'plain-builtin:node:tls': 1,
     }
     expect(find(inputs, {})).toEqual([])
+  })
+
+  it('of the embedded cluster have the versions that its package names', () => {
+    const folder = join(ROOT, 'apps/devcluster')
+    const { dependencies } = readJson<{ dependencies: { yargs: string } }>(join(folder, 'package.json'))
+    const inside = packagesOf(readJson(join(folder, 'dist/meta.json')), readJson(join(ROOT, 'package-lock.json')), ROOT)
+    expect(inside.map(({ name, version }) => ({ [name]: version }))).toContainEqual({ yargs: dependencies.yargs })
   })
 
   it('must be in the lockfile', () => {
