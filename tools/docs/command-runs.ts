@@ -71,6 +71,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     'npm run generate && npm exec -- node apps/attacher/src/main.ts --help',
     'npm start -- --help',
     'npm start -- --pause 2',
+    'npm exec -- node apps/devcluster/src/main.ts',
     'npm run e2e -- --list',
   ].map((line) => ({ lines: new RegExp(`: ${line}$`), by: LINES_OF_DOCUMENTS, sign: line })),
   {
@@ -104,7 +105,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'tools/docs/tables.test.ts',
     sign: 'npm exec -- node tools/docs/main.ts',
   },
-  { lines: /: npm exec -- node apps\/devcluster\/src\/main\.ts$/, by: 'tools/start.mjs', sign: 'main.ts' },
   { lines: /: npm run emulator/, by: 'e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
   { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
