@@ -6,7 +6,8 @@ import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
 import { leanModules } from './lean-modules.mjs'
 
-// The paths in what esbuild reports begin at the root, as those of the lockfile do: yargs is installed twice.
+// The metafile then has paths from the root, as the lockfile has: one version of yargs is installed there, another in the
+// package.
 const absWorkingDir = join(import.meta.dirname, '..')
 const source = 'apps/devcluster/src'
 const outdir = join(absWorkingDir, 'apps/devcluster/dist')

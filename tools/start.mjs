@@ -1,5 +1,5 @@
-// `npm start`: builds the embedded cluster and the two sidecars where that is needed, and starts it with the given
-// arguments.
+// `npm start`: builds what is not up to date, of the embedded cluster and the two sidecars, and starts the cluster with
+// the given arguments.
 // package.json says `exec`: after Ctrl-C the shell in between would end with 130, whatever this ends with.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -94,7 +94,7 @@ test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t
   at.attacher.gate.dropWatches()
   await attachAndWait(t, at, { suffix: '-b' })
   const later = at.attacher.gate.requests.slice(mark).filter(({ method }) => method === 'GET')
-  // The small read that checks the connections, a second after the first stream, is of no resource.
+  // GET /version, which checks the connections a second after the first stream, names no resource.
   const isList = ({ resource, watch, name, query }: WireRequest): boolean =>
     resource !== '' && name === undefined && (!watch || query['sendInitialEvents'] === 'true')
   equal(later.filter(isList), [])

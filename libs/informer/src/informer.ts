@@ -38,8 +38,8 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly client: KubeClient
   readonly resource: Resource<W>
   /**
-   * What to keep of an object: few fields, always the same ones. Undefined: nothing. `intern` is for texts that many
-   * objects share. An object for which it throws is reported once and left out.
+   * What to keep of an object: few fields, always the same ones. Undefined: nothing. `intern` is for what
+   * many objects repeat. An object for which it throws is reported once and left out.
    */
   project(object: W, intern: Interner): T | undefined
   /** Reads what `project` reads from protobuf. Absent: objects come as JSON. */

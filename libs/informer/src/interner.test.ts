@@ -18,19 +18,19 @@ describe('an interner', () => {
     expect(interner.map({ a: 'b', c: 'd' })).toBe(interner.map({ a: 'b', c: 'd' }))
   })
 
-  it('never the list of a caller, which may grow', () => {
+  it('never returns the list of a caller, which may grow', () => {
     const list = ['own']
     expect(interner.list(list)).not.toBe(list)
   })
 
-  it('keeps apart what differs only in where a text ends', () => {
+  it('distinguishes lists and maps whose texts only end at different places', () => {
     expect(interner.list(['a","b'])).toEqual(['a","b'])
     expect(interner.list(['a', 'b'])).toEqual(['a', 'b'])
     expect(interner.map({ a: '1', b: '2' })).toEqual({ a: '1', b: '2' })
     expect(interner.map({ 'a":"1","b': '2' })).toEqual({ 'a":"1","b': '2' })
   })
 
-  it('returns the right ones beyond what it remembers', () => {
+  it('returns equal lists and maps when its tables are full', () => {
     const many = Array.from({ length: 2000 }, (_, i) => String(i))
     expect(many.map((each) => interner.list([each])?.[0])).toEqual(many)
     expect(many.map((each) => interner.map({ [each]: each })?.[each])).toEqual(many)

@@ -3,17 +3,17 @@ type TextMap = Readonly<Record<string, string>>
 
 /** About as many texts as one cluster has nodes, drivers and classes; more are not worth the table. */
 const MOST_TEXTS = 20_000
-/** Of first texts of lists, and of maps. */
+/** The limit for first texts of lists, and that for maps. */
 const MOST_GROUPS = 1000
 const MOST_LISTS_PER_FIRST_TEXT = 10
 
 /**
- * Gives what many objects repeat the same memory. Each object that is read has its own copy of the names of its node,
- * driver and class otherwise, and lists with room for more than they hold. Not for what is different in each object.
+ * Keeps one copy of the texts, lists and maps that many objects repeat. Without it each object has its own copy of the
+ * names of its node, driver and class, and lists with spare capacity. Not for values that differ in each object.
  */
 export class Interner {
   readonly #texts = new Map<string, string>()
-  /** By their first text, which is faster to look up than all of them. */
+  /** By their first text: one look-up is faster than a key of all texts. */
   readonly #lists = new Map<string, Texts[]>()
   readonly #maps = new Map<string, TextMap>()
 

@@ -45,9 +45,9 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume, int
 export function ownVolumeProjection(
   driverName: string,
   isOwn: (pv: PersistentVolume) => boolean,
-): (pv: PersistentVolume, intern?: Interner) => Volume | undefined {
+): (pv: PersistentVolume, intern: Interner) => Volume | undefined {
   const migrated = isMigratedCSIDriverByName(driverName)
-  return (pv, intern = new Interner()) => {
+  return (pv, intern) => {
     const kind = kindOf(pv, driverName, migrated)
     return kind === 'other' || !isOwn(pv) ? undefined : projectVolume(pv, kind, intern)
   }
