@@ -44,6 +44,29 @@ describe('another writer that changes the claim', () => {
     expect(fixture.errors).toEqual([])
   })
 
+  it('between our look and our write does not repeat a call that fails', async () => {
+    fixture.driver.expand = failing(CODES.Unavailable, 'busy')
+    fixture.cluster.before = (request) => {
+      if (request.what !== CLAIM) return
+      fixture.cluster.before = () => undefined
+      fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+        spec: { resources: { requests: { storage: '3Gi' } } },
+      })
+    }
+    await fixture.request('2Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
+    await fixture.clock.advance(900)
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
+  })
+
+  it('twice in one turn does not repeat a call that fails', async () => {
+    fixture.driver.expand = failing(CODES.Unavailable, 'busy')
+    void fixture.request('2Gi')
+    await fixture.request('3Gi')
+    await fixture.clock.advance(900)
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
+  })
+
   it('during the call neither fails nor repeats it', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.caches.claims.lagging = true

@@ -5,6 +5,7 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
   ask,
+  bound,
   conditionsOf,
   editClaim,
   expands,
@@ -142,4 +143,19 @@ test('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t) 
   const [first, second] = expands(at)
   const gap = (second?.start ?? 0) - (first?.end ?? 0)
   ok(gap > 1800 && gap < 2700, `${gap} ms`)
+})
+
+test('two changes that arrive together cause one call, and its failure waits', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=2s'] })
+  at.driver.on('ControllerExpandVolume', { code: 14, message: 'busy' })
+  await bound(t)
+  await pause(300)
+  at.resizer.signal('SIGSTOP')
+  await ask(t, '2Gi')
+  await ask(t, '3Gi')
+  await pause(300)
+  at.resizer.signal('SIGCONT')
+  await eventually('a call', () => expands(at).length > 0)
+  await never('another call', () => expands(at).length > 1, 1500)
+  equal(sizesOf(at), [3])
 })

@@ -19,6 +19,11 @@ export interface Run {
    * failure: what is missing may come while the steps before the failure run.
    */
   waitFor(...causes: readonly Cause[]): void
+  /**
+   * Call it right before the caches are read again: what the key was added for until now needs no other run. Each run
+   * begins with it.
+   */
+  markSeen(): void
   /** Reports what the run does from now on. */
   enter(phase: Phase): void
   /** Reports that what was due for the key is done, if the run is settled: its duration is counted then. */

@@ -101,6 +101,7 @@ export class Runner implements Enqueuer {
 
   #begin(key: string, signal: AbortSignal): Active {
     const { record, subject } = this.#records.beginRun(key)
+    this.#schedule.markSeen(key)
     const run: Active = {
       signal,
       retrying: record.retrying,
@@ -114,6 +115,7 @@ export class Runner implements Enqueuer {
         run.decided = true
         this.#schedule.waitFor(key, causes)
       },
+      markSeen: () => this.#schedule.markSeen(key),
       enter: (phase) => {
         run.phase = phase
       },

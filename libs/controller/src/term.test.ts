@@ -76,6 +76,33 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', 'a@5000', 'a@13000'])
   })
 
+  test('retry waits, although the key was added before the run looked last', async () => {
+    const term = await Term.begin(async (key, run) => {
+      term.queue.add(key)
+      run.markSeen()
+      return RETRY
+    })
+    await term.add('a')
+    await term.clock.advance(3000)
+    expect(term.runs).toEqual(['a@0', 'a@1000', 'a@3000'])
+  })
+
+  test('retry waits, although the key was added twice before the run began', async () => {
+    const term = await Term.begin([RETRY])
+    await term.add('a', 'a')
+    await term.clock.advance(1000)
+    expect(term.runs).toEqual(['a@0', 'a@1000'])
+  })
+
+  test('retry does not wait, when the key was added after that', async () => {
+    const term = await Term.begin(async (key, run) => {
+      if (term.runs.length === 1) term.queue.add(key)
+      return run.retrying ? SETTLED : RETRY
+    })
+    await term.add('a')
+    expect(term.runs).toEqual(['a@0', 'a@0'])
+  })
+
   test('postponed comes back when it says, without a failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([{ kind: 'postponed', ms: 50 }, SETTLED])
     queue.add('a')

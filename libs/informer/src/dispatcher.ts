@@ -3,15 +3,17 @@ import type { Clock } from '@csi-sidecars/base'
 /** How long handlers may run before timers and sockets get their turn. */
 const BATCH_MS = 10
 
-/**
- * Delivers every event to every handler, in order. A handler that throws is reported and gets the next events too.
- * Many events are delivered in batches; events emitted meanwhile follow them.
- */
+interface Pending<E> {
+  readonly events: Iterator<E>
+  readonly inBatches: boolean
+}
+
+/** Delivers every event to every handler, in order. A handler that throws is reported and gets the next events too. */
 export class Dispatcher<E> {
   readonly #clock: Clock
   readonly #report: (error: unknown, event: E) => void
   readonly #handlers = new Set<(event: E) => void>()
-  readonly #queue: Iterator<E>[] = []
+  readonly #queue: Pending<E>[] = []
   #draining: Promise<void> | undefined
   #dispatching = false
 
@@ -27,11 +29,23 @@ export class Dispatcher<E> {
   }
 
   /**
-   * Returns once all events are delivered, or a promise of that when it takes longer than one batch. Events that a
-   * handler emits follow the current ones.
+   * Delivers the few events of one change at once, however long the handlers take, unless others are being delivered:
+   * then they follow those. A handler must not hear of a change after a run that has seen it.
    */
-  emit(events: Iterable<E>): void | Promise<void> {
-    this.#queue.push(events[Symbol.iterator]())
+  emit(events: readonly E[]): void {
+    void this.#deliver({ events: events.values(), inBatches: false })
+  }
+
+  /**
+   * Delivers many events in batches. Returns once all are delivered, or a promise of that when it takes longer than one
+   * batch. What is emitted meanwhile follows them.
+   */
+  emitInBatches(events: Iterable<E>): void | Promise<void> {
+    return this.#deliver({ events: events[Symbol.iterator](), inBatches: true })
+  }
+
+  #deliver(pending: Pending<E>): void | Promise<void> {
+    this.#queue.push(pending)
     if (this.#draining !== undefined || this.#dispatching) return this.#draining
     if (this.#drainBatch()) return undefined
     this.#draining = this.#drainRest()
@@ -48,12 +62,14 @@ export class Dispatcher<E> {
   /** Returns whether nothing is left. */
   #drainBatch(): boolean {
     const end = this.#clock.monotonic() + BATCH_MS
-    for (let events = this.#queue[0]; events !== undefined; events = this.#queue[0]) {
+    for (let pending = this.#queue[0]; pending !== undefined; pending = this.#queue[0]) {
+      const { events, inBatches } = pending
       for (let step = events.next(); !step.done; step = events.next()) {
         this.#dispatch(step.value)
-        if (this.#clock.monotonic() > end) return false
+        if (inBatches && this.#clock.monotonic() > end) return false
       }
       this.#queue.shift()
+      if (this.#queue.length > 0 && this.#clock.monotonic() > end) return false
     }
     return true
   }

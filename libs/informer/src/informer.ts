@@ -114,12 +114,12 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
   learn(object: W): T | undefined {
     const identity = this.#projector.identify(object)
     if (identity !== undefined && isGone(object)) {
-      void this.#emit(this.#writer.remove(identity))
+      this.#dispatcher.emit(this.#writer.remove(identity))
       return undefined
     }
     const projected = this.#projector.project(object)
     if (projected === undefined) return undefined
-    void this.#emit(this.#writer.put(projected, 'own'))
+    this.#dispatcher.emit(this.#writer.put(projected, 'own'))
     return this.store.get(projected.key)
   }
 
@@ -138,18 +138,18 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
   #reread({ namespace, name }: ObjectRef, object: W | undefined): boolean {
     const before = this.store.get(namespace === undefined ? name : `${namespace}/${name}`)
     if (object === undefined) {
-      if (before !== undefined) void this.#emit(this.#writer.remove(before))
+      if (before !== undefined) this.#dispatcher.emit(this.#writer.remove(before))
       return before !== undefined
     }
     const identity = this.#projector.identify(object)
     if (identity === undefined) return false
     const projected = this.#projector.project(object)
-    void this.#emit(projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'read'))
+    this.#dispatcher.emit(projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'read'))
     return this.store.get(identity.key) !== before
   }
 
   resync(): void {
-    void this.#emit(resyncEvents(this.store))
+    void this.#dispatcher.emitInBatches(resyncEvents(this.store))
   }
 
   begin(): void {
@@ -168,17 +168,19 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     const complete = this.#collecting
     this.#collecting = undefined
     invariant(complete !== undefined, 'a list is committed that was never begun')
-    return this.#emit(this.#writer.replace(complete, resourceVersion))
+    return this.#dispatcher.emitInBatches(this.#writer.replace(complete, resourceVersion))
   }
 
   apply({ type, object }: ChangeFrame<W>): string | undefined {
     const identity = this.#projector.identify(object)
     if (identity === undefined) return undefined
     if (type === 'DELETED') {
-      void this.#emit(this.#writer.remove(identity))
+      this.#dispatcher.emit(this.#writer.remove(identity))
     } else {
       const projected = this.#projector.project(object)
-      void this.#emit(projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'watch'))
+      this.#dispatcher.emit(
+        projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'watch'),
+      )
     }
     this.#writer.reached(identity.resourceVersion)
     return identity.resourceVersion
@@ -193,10 +195,6 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     const present = this.store.get(projected.key)
     const same = present?.uid === projected.uid && present.resourceVersion === projected.resourceVersion
     return same ? present : projected
-  }
-
-  #emit(events: Iterable<InformerEvent<T>>): void | Promise<void> {
-    return this.#dispatcher.emit(events)
   }
 
   #resyncForEver(): Cancel {

@@ -97,6 +97,9 @@ describe('queue metrics', () => {
     await va.get()
     await va.get()
     expect([await read('adds_total'), await read('depth')]).toEqual([3, 0])
+    va.add('a')
+    va.markSeen('a')
+    expect([await read('adds_total'), await read('depth')]).toEqual([4, 0])
   })
 
   test('time the wait and the work of a key', async () => {

@@ -18,12 +18,21 @@ export interface QueueObserver {
   added(key: string): void
   started(key: string): void
   ended(key: string): void
+  /** A key in work that was added again needs no other run. */
+  dropped(key: string): void
   retried(): void
   /** The queue is shut and no key is in work: no worker takes what it still holds. Can be reported more than once. */
   retired(): void
 }
 
-export const unobserved: QueueObserver = { added() {}, started() {}, ended() {}, retried() {}, retired() {} }
+export const unobserved: QueueObserver = {
+  added() {},
+  started() {},
+  ended() {},
+  dropped() {},
+  retried() {},
+  retired() {},
+}
 
 type Label = (typeof WORKQUEUE_DEPTH.labels)[number]
 
@@ -81,6 +90,7 @@ export class QueueMetrics {
         track.workingSince.set(key, now())
       },
       ended: (key) => this.#workDuration.observe(labels, takeSeconds(track.workingSince, key, now())),
+      dropped: (key) => void track.waitingSince.delete(key),
       retried: () => this.#retries.inc(labels),
       retired: () => void tracks.delete(track),
     }

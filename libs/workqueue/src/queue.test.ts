@@ -56,6 +56,23 @@ describe('a queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 1])
   })
 
+  test('hands out a key in work no further time for what its run has seen', async () => {
+    const queue = new Queue()
+    queue.add('a')
+    queue.markSeen('a')
+    expect(await takeAll(queue)).toEqual(['a'])
+    queue.add('a')
+    queue.markSeen('a')
+    queue.done('a')
+    expect(await takeAll(queue)).toEqual([])
+    queue.add('a')
+    await takeAll(queue)
+    queue.markSeen('a')
+    queue.add('a')
+    queue.done('a')
+    expect(await takeAll(queue)).toEqual(['a'])
+  })
+
   test('serves those that wait in the order in which they came', async () => {
     const queue = new Queue()
     const gets = [queue.get(), queue.get(), queue.get()]
@@ -215,11 +232,11 @@ describe('shutdown', () => {
   })
 })
 
-test('whatever the order of adds, gets and ends: no key is in two workers and every add is followed by a run', async () => {
+test('whatever the order of adds, gets and ends: no key is in two workers and every add is seen by a run', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c', 'd') }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('get' as const) }) },
-    { weight: 2, arbitrary: fc.record({ do: fc.constant('done' as const), pick: fc.nat() }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('done' as const, 'markSeen' as const), pick: fc.nat() }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const, 'abort' as const) }) },
   )
   await fc.assert(
@@ -248,7 +265,11 @@ test('whatever the order of adds, gets and ends: no key is in two workers and ev
           queue.add(each.key)
         } else if (each.do === 'get') get()
         else if (each.do === 'done') end(each.pick % Math.max(inWork.length, 1))
-        else if (each.do === 'abort') {
+        else if (each.do === 'markSeen') {
+          const key = inWork[each.pick % Math.max(inWork.length, 1)] ?? 'none'
+          queue.markSeen(key)
+          pending.delete(key)
+        } else if (each.do === 'abort') {
           waiting.abort(reason)
           waiting = new AbortController()
         } else queue[each.do]()

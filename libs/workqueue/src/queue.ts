@@ -13,7 +13,7 @@ interface Waiter {
  * - fair: keys leave in their order;
  * - stingy: a key that is added many times before it is worked on is worked on once;
  * - exclusive: a key is never in two workers;
- * - nothing lost: a key that is added while it is worked on is worked on once more afterwards.
+ * - nothing lost: a key that is added while it is worked on is worked on once more afterwards, unless `markSeen` follows.
  */
 export class Queue {
   /** Keys that need work. A key in work is here too when it was added again meanwhile. */
@@ -70,6 +70,14 @@ export class Queue {
     if (!known) this.#order.push(key, priority)
     else if (priority === 'normal') this.#order.touch(key)
     this.#handOut()
+  }
+
+  /**
+   * The run over a key in work reads its objects now: what it was added for until now needs no other run, which would
+   * not wait for the back-off of this one.
+   */
+  markSeen(key: string): void {
+    if (this.#processing.has(key) && this.#dirty.delete(key)) this.#observer.dropped(key)
   }
 
   /**

@@ -99,6 +99,11 @@ export class WorkQueue {
     return key
   }
 
+  /** The run over the key reads its objects now: what it was added for until now needs no other run. */
+  markSeen(key: string): void {
+    this.#queue.markSeen(key)
+  }
+
   done(key: string): void {
     this.#queue.done(key)
   }

@@ -15,8 +15,8 @@ let use: PodUse
 let log: RecordingLogger
 
 beforeEach(() => {
-  cluster = new FakeCluster(clock)
   clock = new FakeClock()
+  cluster = new FakeCluster(clock)
   unused = []
   log = recordingLogger()
   use = new PodUse({ api: cluster.client, onUnused: (claim) => void unused.push(claim), clock, log })

@@ -21,6 +21,7 @@ export function recordingRun(signal: AbortSignal = new AbortController().signal)
     waitFor: (...given) => {
       causes = given
     },
+    markSeen: () => undefined,
     enter: (phase) => void phases.push(phase),
     complete: () => void phases.push('completed'),
     get causes() {
