@@ -37,7 +37,7 @@ export function subjectOf(key: string, sources: SubjectSources): Subject | undef
   if (orphaned !== undefined) return { operation: 'detach', node: orphaned.nodeName }
   const va = attachments.get(key)
   if (va === undefined || !va.ours || memory.isGone(va)) return undefined
-  const forced = memory.isForced(key)
+  const forced = memory.isForced(va)
   const settled = va.deleting
     ? va.finalizers?.includes(finalizer) !== true && !memory.statusPending(key)
     : va.attached === true

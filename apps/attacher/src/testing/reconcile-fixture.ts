@@ -128,7 +128,7 @@ export class ReconcileFixture {
           view({
             va: found,
             volume: { from: 'pv', name: 'pv1', pv: this.#storedVolume() },
-            forced: memory.isForced(name),
+            forced: memory.isForced(found),
             confirmed: memory.listing(name) === 'same',
             stripped: memory.finalizers.has(found),
             capabilities: { ...view().capabilities, listsPublishedNodes: this.listsPublishedNodes },

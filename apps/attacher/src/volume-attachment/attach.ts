@@ -77,7 +77,7 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Vol
   return pv
 }
 
-/** Undefined: it has been deleted meanwhile, before anything was published. */
+/** Undefined: it, or its volume, has been deleted meanwhile, before anything was published. */
 async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise<Context | undefined> {
   const { deps, signal, log } = run
   let secretRef: SecretRef | undefined
@@ -105,6 +105,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
         break
       }
       case 'publish':
+        if (hasOtherVolume(run, view)) return undefined
         return await publish(run, view, { step, secret, secretRef })
       case 'fail':
         throw new OperationError(step.message)
@@ -113,6 +114,11 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
     }
   }
   throw new OperationError('the plan of an attach ended without a publish')
+}
+
+/** The cache has heard since that the volume is gone. */
+function hasOtherVolume({ deps }: AttachmentRun, { volume }: AttachmentView): boolean {
+  return volume.from === 'pv' && deps.volumes.get(volume.name)?.uid !== volume.pv?.uid
 }
 
 interface Publish {
@@ -131,7 +137,7 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   const volume = volumeName(va, view.volume)
   // Its PersistentVolume was recreated with another handle. What was never reported as attached is in use nowhere,
   // and neither is what was attached from a cache that was behind: the node knows the volume of now.
-  if (va.attached !== true || deps.memory.hasFormerVolume(va))
+  if (va.attached !== true || deps.memory.published.isReplaced(va.uid))
     for (const orphan of deps.memory.published.volumeReplaced(va.uid, volume)) deps.enqueue(orphan)
   deps.memory.published.publishing({
     uid: va.uid,

@@ -10,7 +10,7 @@ import { attachmentTraceSubject } from '../reporting/trace-subject.ts'
 import { changesOf, undoneBy } from '../sources.ts'
 import { hasStaleError } from './decide-attached.ts'
 import { sharedListing } from './former-node.ts'
-import { attachedToFormer, publishedAfterEnd } from './former-volume.ts'
+import { publishedAfterEnd, publishedOfFormer } from './former-volume.ts'
 import { attachmentLanes } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
 import { listsPublishedNodes, nodeOf, observeAttachment, readVolume } from './observe.ts'
@@ -85,9 +85,10 @@ export function attachmentController(parts: TermParts): Controller {
       causesOf(volumes, causesOfVolume),
       (started) =>
         volumes.subscribe((event) => {
-          for (const va of publishedAfterEnd(event, { attachmentsOf, published })) memory.noteEndedVolume(va)
-          for (const va of attachedToFormer(event, { attachmentsOf, published, memory })) {
-            memory.noteFormerVolume(va)
+          const known = { attachmentsOf, published }
+          for (const publication of publishedAfterEnd(event, known)) published.markEnded(publication)
+          for (const { va, publication } of publishedOfFormer(event, known)) {
+            published.markReplaced(publication)
             started.add(va.key)
           }
         }),

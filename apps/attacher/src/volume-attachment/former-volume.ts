@@ -3,51 +3,48 @@ import { compareResourceVersions } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
 import { volumeName } from './lanes.ts'
-import type { AttachmentMemory } from './memory.ts'
-import type { PublishedVolumes } from './published.ts'
-import { isDone } from './triggers.ts'
+import type { Publication, PublishedVolumes } from './published.ts'
 
-/** What shows whether an attachment has the volume of now. */
+/** What shows whether attachments have the volume of now. */
 export interface FormerVolumes {
   readonly attachmentsOf: (volume: string) => readonly Attachment[]
-  readonly published: Pick<PublishedVolumes, 'ofAttachment'>
-  readonly memory: Pick<AttachmentMemory, 'hasEndedVolume'>
+  readonly published: Pick<PublishedVolumes, 'ofAttachment' | 'isEnded'>
+}
+
+interface OfAttachment {
+  readonly va: Attachment
+  readonly publication: Publication
 }
 
 /**
- * Attachments for which the former volume of the name was published though it was gone, or the new one was there: the
- * cache was behind. Versions of all kinds are counted together, so one of the attachment says which was earlier. A pod
- * may use what was published before that, and is left alone.
+ * What was published of the former volume of the name though it was gone, or the new one was there: the cache was behind.
+ * Versions of all kinds are counted together, so one of the attachment says which was earlier. A pod may use what was
+ * published before that, and is left alone.
  */
-export function attachedToFormer(
-  event: InformerEvent<Volume>,
-  { attachmentsOf, published, memory }: FormerVolumes,
-): readonly Attachment[] {
+export function publishedOfFormer(event: InformerEvent<Volume>, known: FormerVolumes): readonly OfAttachment[] {
   if (event.type !== 'added') return []
   const pv = event.object
-  return attachmentsOf(pv.key).filter((va) => {
-    if (!va.ours || !isDone(va)) return false
-    const name = nameOf(va, pv)
-    const ended = memory.hasEndedVolume(va)
-    return [...published.ofAttachment(va.uid)].some(
-      ({ volume, firstAt }) => volume !== name && (ended || isAfter(firstAt, pv.resourceVersion)),
-    )
-  })
+  return publicationsFor(pv, known).filter(
+    ({ va, publication }) =>
+      publication.volume !== nameOf(va, pv) &&
+      (known.published.isEnded(publication) || isAfter(publication.firstAt, pv.resourceVersion)),
+  )
 }
 
-/** Attachments for which the volume was published when it was gone already. */
-export function publishedAfterEnd(
-  event: InformerEvent<Volume>,
-  { attachmentsOf, published }: Pick<FormerVolumes, 'attachmentsOf' | 'published'>,
-): readonly Attachment[] {
+/** What was published of the volume when it was gone already. */
+export function publishedAfterEnd(event: InformerEvent<Volume>, known: FormerVolumes): readonly Publication[] {
   if (event.type !== 'deleted' || event.version === undefined) return []
   const { object: pv, version } = event
-  return attachmentsOf(pv.key).filter((va) => {
-    const name = nameOf(va, pv)
-    return [...published.ofAttachment(va.uid)].some(
-      ({ volume, firstAt }) => volume === name && isAfter(firstAt, version),
-    )
-  })
+  return publicationsFor(pv, known)
+    .filter(({ va, publication }) => publication.volume === nameOf(va, pv) && isAfter(publication.firstAt, version))
+    .map(({ publication }) => publication)
+}
+
+/** For the attachments that the volume still has. */
+function publicationsFor(pv: Volume, { attachmentsOf, published }: FormerVolumes): readonly OfAttachment[] {
+  return attachmentsOf(pv.key)
+    .filter((va) => va.ours && !va.deleting)
+    .flatMap((va) => [...published.ofAttachment(va.uid)].map((publication) => ({ va, publication })))
 }
 
 function nameOf(va: Attachment, pv: Volume): string {

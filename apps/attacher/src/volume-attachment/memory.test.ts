@@ -7,23 +7,24 @@ beforeEach(() => {
   memory = new AttachmentMemory({ baseMs: 1_000, maxMs: 60_000, clock: new FakeClock() })
 })
 
+const va = { key: 'va1', uid: 'u' }
+
 describe('what a listing says of an attachment', () => {
   it('holds until a run has acted on it, or the next listing says something else', () => {
     memory.noteListing('va1', 'different')
-    expect([memory.isForced('va1'), memory.isForced('va1'), memory.isForced('va2')]).toEqual([true, true, false])
+    expect([va, va, { ...va, key: 'va2' }].map((each) => memory.isForced(each))).toEqual([true, true, false])
     memory.noteListing('va1', 'same')
-    expect([memory.isForced('va1'), memory.listing('va1')]).toEqual([false, 'same'])
+    expect([memory.isForced(va), memory.listing('va1')]).toEqual([false, 'same'])
     memory.clearListing('va1')
     expect(memory.listing('va1')).toBeUndefined()
   })
 
   it('is forgotten with its attachment, and so is what others have undone', () => {
-    const va = { key: 'va1', uid: 'u' }
     memory.noteListing('va1', 'different')
     memory.statuses.note(va)
     memory.finalizers.note(va)
     memory.forget('va1')
-    expect([memory.isForced('va1'), memory.statuses.has(va), memory.finalizers.has(va)]).toEqual([false, false, false])
+    expect([memory.isForced(va), memory.statuses.has(va), memory.finalizers.has(va)]).toEqual([false, false, false])
   })
 })
 
@@ -40,8 +41,6 @@ describe('a pending status', () => {
 })
 
 describe('an attachment that the server says is gone', () => {
-  const va = { key: 'va1', uid: 'u' }
-
   it.each([
     ['the server holds it after all', () => memory.clearGone('va1')],
     ['the cache has seen it go', () => memory.forget('va1')],

@@ -17,10 +17,6 @@ export class AttachmentMemory {
   readonly #gone = new Map<string, string>()
   /** By name, the id that the node had before an attach to another one has replaced it in the annotation. */
   readonly #formerNodes = new Map<string, { readonly uid: string; readonly nodeId: string }>()
-  /** By name, the uid of attachments for which the former volume of their volume's name was published. */
-  readonly #formerVolumes = new Map<string, string>()
-  /** By name, the uid of attachments for which a volume was published that did not exist any more. */
-  readonly #endedVolumes = new Map<string, string>()
   /** By name, the uid of attachments whose lost volume was detached: it is not detached again. */
   readonly #lostDetached = new Map<string, string>()
 
@@ -43,35 +39,14 @@ export class AttachmentMemory {
     this.#listings.set(key, 'different')
   }
 
-  /** Its volume had been recreated already when the former one was published for it. */
-  noteFormerVolume({ key, uid }: { key: string; uid: string }): void {
-    this.#formerVolumes.set(key, uid)
-    this.force(key)
-  }
-
-  hasFormerVolume({ key, uid }: { key: string; uid: string }): boolean {
-    return this.#formerVolumes.get(key) === uid
-  }
-
-  /** The cache was behind. The next volume of the name is another one. */
-  noteEndedVolume({ key, uid }: { key: string; uid: string }): void {
-    this.#endedVolumes.set(key, uid)
-  }
-
-  hasEndedVolume({ key, uid }: { key: string; uid: string }): boolean {
-    return this.#endedVolumes.get(key) === uid
-  }
-
   /** Whether runs act though the status says that nothing is to be done. */
-  isForced(key: string): boolean {
-    return this.#listings.get(key) === 'different'
+  isForced({ key, uid }: { key: string; uid: string }): boolean {
+    return this.#listings.get(key) === 'different' || this.published.isReplaced(uid)
   }
 
-  /** What the listing, or the former volume, has asked for is done. */
+  /** What the listing has asked for is done. */
   clearListing(key: string): void {
     this.#listings.delete(key)
-    this.#formerVolumes.delete(key)
-    this.#endedVolumes.delete(key)
   }
 
   /** The attachment's status must say that it is detached, and nothing in the API shows that it does not yet. */
@@ -124,8 +99,6 @@ export class AttachmentMemory {
     this.finalizers.forget(key)
     this.#formerNodes.delete(key)
     this.#lostDetached.delete(key)
-    this.#formerVolumes.delete(key)
-    this.#endedVolumes.delete(key)
     this.#listings.delete(key)
     this.#statusPending.delete(key)
     this.#gone.delete(key)

@@ -109,13 +109,12 @@ export function observeAttachment(deps: ObserveDeps): Observe {
     const va = attachments.store.get(key)
     if (va === undefined || !va.ours) return undefined
     const volume = await readVolume(va, { volumes: volumes.store, api }, signal)
-    const listing = memory.listing(key)
     return {
       va,
       volume,
       node: nodeOf(va, nodes.store),
-      forced: listing === 'different',
-      confirmed: listing === 'same',
+      forced: memory.isForced(va),
+      confirmed: memory.listing(key) === 'same',
       stripped: memory.finalizers.has(va),
       statusPending: memory.statusPending(key),
       published: [...memory.published.ofAttachment(va.uid)],

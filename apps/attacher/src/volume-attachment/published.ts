@@ -23,6 +23,8 @@ export class PublishedVolumes {
   readonly #orphaned = new Map<string, Publication>()
   /** By the attachment's uid; what was sent last comes last. An attachment without any is not listed. */
   readonly #byAttachment = new Map<string, ReadonlySet<Publication>>()
+  /** Of a volume that was gone when they were sent. Replaced: the next one of its name is known. */
+  readonly #outdated = new WeakMap<Publication, 'ended' | 'replaced'>()
 
   /** The publish is about to be sent. From now on this attachment, and no earlier one, is responsible for it. */
   publishing(publication: Publication): void {
@@ -47,6 +49,25 @@ export class PublishedVolumes {
     return this.#byAttachment.get(uid) ?? new Set()
   }
 
+  /** Its volume was gone when it was sent: the cache was behind. The next volume of the name is another one. */
+  markEnded(publication: Publication): void {
+    this.#outdated.set(publication, 'ended')
+  }
+
+  isEnded(publication: Publication): boolean {
+    return this.#outdated.has(publication)
+  }
+
+  /** The attachment is for another volume of the name, and has to be published for that one. */
+  markReplaced(publication: Publication): void {
+    this.#outdated.set(publication, 'replaced')
+  }
+
+  /** Whether the attachment still has to be published for the volume of now. */
+  isReplaced(uid: string): boolean {
+    return [...this.ofAttachment(uid)].some((publication) => this.#outdated.get(publication) === 'replaced')
+  }
+
   /** The attachment is gone, and its publications are orphaned. Returns their keys. */
   attachmentGone(uid: string): readonly string[] {
     return this.#orphan([...this.ofAttachment(uid)])
@@ -58,7 +79,10 @@ export class PublishedVolumes {
   }
 
   #orphan(publications: readonly Publication[]): readonly string[] {
-    for (const publication of publications) this.#orphaned.set(keyOf(publication.request), publication)
+    for (const publication of publications) {
+      this.#orphaned.set(keyOf(publication.request), publication)
+      this.#outdated.delete(publication)
+    }
     return publications.map(({ request }) => keyOf(request))
   }
 

@@ -39,7 +39,7 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const { attached, deleting, finalizers } = newest(run)
   if (operation === 'attach' && attached === true && !deleting) memory.force(run.key)
   // Else only the status is left to write, and that needs no volume.
-  const needsVolume = finalizers?.includes(finalizer) || memory.isForced(run.key)
+  const needsVolume = finalizers?.includes(finalizer) || memory.isForced(run.va)
   if (attempt === 'blocked detach' && recorded && needsVolume) return { kind: 'blocked', cause }
   return { kind: 'retry', cause, afterMs: failure.retryAfterMs }
 }
