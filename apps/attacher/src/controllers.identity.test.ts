@@ -146,61 +146,64 @@ describe('a volume that is recreated before our finalizer is on it', () => {
   })
 })
 
-describe('a volume that is gone before its attachment is created, which the cache sees', () => {
+describe('the deletion of a volume before its attachment is created', () => {
   const NEXT = 'publish vol-new n1-id'
-  const steps = [VA, PUBLISH, STATUS] as const
+  const BOTH = [NEXT, 'publish vol-own n1-id', 'unpublish vol-own n1-id']
+  /** The cache sees the deletion after `answered`; `rest` is answered after that. `calls` are all calls in the end. */
+  const MOMENTS = [
+    { when: 'before the publish', answered: [], rest: [VA, STATUS], calls: [NEXT] },
+    { when: 'during the publish', answered: [VA], rest: [PUBLISH, STATUS], calls: BOTH },
+    { when: 'while the status is written', answered: [VA, PUBLISH], rest: [STATUS], calls: BOTH },
+    { when: 'when it is attached', answered: [VA, PUBLISH, STATUS], rest: [], calls: BOTH },
+  ]
+
+  async function answer(...labels: readonly string[]): Promise<void> {
+    for (const label of labels) await scenario.answer(label)
+  }
+
+  async function seeVolumes(): Promise<void> {
+    scenario.running.deliver(PERSISTENT_VOLUMES)
+    await scenario.settle()
+  }
+
+  async function expectAttachedBy(calls: readonly string[]): Promise<void> {
+    await scenario.answerAtOnce()
+    await scenario.clock.advance(100_000)
+    expect(scenario.callLog.sort()).toEqual(calls)
+    expect(scenario.attachment('own', 'n1')?.status).toMatchObject({ attached: true })
+  }
 
   beforeEach(async () => {
     await scenario.addFinalizers('own')
-    for (const step of [PUBLISH, STATUS]) await scenario.answer(step)
+    await answer(PUBLISH, STATUS)
     await scenario.deliver()
     await scenario.remove('own')
-    for (const step of [UNPUBLISH, VA]) await scenario.answer(step)
+    await answer(UNPUBLISH, VA)
     await scenario.deliver()
-    scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
-    scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })
+    scenario.removeVolume('own')
     scenario.createAttachment('own', 'n1', false)
     scenario.running.deliver(VOLUME_ATTACHMENTS)
     await scenario.settle()
     scenario.calls.splice(0)
   })
 
-  it.each([
-    { when: 'before the publish', answered: 0 },
-    { when: 'during the publish', answered: 1 },
-    { when: 'while the status is written', answered: 2 },
-    { when: 'when it is attached', answered: 3 },
-  ])('$when, is not left published in place of the next one of its name', async ({ answered }) => {
-    for (const step of steps.slice(0, answered)) await scenario.answer(step)
-    scenario.running.deliver(PERSISTENT_VOLUMES)
-    await scenario.settle()
-    for (const step of answered === 0 ? [VA, STATUS] : steps.slice(answered)) await scenario.answer(step)
+  it.each(MOMENTS)('seen $when: a volume created later under its name is published instead', async (moment) => {
+    await answer(...moment.answered)
+    await seeVolumes()
+    await answer(...moment.rest)
     scenario.createVolume('own', 'vol-new')
-    await scenario.answerAtOnce()
-    await scenario.clock.advance(100_000)
-    expect(new Set(scenario.callLog.slice(answered === 0 ? 0 : 1))).toEqual(
-      new Set(answered === 0 ? [NEXT] : [NEXT, 'unpublish vol-own n1-id']),
-    )
-    expect(scenario.attachment('own', 'n1')?.status).toMatchObject({ attached: true })
+    await expectAttachedBy(moment.calls)
   })
 
-  it.each([
-    { when: 'before the publish', answered: 0 },
-    { when: 'during the publish', answered: 1 },
-    { when: 'while the status is written', answered: 2 },
-    { when: 'when it is attached', answered: 3 },
-  ])('together with the next one $when, is not left published in its place', async ({ answered }) => {
-    for (const step of steps.slice(0, answered)) await scenario.answer(step)
-    scenario.createVolume('own', 'vol-new')
-    scenario.running.deliver(PERSISTENT_VOLUMES)
-    await scenario.settle()
-    await scenario.answerAtOnce()
-    await scenario.clock.advance(100_000)
-    expect(new Set(scenario.callLog.slice(answered === 0 ? 0 : 1))).toEqual(
-      new Set(answered === 0 ? [NEXT] : [NEXT, 'unpublish vol-own n1-id']),
-    )
-    expect(scenario.attachment('own', 'n1')?.status).toMatchObject({ attached: true })
-  })
+  it.each(MOMENTS)(
+    'seen $when together with the next volume of its name: that one is published instead',
+    async (moment) => {
+      await answer(...moment.answered)
+      scenario.createVolume('own', 'vol-new')
+      await seeVolumes()
+      await expectAttachedBy(moment.calls)
+    },
+  )
 })
 
 describe('a node that gets another id', () => {

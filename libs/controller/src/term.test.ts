@@ -76,7 +76,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', 'a@5000', 'a@13000'])
   })
 
-  test('retry waits, although the key was added before the run looked last', async () => {
+  test('retry waits, although the key was added before the run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       term.queue.add(key)
       run.markSeen()
@@ -94,7 +94,7 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@1000'])
   })
 
-  test('retry does not wait, when the key was added after that', async () => {
+  test('retry does not wait when the key was added after the run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       if (term.runs.length === 1) term.queue.add(key)
       return run.retrying ? SETTLED : RETRY

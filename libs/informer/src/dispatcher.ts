@@ -30,7 +30,7 @@ export class Dispatcher<E> {
 
   /**
    * Delivers the few events of one change at once, however long the handlers take, unless others are being delivered:
-   * then they follow those. A handler must not hear of a change after a run that has seen it.
+   * then they follow those. Otherwise a run could read a change of which the handlers hear only later.
    */
   emit(events: readonly E[]): void {
     void this.#deliver({ events: events.values(), inBatches: false })

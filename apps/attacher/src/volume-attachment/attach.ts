@@ -105,7 +105,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
         break
       }
       case 'publish':
-        if (hasOtherVolume(run, view)) return undefined
+        if (isVolumeGone(run, view)) return undefined
         return await publish(run, view, { step, secret, secretRef })
       case 'fail':
         throw new OperationError(step.message)
@@ -116,8 +116,8 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
   throw new OperationError('the plan of an attach ended without a publish')
 }
 
-/** The cache has heard since that the volume is gone. */
-function hasOtherVolume({ deps }: AttachmentRun, { volume }: AttachmentView): boolean {
+/** The cache holds the volume of the plan no longer: it was deleted, and maybe recreated. */
+function isVolumeGone({ deps }: AttachmentRun, { volume }: AttachmentView): boolean {
   return volume.from === 'pv' && deps.volumes.get(volume.name)?.uid !== volume.pv?.uid
 }
 
@@ -137,7 +137,7 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   const volume = volumeName(va, view.volume)
   // Its PersistentVolume was recreated with another handle. What was never reported as attached is in use nowhere,
   // and neither is what was attached from a cache that was behind: the node knows the volume of now.
-  if (va.attached !== true || deps.memory.published.isReplaced(va.uid))
+  if (va.attached !== true || deps.memory.published.hasReplaced(va.uid))
     for (const orphan of deps.memory.published.volumeReplaced(va.uid, volume)) deps.enqueue(orphan)
   deps.memory.published.publishing({
     uid: va.uid,

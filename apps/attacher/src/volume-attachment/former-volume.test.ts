@@ -20,7 +20,7 @@ const publication: Publication = {
 function known(attachments: readonly Attachment[], publications: readonly Publication[]): FormerVolumes {
   return {
     attachmentsOf: () => attachments,
-    published: { ofAttachment: () => new Set(publications), isEnded: () => false },
+    published: { ofAttachment: () => new Set(publications), isOutdated: () => false },
   }
 }
 
@@ -53,7 +53,7 @@ describe('what was published of a former volume', () => {
   it('is found whenever the next volume was created, where the former one was gone', () => {
     const sent = { ...publication, firstAt: '16' }
     const state = known([va], [sent])
-    const ended = { ...state, published: { ...state.published, isEnded: () => true } }
+    const ended = { ...state, published: { ...state.published, isOutdated: () => true } }
     expect(publishedOfFormer({ type: 'added', object: AGAIN }, ended)).toEqual([{ va, publication: sent }])
   })
 })
@@ -78,12 +78,12 @@ describe('what was published of a volume that was gone already', () => {
   it('has its attachment published again once the next one is known, until that is under way', () => {
     const published = new PublishedVolumes()
     published.publishing(publication)
-    expect([published.isEnded(publication), published.isReplaced(va.uid)]).toEqual([false, false])
+    expect([published.isOutdated(publication), published.hasReplaced(va.uid)]).toEqual([false, false])
     published.markEnded(publication)
-    expect([published.isEnded(publication), published.isReplaced(va.uid)]).toEqual([true, false])
+    expect([published.isOutdated(publication), published.hasReplaced(va.uid)]).toEqual([true, false])
     published.markReplaced(publication)
-    expect([published.isReplaced(va.uid), published.isReplaced('another')]).toEqual([true, false])
+    expect([published.hasReplaced(va.uid), published.hasReplaced('another')]).toEqual([true, false])
     published.volumeReplaced(va.uid, NAME)
-    expect(published.isReplaced(va.uid)).toBe(false)
+    expect(published.hasReplaced(va.uid)).toBe(false)
   })
 })

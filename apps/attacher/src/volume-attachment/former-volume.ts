@@ -8,7 +8,7 @@ import type { Publication, PublishedVolumes } from './published.ts'
 /** What shows whether attachments have the volume of now. */
 export interface FormerVolumes {
   readonly attachmentsOf: (volume: string) => readonly Attachment[]
-  readonly published: Pick<PublishedVolumes, 'ofAttachment' | 'isEnded'>
+  readonly published: Pick<PublishedVolumes, 'ofAttachment' | 'isOutdated'>
 }
 
 interface OfAttachment {
@@ -27,7 +27,7 @@ export function publishedOfFormer(event: InformerEvent<Volume>, known: FormerVol
   return publicationsFor(pv, known).filter(
     ({ va, publication }) =>
       publication.volume !== nameOf(va, pv) &&
-      (known.published.isEnded(publication) || isAfter(publication.firstAt, pv.resourceVersion)),
+      (known.published.isOutdated(publication) || isAfter(publication.firstAt, pv.resourceVersion)),
   )
 }
 

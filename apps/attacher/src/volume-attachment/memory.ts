@@ -41,7 +41,7 @@ export class AttachmentMemory {
 
   /** Whether runs act though the status says that nothing is to be done. */
   isForced({ key, uid }: { key: string; uid: string }): boolean {
-    return this.#listings.get(key) === 'different' || this.published.isReplaced(uid)
+    return this.#listings.get(key) === 'different' || this.published.hasReplaced(uid)
   }
 
   /** What the listing has asked for is done. */

@@ -14,6 +14,8 @@ export interface Publication {
   readonly migrated: boolean
 }
 
+const NONE: ReadonlySet<Publication> = new Set()
+
 /**
  * What the driver was asked to publish, whatever it answered, until an unpublish has succeeded: a result of which the
  * API says nothing when the attachment has gone in mid-call. Kept for each volume and node id, as the driver counts.
@@ -23,7 +25,7 @@ export class PublishedVolumes {
   readonly #orphaned = new Map<string, Publication>()
   /** By the attachment's uid; what was sent last comes last. An attachment without any is not listed. */
   readonly #byAttachment = new Map<string, ReadonlySet<Publication>>()
-  /** Of a volume that was gone when they were sent. Replaced: the next one of its name is known. */
+  /** Publications whose volume was gone when they were sent, or whose attachment is for the next one of the name. */
   readonly #outdated = new WeakMap<Publication, 'ended' | 'replaced'>()
 
   /** The publish is about to be sent. From now on this attachment, and no earlier one, is responsible for it. */
@@ -46,7 +48,7 @@ export class PublishedVolumes {
 
   /** What was published for the attachment, in that order. */
   ofAttachment(uid: string): ReadonlySet<Publication> {
-    return this.#byAttachment.get(uid) ?? new Set()
+    return this.#byAttachment.get(uid) ?? NONE
   }
 
   /** Its volume was gone when it was sent: the cache was behind. The next volume of the name is another one. */
@@ -54,7 +56,8 @@ export class PublishedVolumes {
     this.#outdated.set(publication, 'ended')
   }
 
-  isEnded(publication: Publication): boolean {
+  /** Whether its volume was gone when it was sent, or is replaced. */
+  isOutdated(publication: Publication): boolean {
     return this.#outdated.has(publication)
   }
 
@@ -64,8 +67,10 @@ export class PublishedVolumes {
   }
 
   /** Whether the attachment still has to be published for the volume of now. */
-  isReplaced(uid: string): boolean {
-    return [...this.ofAttachment(uid)].some((publication) => this.#outdated.get(publication) === 'replaced')
+  hasReplaced(uid: string): boolean {
+    return this.ofAttachment(uid)
+      .values()
+      .some((publication) => this.#outdated.get(publication) === 'replaced')
   }
 
   /** The attachment is gone, and its publications are orphaned. Returns their keys. */

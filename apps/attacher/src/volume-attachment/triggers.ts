@@ -128,7 +128,7 @@ export function onVolumeAdded(attachmentsOf: (volume: string) => readonly Attach
   }
 }
 
-export function isDone({ attached, deleting }: Attachment): boolean {
+function isDone({ attached, deleting }: Attachment): boolean {
   return attached === true && !deleting
 }
 

@@ -101,9 +101,14 @@ export class AttacherModel {
     if (handle === undefined) return
     this.remadeVolumes.add(volume)
     for (const node of NODES) this.remade.add(vaName(volume, node))
+    this.removeVolume(volume)
+    this.createVolume(volume, otherOf(handle))
+  }
+
+  /** A user deletes it and removes its finalizers. */
+  removeVolume(volume: string): void {
     this.api.delete(PERSISTENT_VOLUMES, { name: volume })
     this.api.edit(PERSISTENT_VOLUMES, { name: volume }, { metadata: { finalizers: null } })
-    this.createVolume(volume, otherOf(handle))
   }
 
   /** The driver comes back to the node under another id. */
