@@ -71,7 +71,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'testing/e2e/tests/ground/devcluster-terminal.ts',
     sign: '--load=attach=60',
   },
-  { lines: /: npm start -- --chaos/, by: 'testing/e2e/tests/ground/chaos.ts', sign: '--chaos=' },
   // Lines that need nothing.
   ...[
     'npm exec -- node images/tools/main.ts context',

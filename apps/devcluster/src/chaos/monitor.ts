@@ -6,16 +6,14 @@ export type Sighting =
   /** A call of the attacher's has reached the driver. `present`: where the volume is by then. */
   | (OnNode & { readonly is: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
   | (OnNode & { readonly is: 'unpublishing'; readonly mountedAt: readonly string[] })
-  /** Such a call has ended well. */
-  | (OnNode & { readonly is: 'published' | 'unpublished' })
   | {
       readonly is: 'node'
       readonly node: string
       readonly volumesInUse: readonly string[]
       readonly volumesAttached: readonly string[]
     }
-  /** An attachment is there, its deletion was asked for, or it is gone. */
-  | (OnNode & { readonly is: 'attachmentCreated' | 'attachmentDeleted' | 'attachmentGone'; readonly name: string })
+  /** The deletion of an attachment was requested. */
+  | (OnNode & { readonly is: 'attachmentDeleted'; readonly name: string })
   /** A size as the API, or the driver, has it. */
   | { readonly is: 'size'; readonly of: string; readonly size: string }
 
@@ -33,23 +31,12 @@ interface NodeRecord {
   readonly attachedUntil: Map<string, number>
 }
 
-/**
- * What must hold whatever happens. It looks at the driver and at the API only, so it believes no controller.
- * With `exactly` nothing but controllers is disturbed, and then nothing may be done twice either.
- */
+/** Checks the rules that no fault may break. It reads the driver and the API only, and trusts no controller. */
 export class Monitor {
   readonly violations: string[] = []
-  readonly #exactly: boolean
   readonly #nodes = new Map<string, NodeRecord>()
   readonly #sizes = new Map<string, string>()
-  /** Ended calls for each living attachment: volume and node. */
-  readonly #published = new Map<string, number>()
-  readonly #unpublished = new Map<string, number>()
   #count = 0
-
-  constructor(options: { readonly exactly: boolean }) {
-    this.#exactly = options.exactly
-  }
 
   see(sighting: Sighting): void {
     this.#count += 1
@@ -58,15 +45,8 @@ export class Monitor {
         return this.#onPublishing(sighting)
       case 'unpublishing':
         return this.#onUnpublishing(sighting)
-      case 'published':
-        return this.#once(this.#published, sighting)
-      case 'unpublished':
-        return this.#once(this.#unpublished, sighting)
       case 'node':
         return this.#onNode(sighting)
-      case 'attachmentCreated':
-      case 'attachmentGone':
-        return this.#begin(sighting)
       case 'attachmentDeleted':
         return this.#onDeleted(sighting)
       case 'size':
@@ -87,20 +67,6 @@ export class Monitor {
         `volume ${volumeId} was unpublished from ${nodeId} while it is mounted at ${mountedAt.join(', ')}`,
       )
     }
-  }
-
-  #once(calls: Map<string, number>, { is, volumeId, nodeId }: Seen<'published' | 'unpublished'>): void {
-    const key = `${volumeId} ${nodeId}`
-    const times = (calls.get(key) ?? 0) + 1
-    calls.set(key, times)
-    if (this.#exactly && times > 1)
-      this.violations.push(`volume ${volumeId} was ${is} ${times} times on ${nodeId} for one attachment`)
-  }
-
-  /** A new attachment may be published once more. */
-  #begin({ volumeId, nodeId }: OnNode): void {
-    this.#published.delete(`${volumeId} ${nodeId}`)
-    this.#unpublished.delete(`${volumeId} ${nodeId}`)
   }
 
   #onNode({ node, volumesInUse, volumesAttached }: Seen<'node'>): void {

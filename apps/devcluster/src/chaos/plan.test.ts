@@ -3,11 +3,19 @@ import type { ChaosAction, DriverCan } from './action.ts'
 import { LATE_METHOD } from './call-faults.ts'
 import { type PlanOptions, planOf } from './plan.ts'
 
+const CAN: DriverCan = {
+  expand: true,
+  shared: true,
+  block: true,
+  crash: true,
+  methods: ['CreateVolume', LATE_METHOD],
+}
+
 const options = (change: Partial<PlanOptions> = {}): PlanOptions => ({
   seed: 1,
   durationMs: 60_000,
   nodes: ['node-1', 'node-2'],
-  profile: 'all',
+  can: CAN,
   ...change,
 })
 
@@ -30,6 +38,7 @@ describe('a plan', () => {
     const kinds = new Set(actions().map((action) => action.do))
     expect([...kinds].sort()).toEqual([
       'breakApi',
+      'breakCall',
       'crashDriver',
       'createClaim',
       'createPod',
@@ -42,16 +51,8 @@ describe('a plan', () => {
     ])
   })
 
-  it('of restarts breaks nothing else', () => {
-    const kinds = actions({ profile: 'restarts' }).map((action) => action.do)
-    expect(kinds).toContain('restartController')
-    expect(kinds.filter((kind) => kind === 'breakApi' || kind === 'crashDriver' || kind === 'killSidecar')).toEqual([])
-  })
-
   describe('for a driver', () => {
-    const can = { expand: true, shared: true, block: true, crash: true, methods: ['CreateVolume', LATE_METHOD] }
-    const planned = (change: Partial<DriverCan> = {}): ChaosAction[] =>
-      actions({ profile: 'driver', can: { ...can, ...change } })
+    const planned = (change: Partial<DriverCan> = {}): ChaosAction[] => actions({ can: { ...CAN, ...change } })
 
     it('modifies claims where the driver takes that, and now and then asks for what it refuses', () => {
       const modified = (all: ChaosAction[]): readonly number[] =>
@@ -63,7 +64,7 @@ describe('a plan', () => {
 
     it('expands some claims in the moment in which they are modified', () => {
       const together = (change: Partial<DriverCan>): readonly (readonly [string, string])[] => {
-        const all = planOf(options({ profile: 'driver', can: { ...can, attributes: [{ tier: 'gold' }], ...change } }))
+        const all = planOf(options({ can: { ...CAN, attributes: [{ tier: 'gold' }], ...change } }))
         return all.flatMap(({ action }, at): [string, string][] => {
           const next = all[at + 1]
           if (action.do !== 'modifyClaim' || next?.afterMs !== 0 || next.action.do !== 'resizeClaim') return []

@@ -12,20 +12,14 @@ export interface PlanOptions {
   readonly seed: number
   readonly durationMs: number
   readonly nodes: readonly string[]
-  /**
-   * `restarts`: nothing breaks but the controllers, so that nothing may be done twice either. `driver`: mostly what
-   * lies between the cluster and its driver breaks; `can` is given then.
-   */
-  readonly profile: 'all' | 'restarts' | 'driver'
-  readonly can?: DriverCan | undefined
+  readonly can: DriverCan
 }
 
 const MOST_INLINE = 3
-const MOST_CLAIMS = { all: 12, restarts: 12, driver: 6 }
+const MOST_CLAIMS = 6
 const MOST_PODS_SHARED = 3
-const SHORT = { least: 5, most: 250 }
-/** A driver has its work to do: what happens too fast happens to nothing. */
-const PAUSE_MS = { all: SHORT, restarts: SHORT, driver: { least: 20, most: 400 } }
+/** A driver needs time for its work between two actions. */
+const PAUSE_MS = { least: 20, most: 400 }
 const FAULTS = [
   'conflict',
   'tooMany',
@@ -43,7 +37,7 @@ export function planOf(options: PlanOptions): readonly PlannedAction[] {
   const planner = new Planner(random, options)
   // Every fault waits for its call from the beginning: some calls are few, and some drivers slow.
   const actions = planner.firstFaults().map((action): PlannedAction => ({ afterMs: 0, action }))
-  const { least, most } = PAUSE_MS[options.profile]
+  const { least, most } = PAUSE_MS
   for (let at = 0; ; ) {
     const afterMs = between(random, least, most)
     at += afterMs
@@ -79,7 +73,7 @@ class Planner {
   constructor(random: Random, options: PlanOptions) {
     this.#random = random
     this.#options = options
-    this.#faults = new FaultDeck(random, options.can?.methods ?? [], { kills: options.can?.crash === true })
+    this.#faults = new FaultDeck(random, options.can.methods, { kills: options.can.crash })
   }
 
   firstFaults(): readonly ChaosAction[] {
@@ -101,32 +95,21 @@ class Planner {
   }
 
   #choices(): readonly Choice<ChaosAction>[] {
-    const { profile, can } = this.#options
-    const use = [
-      { weight: this.#claims.size < MOST_CLAIMS[profile] ? 18 : 0, make: () => this.#createClaim() },
+    const { can } = this.#options
+    return [
+      { weight: this.#claims.size < MOST_CLAIMS ? 18 : 0, make: () => this.#createClaim() },
       { weight: 24, make: () => this.#createPod() },
-      { weight: can?.inline === true ? 6 : 0, make: () => this.#createInlinePod() },
+      { weight: can.inline === true ? 6 : 0, make: () => this.#createInlinePod() },
       { weight: 14, make: () => this.#deletePod() },
       { weight: 14, make: () => this.#movePod() },
-      { weight: can?.expand === false ? 0 : 9, make: () => this.#resizeClaim() },
-      { weight: can?.attributes === undefined ? 0 : 18, make: () => this.#modifyClaim() },
+      { weight: can.expand ? 9 : 0, make: () => this.#resizeClaim() },
+      { weight: can.attributes === undefined ? 0 : 18, make: () => this.#modifyClaim() },
       { weight: 5, make: () => this.#deleteClaim() },
       { weight: 4, make: () => this.#disturb('restartController') },
-    ]
-    if (profile === 'restarts') return use
-    const ofDriver = can !== undefined
-    return [
-      ...use,
-      {
-        weight: can?.crash === false ? 0 : 2,
-        make: () => ({ do: 'crashDriver', forMs: between(this.#random, 20, 1500) }),
-      },
-      {
-        weight: ofDriver ? 2 : 7,
-        make: () => ({ do: 'breakApi', how: pick(this.#random, FAULTS) }),
-      },
+      { weight: can.crash ? 2 : 0, make: () => ({ do: 'crashDriver', forMs: between(this.#random, 20, 1500) }) },
+      { weight: 2, make: () => ({ do: 'breakApi', how: pick(this.#random, FAULTS) }) },
       { weight: 2, make: () => this.#disturb('killSidecar') },
-      { weight: ofDriver ? 60 : 0, make: () => this.#breakCall() },
+      { weight: 60, make: () => this.#breakCall() },
     ]
   }
 
@@ -143,7 +126,7 @@ class Planner {
   #createClaim(): ChaosAction {
     const { can } = this.#options
     // Cloned in its place and as it is; one that has grown may have got there or not.
-    const source = can?.clone === true && this.#random() < 0.4 ? this.#pickClaim(({ size }) => size === 1) : undefined
+    const source = can.clone === true && this.#random() < 0.4 ? this.#pickClaim(({ size }) => size === 1) : undefined
     const { shared, block, zone } = source ?? this.#kind()
     const name = this.#name('claim')
     const claim = { name, shared, block, zone, pinned: false, size: 1, pods: new Set<string>() }
@@ -162,9 +145,9 @@ class Planner {
 
   #kind(): Pick<PlannedClaim, 'shared' | 'block' | 'zone'> {
     const { can } = this.#options
-    const shared = this.#random() < 0.25 && can?.shared !== false
-    const block = can?.block === true && this.#random() < 0.25
-    const zones = can?.zones ?? []
+    const shared = this.#random() < 0.25 && can.shared
+    const block = can.block && this.#random() < 0.25
+    const zones = can.zones ?? []
     return { shared, block, zone: zones.length === 0 ? undefined : between(this.#random, 0, zones.length - 1) }
   }
 
@@ -174,7 +157,7 @@ class Planner {
 
   #nodesFor({ zone }: PlannedClaim): readonly string[] {
     const { nodes, can } = this.#options
-    return zone === undefined ? nodes : (can?.zones?.[zone]?.nodes ?? nodes)
+    return zone === undefined ? nodes : (can.zones?.[zone]?.nodes ?? nodes)
   }
 
   #createInlinePod(): ChaosAction | undefined {
@@ -234,7 +217,7 @@ class Planner {
   /** In one of four cases to what the driver refuses: the claim is modified again before the end. */
   #modifyClaim(): ChaosAction | undefined {
     const claim = this.#pickClaim(({ pinned }) => !pinned)
-    const { length } = this.#options.can?.attributes ?? []
+    const { length } = this.#options.can.attributes ?? []
     if (claim === undefined) return undefined
     const others = Array.from({ length }, (_, index) => index).filter((index) => index !== claim.attributes)
     const to = this.#random() < 0.25 ? length : (pick(this.#random, others) ?? length)

@@ -77,14 +77,14 @@ export interface ChaosResult {
 /** Carries out the plan of a seed, checks the invariants meanwhile, and then that everything converges. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
   const { clock, nodes, api } = target
-  const monitor = new Monitor({ exactly: options.profile === 'restarts' })
+  const monitor = new Monitor()
   const leave = watchAll(target, (sighting) => see(sighting, monitor, target))
   const expected: Expected = { claims: new Map(), pods: new Map(), classes: new Map() }
   const repairs = new Set<Promise<void>>()
   const { parameters, can, convergeMs } = options
-  const classes = classObjects({ provisioner: target.driver.name, parameters, zones: can?.zones ?? [] })
+  const classes = classObjects({ provisioner: target.driver.name, parameters, zones: can.zones ?? [] })
   for (const each of classes) api.create(STORAGE_CLASSES, each)
-  const ofAttributes = attributesClasses(target.driver.name, can?.attributes ?? [])
+  const ofAttributes = attributesClasses(target.driver.name, can.attributes ?? [])
   for (const each of ofAttributes) api.create(VOLUME_ATTRIBUTES_CLASSES, each)
   try {
     const plan = planOf({ ...options, nodes })
@@ -103,7 +103,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     for (const [claim, name] of expected.classes) if (name === refused) modifyClaim({ claim, to: 0 }, api, expected)
     const missing = await waitConverged(target, expected, { convergeMs, signal })
     await target.driver.inspect?.(signal)
-    for (const { method, fault } of lastFaults(can?.methods ?? [])) target.driver.breakCall?.(method, fault)
+    for (const { method, fault } of lastFaults(can.methods)) target.driver.breakCall?.(method, fault)
     const left = missing.length > 0 ? [] : await waitGone(target, expected, { convergeMs, signal })
     return { actions: plan.length, violations: monitor.violations, missing, left }
   } finally {

@@ -13,7 +13,6 @@ interface WatchedCall {
   readonly method: string
   readonly request: Readonly<Record<string, unknown>>
   readonly end: number | undefined
-  readonly code: number | undefined
 }
 
 /** What can be seen of a driver. */
@@ -68,12 +67,10 @@ function watchAttachments(
   return api.onChange(VOLUME_ATTACHMENTS, ({ type, object }) => {
     const uid = object.metadata?.uid ?? ''
     const about = aboutOf(object, handles)
-    if (type === 'ADDED') report({ is: 'attachmentCreated', ...about })
     if (isDeleted(type, object) && !deleted.has(uid)) {
       deleted.add(uid)
       report({ is: 'attachmentDeleted', ...about })
     }
-    if (type === 'DELETED') report({ is: 'attachmentGone', ...about })
   })
 }
 
@@ -87,21 +84,17 @@ function aboutOf({ metadata, spec }: VolumeAttachment, handles: ReadonlyMap<stri
 }
 
 function reportCall(
-  { method, request, end, code }: WatchedCall,
+  { method, request, end }: WatchedCall,
   watched: Watched,
   report: (sighting: Sighting) => void,
 ): void {
+  if (end !== undefined) return
   const volumeId = String(request['volumeId'])
   const nodeId = String(request['nodeId'])
-  if (method === 'ControllerPublishVolume') {
-    if (end === undefined) report({ is: 'publishing', volumeId, nodeId, ...presence(volumeId, watched) })
-    else if (code === 0) report({ is: 'published', volumeId, nodeId })
-  }
-  if (method === 'ControllerUnpublishVolume') {
-    if (end === undefined)
-      report({ is: 'unpublishing', volumeId, nodeId, mountedAt: watched.driver.mountedOn(nodeId, volumeId) })
-    else if (code === 0) report({ is: 'unpublished', volumeId, nodeId })
-  }
+  if (method === 'ControllerPublishVolume')
+    report({ is: 'publishing', volumeId, nodeId, ...presence(volumeId, watched) })
+  if (method === 'ControllerUnpublishVolume')
+    report({ is: 'unpublishing', volumeId, nodeId, mountedAt: watched.driver.mountedOn(nodeId, volumeId) })
 }
 
 function presence(volumeId: string, { api, driver }: Watched): { present: readonly string[]; shared: boolean } {

@@ -5,7 +5,6 @@ import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-typ
 import type { Logger } from '@csi-sidecars/telemetry'
 import { inDefault, type Missing } from '../chaos/converge.ts'
 import { type ChaosEvent, runChaos } from '../chaos/run.ts'
-import { killSidecarOf } from '../chaos/seeds.ts'
 import { type Devcluster, type DevclusterOptions, startDevcluster } from '../cluster/devcluster.ts'
 import { volumeNameOf } from '../provisioner/provision.ts'
 import { Checker, type Finding } from './checks/checker.ts'
@@ -127,7 +126,10 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
-    const hands = { controllers, nodes: nodeNames, killSidecar: killSidecarOf(cluster) }
+    const killSidecar = async (which: number): Promise<void> => {
+      cluster.sidecars[which % Math.max(1, cluster.sidecars.length)]?.sidecar.kill('SIGKILL')
+    }
+    const hands = { controllers, nodes: nodeNames, killSidecar }
     const progress = watchProgress(options, { parts, checker })
     stack.defer(progress.stop)
     const report = ({ is }: ChaosEvent): void => {
@@ -137,7 +139,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
       progress.now('everything has to converge')
     }
     const target = { api, driver: driverUnderTest, ...hands, clock, log, report }
-    const chaos = { ...options, profile: 'driver' as const, can: abilities.can }
+    const chaos = { ...options, can: abilities.can }
     const { actions, violations, missing, left } = await whileWatched(driverUnderTest, signal, (life) =>
       runChaos(target, chaos, life),
     )
