@@ -1,7 +1,7 @@
 import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
-import { addressOf, numberFlag, positive, textFlag } from './driver-test/option-values.ts'
+import { addressOf, numberFlag, positive, textFlag } from './option-values.ts'
 
 /** What a person asks for on the command line. */
 export interface Options {
