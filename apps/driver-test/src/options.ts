@@ -148,13 +148,13 @@ export function againLine(options: TestOptions, seed?: number): string {
   const flags = Object.entries(given).flatMap(([name, value = []]) =>
     [value].flat().map((each) => quoted(`--${name}=${each}`)),
   )
-  return `${ownCommand()} test ${flags.join(' ')}`
+  return `${ownCommand()} ${flags.join(' ')}`
 }
 
 /** What was started by a path is no command of the shell: npx for instance removes it from the PATH again. */
 function ownCommand(): string {
   const [node, script = ''] = process.argv
   const started =
-    process.env['npm_lifecycle_event'] === 'start' || !/main\.(?:ts|mjs)$|csi-devcluster[^/]*$/.test(script)
+    process.env['npm_lifecycle_event'] === 'driver-test' || !/main\.(?:ts|mjs)$|csi-driver-test[^/]*$/.test(script)
   return started ? PROGRAM : [node ?? 'node', resolve(script)].map(quoted).join(' ')
 }
