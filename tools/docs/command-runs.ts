@@ -124,10 +124,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
   { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
   {
-    lines: /pictures\.ts$|testing\/bench\/picture\.ts$/,
-    why: 'it writes pictures of the repository, which tests compare',
-  },
-  {
     lines: /npm run (bench|mutate)| testing\/bench\/[\w-]+\.ts/,
     why: 'it measures for minutes, on a machine that does nothing else',
   },
