@@ -123,6 +123,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run emulator/, by: 'testing/e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
   { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
+  { lines: /pictures\.ts$/, why: 'it writes pictures of the repository, and needs chromium' },
   {
     lines: /npm run (bench|mutate)| testing\/bench\/[\w-]+\.ts/,
     why: 'it measures for minutes, on a machine that does nothing else',
