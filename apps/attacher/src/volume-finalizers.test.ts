@@ -1,3 +1,4 @@
+import { FakeClock } from '@csi-sidecars/base'
 import { type RecordingRun, recordingRun } from '@csi-sidecars/controller/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
@@ -8,6 +9,7 @@ import { reconcileVolume } from './persistent-volume/reconcile.ts'
 import { apiError } from './testing/api-error.ts'
 import { FakeApi } from './testing/fake-api.ts'
 import { csi, DRIVER, FINALIZER } from './testing/views.ts'
+import type { UndoneWrite } from './undone-write.ts'
 import { VolumeFinalizers } from './volume-finalizers.ts'
 
 const UID = '{"op":"test","path":"/metadata/uid","value":"u"}'
@@ -96,7 +98,8 @@ describe('reconcileVolume', () => {
   const REMOVE = (index: number): string =>
     `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers/${index}","value":"${FINALIZER}"},{"op":"remove","path":"/metadata/finalizers/${index}"}]`
   let own: RecordingRun
-  let undone: { has: () => boolean; waitMs: () => number }
+  const clock = new FakeClock()
+  let undone: Map<string, UndoneWrite>
   const run = (attachments: unknown[] = []): ReturnType<typeof reconcileVolume> =>
     reconcileVolume(
       'pv1',
@@ -106,6 +109,7 @@ describe('reconcileVolume', () => {
         attachments: { byIndex: () => attachments } as never,
         finalizers: finalizers(),
         undone,
+        clock,
         settings: { driverName: DRIVER, finalizer: FINALIZER },
         log: silentLogger,
       },
@@ -114,7 +118,7 @@ describe('reconcileVolume', () => {
 
   beforeEach(() => {
     own = recordingRun()
-    undone = { has: () => false, waitMs: () => 0 }
+    undone = new Map()
     cached = project(pv(deleted))
     api.put(pv(deleted))
   })

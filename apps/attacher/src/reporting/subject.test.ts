@@ -1,4 +1,3 @@
-import { FakeClock } from '@csi-sidecars/base'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
@@ -13,7 +12,7 @@ let memory: AttachmentMemory
 let pv: Volume | undefined
 let node: DriverNode | undefined
 beforeEach(() => {
-  memory = new AttachmentMemory({ baseMs: 1_000, maxMs: 60_000, clock: new FakeClock() })
+  memory = new AttachmentMemory()
   pv = volume()
   node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: 'node1-id' }
 })
@@ -52,31 +51,33 @@ describe('what is due', () => {
   })
 
   it('is another attach where the driver has lost it, since that was noticed', () => {
-    memory.noteListing('va1', 'different')
+    memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     const expected = { ...ABOUT, operation: 'attach', sinceSeconds: undefined }
     expect(subject(withFinalizer({ attached: true, dueSeconds: DUE }))).toEqual(expected)
   })
 
   it('is the status of one that is detached and does not say so', () => {
-    memory.markStatusPending('va1')
+    memory.note({ uid: 'va1-uid' }, { statusPending: true })
     expect(subject(attachment({ deleting: true }))).toMatchObject({ operation: 'detach' })
   })
 
   it('is nothing for one that the server has said to be gone', () => {
-    memory.markGone({ key: 'va1', uid: 'va1-uid' })
+    memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(subject(attachment())).toBeUndefined()
   })
 
   it('is the detach of an orphaned publication', () => {
-    memory.published.publishing({
-      uid: 'u',
-      volume: 'h',
-      nodeName: 'node1',
-      request: { volumeId: 'h', nodeId: 'node1-id' },
-      secret: undefined,
-      migrated: false,
-    })
-    const [key = ''] = memory.published.attachmentGone('u')
+    memory.publishing(
+      { uid: 'u' },
+      {
+        volume: 'h',
+        nodeName: 'node1',
+        request: { volumeId: 'h', nodeId: 'node1-id' },
+        secret: undefined,
+        migrated: false,
+      },
+    )
+    const [key = ''] = memory.forget({ uid: 'u' })
     expect(subject(undefined, key)).toEqual({ operation: 'detach', node: 'node1' })
   })
 })

@@ -12,7 +12,7 @@ export interface SubjectSources {
   readonly attachments: Pick<Reader<Attachment>, 'get'>
   readonly volumes: Pick<Reader<Volume>, 'get'>
   readonly nodes: Pick<Reader<DriverNode>, 'get'>
-  readonly memory: Pick<AttachmentMemory, 'published' | 'isForced' | 'isGone' | 'statusPending'>
+  readonly memory: Pick<AttachmentMemory, 'of' | 'orphanedPublication'>
   readonly finalizer: string
 }
 
@@ -33,14 +33,13 @@ export function attachmentTable(sources: SubjectSources): PendingTable {
 /** What is due for an attachment, or for an orphaned publication; undefined where actual and desired state are equal. */
 export function subjectOf(key: string, sources: SubjectSources): Subject | undefined {
   const { attachments, memory, finalizer } = sources
-  const orphaned = memory.published.orphanedPublication(key)
+  const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return { operation: 'detach', node: orphaned.nodeName }
   const va = attachments.get(key)
-  if (va === undefined || !va.ours || memory.isGone(va)) return undefined
-  const forced = memory.isForced(va)
-  const settled = va.deleting
-    ? va.finalizers?.includes(finalizer) !== true && !memory.statusPending(key)
-    : va.attached === true
+  if (va === undefined || !va.ours || memory.of(va).gone) return undefined
+  const { listing, statusPending } = memory.of(va)
+  const forced = listing === 'different'
+  const settled = va.deleting ? va.finalizers?.includes(finalizer) !== true && !statusPending : va.attached === true
   if (settled && !forced) return undefined
   return {
     operation: va.deleting ? 'detach' : 'attach',

@@ -65,10 +65,9 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
     confirmed: false,
     stripped: false,
     statusPending: false,
-    formerNodeId: undefined,
     published: [],
     lostDetached: false,
-    capabilities: { publishReadonly: false, singleNodeMultiWriter: false, listsPublishedNodes: false },
+    capabilities: { publishReadonly: false, singleNodeMultiWriter: false },
     settings: { driverName: DRIVER, finalizer: FINALIZER, defaultFsType: '', recoverLostVolumes: false },
     ...change,
   }

@@ -7,14 +7,12 @@ import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import { callSpec, modesOf, type Volume } from '../caches/volume.ts'
 import type { AttachSettings } from '../parts.ts'
-import type { AttachmentMemory } from './memory.ts'
-import type { Publication } from './published.ts'
+import type { AttachmentMemory, Publication } from './memory.ts'
 
 /** What the driver can do, as far as decisions depend on it. */
 export interface DriverCapabilities {
   readonly publishReadonly: boolean
   readonly singleNodeMultiWriter: boolean
-  readonly listsPublishedNodes: boolean
 }
 
 /** Where an attachment's volume is described. */
@@ -42,8 +40,6 @@ export interface AttachmentView {
   readonly stripped: boolean
   /** Our finalizer is off, and the status could not be written: it may still say attached. */
   readonly statusPending: boolean
-  /** Under which id of the node it was published before, as far as that is known; may be the one of now. */
-  readonly formerNodeId: string | undefined
   /** What this process has published for it, the last one last. */
   readonly published: readonly Publication[]
   /** Its lost volume is detached, and only the API does not say so. */
@@ -96,7 +92,7 @@ export interface ObserveDeps {
   readonly nodes: { readonly store: Pick<Reader<DriverNode>, 'get'> }
   readonly api: Pick<KubeClient, 'get'>
   readonly driver: Pick<Driver, 'capabilities'>
-  readonly memory: Omit<AttachmentMemory, 'forget'>
+  readonly memory: Pick<AttachmentMemory, 'of'>
   readonly settings: AttachSettings
 }
 
@@ -109,17 +105,17 @@ export function observeAttachment(deps: ObserveDeps): Observe {
     const va = attachments.store.get(key)
     if (va === undefined || !va.ours) return undefined
     const volume = await readVolume(va, { volumes: volumes.store, api }, signal)
+    const { listing, statusPending, finalizerRemoved, published, lostDetached } = memory.of(va)
     return {
       va,
       volume,
       node: nodeOf(va, nodes.store),
-      forced: memory.isForced(va),
-      confirmed: memory.listing(key) === 'same',
-      stripped: memory.finalizers.has(va),
-      statusPending: memory.statusPending(key),
-      published: [...memory.published.ofAttachment(va.uid)],
-      formerNodeId: memory.formerNode(va) ?? va.nodeId,
-      lostDetached: memory.isLostDetached(va),
+      forced: listing === 'different',
+      confirmed: listing === 'same',
+      stripped: finalizerRemoved !== undefined,
+      statusPending,
+      published,
+      lostDetached,
       capabilities: capabilitiesOf(driver),
       settings,
     }
@@ -129,7 +125,6 @@ export function observeAttachment(deps: ObserveDeps): Observe {
 function capabilitiesOf(driver: ObserveDeps['driver']): DriverCapabilities {
   const { controller } = driver.capabilities
   return {
-    listsPublishedNodes: listsPublishedNodes(driver),
     publishReadonly: controller.has(Rpc.PUBLISH_READONLY),
     singleNodeMultiWriter: controller.has(Rpc.SINGLE_NODE_MULTI_WRITER),
   }
