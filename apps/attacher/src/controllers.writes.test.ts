@@ -1,7 +1,7 @@
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { NODE_ID_ANNOTATION } from './caches/names.ts'
+import { NODE_ID_ANNOTATION } from './caches/attachment.ts'
 import { apiError } from './testing/api-error.ts'
 import { AttacherScenario } from './testing/model/scenario.ts'
 import { FINALIZER } from './testing/views.ts'

@@ -9,16 +9,15 @@ import {
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
 import { attachmentProjection } from './caches/attachment.ts'
-import { finalizerName } from './caches/names.ts'
 import { volumeProjection } from './caches/volume.ts'
 import { decideRelease, type VolumeSettings } from './persistent-volume/decide.ts'
 import { onVolume } from './persistent-volume/triggers.ts'
-import { listedHandle } from './published-nodes/diff.ts'
+import { finalizerName } from './term/deps.ts'
 import { apiError } from './testing/api-error.ts'
 import { DRIVER } from './testing/views.ts'
-import { callSource, type SourceFailure } from './volume-attachment/call-source.ts'
 import { secretOf } from './volume-attachment/decide-attach.ts'
-import { readVolume, type VolumeView } from './volume-attachment/observe.ts'
+import { callSource, listedHandle, type SourceFailure } from './volumes/call-source.ts'
+import { readVolume, type VolumeView } from './volumes/volume-view.ts'
 
 /** The attacher's operations by the name of their direction. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([

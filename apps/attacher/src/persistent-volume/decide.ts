@@ -1,7 +1,7 @@
 import { type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { UpdateEvent } from '../undone-write.ts'
+import type { UpdateEvent } from '../term/undone-write.ts'
 
 export interface VolumeSettings {
   readonly driverName: string

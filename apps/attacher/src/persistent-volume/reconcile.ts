@@ -6,8 +6,8 @@ import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-ty
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import { type UndoneWrite, undoneWaitMs } from '../undone-write.ts'
-import type { VolumeFinalizers } from '../volume-finalizers.ts'
+import { type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { concernsUs, decideRelease, needsFinalizer, type VolumeSettings } from './decide.ts'
 
 export interface VolumeDeps {

@@ -3,9 +3,11 @@ import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
-import type { ListingResult } from '../volume-attachment/memory.ts'
 import { type Compared, compare, type Published, type Verdict } from './diff.ts'
 import type { WorkSince } from './work-log.ts'
+
+/** The result of comparing the driver's listing with an attachment's status. */
+export type ListingResult = 'same' | 'different'
 
 export interface ComparisonOptions {
   /** One page of ListVolumes; each has a deadline of its own, so that a long listing can end. */

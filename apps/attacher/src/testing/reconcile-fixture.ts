@@ -10,7 +10,7 @@ import { type Volume, volumeProjection } from '../caches/volume.ts'
 import { AttachmentMemory } from '../volume-attachment/memory.ts'
 import { reconcileAttachment } from '../volume-attachment/reconcile.ts'
 import type { AttachmentDeps } from '../volume-attachment/run.ts'
-import type { VolumeFinalizers } from '../volume-finalizers.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { FakeApi } from './fake-api.ts'
 import { csi, DRIVER, FINALIZER, view } from './views.ts'
 

@@ -1,7 +1,7 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
-import { finalizerName } from '../caches/names.ts'
 import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { finalizerName } from '../term/deps.ts'
 import type { AttachmentView } from '../volume-attachment/observe.ts'
 
 export const DRIVER = 'csi.example.com'

@@ -6,10 +6,10 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, expect, it } from '@jest/globals'
 import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
+import { STATUS_REVERTED } from '../term/undone-write.ts'
 import { apiError, uidMismatch } from '../testing/api-error.ts'
 import { FakeApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
-import { STATUS_REVERTED } from '../undone-write.ts'
 import { reconcileTrivially } from './reconcile.ts'
 
 let api: FakeApi

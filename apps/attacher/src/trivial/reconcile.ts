@@ -5,7 +5,7 @@ import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
-import { STATUS_REVERTED, statusReverted, type UndoneWrite, undoneWaitMs } from '../undone-write.ts'
+import { STATUS_REVERTED, statusReverted, type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
 import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
 
 export interface TrivialDeps {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { STATUS_REVERTED } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, pv, ReconcileFixture, va } from '../testing/reconcile-fixture.ts'
-import { STATUS_REVERTED } from '../undone-write.ts'
 
 let fixture: ReconcileFixture
 beforeEach(() => {

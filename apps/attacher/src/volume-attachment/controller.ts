@@ -11,17 +11,18 @@ import {
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
 import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
-import { backoffOf, lifecycleLogs, type TermParts } from '../parts.ts'
 import { type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
 import { WorkLog } from '../published-nodes/work-log.ts'
 import { FailureReporter } from '../reporting/failure-reporter.ts'
-import { attachmentTable } from '../reporting/subject.ts'
-import { attachmentTraceSubject } from '../reporting/trace-subject.ts'
-import { undoneAgain, undoneBy } from '../undone-write.ts'
+import { backoffOf, lifecycleLogs, type TermParts } from '../term/deps.ts'
+import { undoneAgain, undoneBy } from '../term/undone-write.ts'
+import { nodeOf, readVolume } from '../volumes/volume-view.ts'
 import { hasStaleError } from './decide-attached.ts'
+import { ATTACHMENT_EVENTS } from './events.ts'
 import { attachmentLanes } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
-import { listsPublishedNodes, nodeOf, observeAttachment, readVolume } from './observe.ts'
+import { listsPublishedNodes, observeAttachment } from './observe.ts'
+import { attachmentTable, attachmentTraceSubject } from './pending.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
 import {
@@ -49,7 +50,16 @@ export function attachmentController(parts: TermParts): Controller {
   const lanes = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, memory })
   const { eventPermission: permission, backlog } = parts
   const reporter =
-    permission && new FailureReporter({ api, backlog, permission, driverName: settings.driverName, clock, log })
+    permission &&
+    new FailureReporter({
+      api,
+      backlog,
+      permission,
+      driverName: settings.driverName,
+      texts: ATTACHMENT_EVENTS,
+      clock,
+      log,
+    })
   const attachmentsOf = (volume: string): readonly Attachment[] => attachments.store.byIndex(BY_VOLUME, volume)
   let queue: Enqueuer | undefined
   const deps: AttachmentDeps = {

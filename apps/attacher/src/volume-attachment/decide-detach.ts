@@ -1,9 +1,10 @@
 import type { Cause } from '@csi-sidecars/controller'
-import { type CallSource, callSource } from './call-source.ts'
+import type { UnpublishRequest } from '../volumes/call-source.ts'
+import { type CallSource, callSource } from '../volumes/call-source.ts'
+import type { VolumeView } from '../volumes/volume-view.ts'
 import { type AttachStep, fail, nodeFailure, retryWhenRecreated, secretOf } from './decide-attach.ts'
 import { hasStaleError } from './decide-attached.ts'
-import type { AttachmentView, VolumeView } from './observe.ts'
-import type { UnpublishRequest } from './requests.ts'
+import type { AttachmentView } from './observe.ts'
 
 export type DetachStep =
   | Extract<AttachStep, { do: 'loadSecret' | 'fail' }>

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { undoneAgain } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
 import { attachment, FINALIZER, view, withFinalizer } from '../testing/views.ts'
-import { undoneAgain } from '../undone-write.ts'
 import { decideAttached, hasStaleError } from './decide-attached.ts'
 
 const attachError = { message: 'no', time: TIME }

@@ -2,9 +2,9 @@ import type { Reader } from '@csi-sidecars/informer'
 import { type GroupLimit, Lanes, type Placement, reservedFor } from '@csi-sidecars/workqueue'
 import type { Attachment } from '../caches/attachment.ts'
 import { forManyNodes, modesOf, type Volume } from '../caches/volume.ts'
-import { callSource } from './call-source.ts'
+import { callSource } from '../volumes/call-source.ts'
+import { type VolumeView, volumeOf } from '../volumes/volume-view.ts'
 import type { AttachmentMemory } from './memory.ts'
-import { type VolumeView, volumeOf } from './observe.ts'
 
 const ATTACH = 0
 const DETACH = 1

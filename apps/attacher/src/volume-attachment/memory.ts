@@ -1,8 +1,6 @@
-import type { UndoneWrite } from '../undone-write.ts'
-import type { SecretRef, UnpublishRequest } from './requests.ts'
-
-/** The result of comparing the driver's listing with an attachment's status. */
-export type ListingResult = 'same' | 'different'
+import type { ListingResult } from '../published-nodes/resync.ts'
+import type { UndoneWrite } from '../term/undone-write.ts'
+import type { SecretRef, UnpublishRequest } from '../volumes/call-source.ts'
 
 /** A publish that this process has sent since it leads, and the request that undoes it. */
 export interface Publication {

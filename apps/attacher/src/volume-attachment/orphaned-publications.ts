@@ -1,9 +1,9 @@
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
+import { volumeOf } from '../volumes/volume-view.ts'
 import { failureOf, isNotFoundByDriver, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
 import type { Publication } from './memory.ts'
-import { volumeOf } from './observe.ts'
 import { type AttachmentDeps, loadSecret } from './run.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Attachment } from '../caches/attachment.ts'
-import { undoneWaitMs } from '../undone-write.ts'
+import { undoneWaitMs } from '../term/undone-write.ts'
 import { attach } from './attach.ts'
 import { detach } from './detach.ts'
 import { AttachmentGoneError } from './failure.ts'

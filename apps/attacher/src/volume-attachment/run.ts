@@ -15,11 +15,11 @@ import { type Patch, SECRETS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { VolumeFinalizers } from '../volume-finalizers.ts'
+import type { SecretRef } from '../volumes/call-source.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { AttachmentGoneError, during } from './failure.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { Observe } from './observe.ts'
-import type { SecretRef } from './requests.ts'
 
 export interface CallOptions {
   readonly migrated: boolean

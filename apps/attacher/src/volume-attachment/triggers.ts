@@ -5,7 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { UpdateEvent } from '../undone-write.ts'
+import type { UpdateEvent } from '../term/undone-write.ts'
 import type { AttachmentMemory } from './memory.ts'
 
 /**

@@ -1,12 +1,10 @@
-import type { PendingTable, Subject } from '@csi-sidecars/controller'
+import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { AttachmentMemory } from '../volume-attachment/memory.ts'
-
-/** As the Go original is called. */
-export const SIDECAR = 'external-attacher'
+import { SIDECAR } from '../reporting/failure-reporter.ts'
+import type { AttachmentMemory } from './memory.ts'
 
 export interface SubjectSources {
   readonly attachments: Pick<Reader<Attachment>, 'get'>
@@ -67,4 +65,20 @@ function obstacleOf(va: Attachment, { volumes, nodes }: SubjectSources): string 
   const node = nodes.get(va.nodeName)
   if (node === undefined) return 'CSINodeMissing'
   return node.nodeId === undefined ? 'DriverNotOnNode' : undefined
+}
+
+/** What is done to an attachment; one that is gone has left a volume behind, if anything. */
+export function attachmentTraceSubject(attachments: Pick<Reader<Attachment>, 'get'>): (key: string) => TraceSubject {
+  return (key) => {
+    const va = attachments.get(key)
+    return {
+      operation: va === undefined || va.deleting ? 'detach' : 'attach',
+      names: {
+        'k8s.volumeattachment.name': key,
+        ...(va?.pvName !== undefined && { 'k8s.persistentvolume.name': va.pvName }),
+        ...(va !== undefined && { 'k8s.node.name': va.nodeName }),
+      },
+      traceparent: va?.traceparent,
+    }
+  }
 }

@@ -3,8 +3,8 @@ import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
 import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
-import { AttachmentMemory } from '../volume-attachment/memory.ts'
-import { subjectOf } from './subject.ts'
+import { AttachmentMemory } from './memory.ts'
+import { attachmentTraceSubject, subjectOf } from './pending.ts'
 
 const DUE = 1_700_000_000
 
@@ -110,4 +110,28 @@ describe('its obstacle', () => {
     node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: undefined }
     expect(obstacle()).toBe('DriverNotOnNode')
   })
+})
+
+const TRACED = { key: 'va-1', pvName: 'pv-1', nodeName: 'node-1', deleting: false } as Attachment
+const NAMES = { 'k8s.volumeattachment.name': 'va-1', 'k8s.persistentvolume.name': 'pv-1', 'k8s.node.name': 'node-1' }
+
+it.each([
+  ['one that is wanted', TRACED, { operation: 'attach', names: NAMES, traceparent: undefined }],
+  ['one that goes', { ...TRACED, deleting: true }, { operation: 'detach', names: NAMES, traceparent: undefined }],
+  [
+    'one that is gone',
+    undefined,
+    { operation: 'detach', names: { 'k8s.volumeattachment.name': 'va-1' }, traceparent: undefined },
+  ],
+  [
+    'one with its volume inside, and a trace',
+    { ...TRACED, pvName: undefined, traceparent: '00-1-2-01' },
+    {
+      operation: 'attach',
+      names: { 'k8s.volumeattachment.name': 'va-1', 'k8s.node.name': 'node-1' },
+      traceparent: '00-1-2-01',
+    },
+  ],
+])('a trace says of %s what is done, and where', (_, va, subject) => {
+  expect(attachmentTraceSubject({ get: () => va as Attachment | undefined })('va-1')).toEqual(subject)
 })
