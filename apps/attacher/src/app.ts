@@ -14,7 +14,7 @@ import { ATTACHER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
 import { PV_QUEUE } from './persistent-volume/controller.ts'
 import { EventPermission } from './reporting/failure-reporter.ts'
-import type { AttacherParts, AttacherSettings } from './term/deps.ts'
+import type { AttacherDeps, AttacherSettings } from './term/deps.ts'
 import { finalizerName } from './term/deps.ts'
 import { VA_QUEUE } from './volume-attachment/controller.ts'
 import { listsPublishedNodes } from './volume-attachment/observe.ts'
@@ -88,7 +88,7 @@ function chooseControllers({
     resyncMs: flags.values.resync,
     remember: flags.values['recover-lost-volumes'],
   }
-  const parts: AttacherParts = {
+  const deps: AttacherDeps = {
     settings: settingsOf(flags.values, gates, driver.name),
     client,
     driver,
@@ -99,7 +99,7 @@ function chooseControllers({
     clock,
     log,
   }
-  return { queues: [VA_QUEUE, PV_QUEUE], controllers: (lead) => attacherControllers(parts, lead) }
+  return { queues: [VA_QUEUE, PV_QUEUE], controllers: (lead) => attacherControllers(deps, lead) }
 }
 
 function whyTrivial({ capabilities }: Driver): string | undefined {

@@ -16,7 +16,7 @@ export const BY_VOLUME = 'volume'
  * What is kept of a VolumeAttachment. Of another attacher's only the volume's name, which keeps that volume's finalizer.
  * Flat, with the same fields in the same order in every object: tens of thousands are held.
  */
-export interface Attachment extends Cached {
+export interface CachedAttachment extends Cached {
   readonly ours: boolean
   readonly pvName: string | undefined
   readonly inlineSpec: PersistentVolumeSpec | undefined
@@ -49,7 +49,7 @@ export interface RememberedVolume {
 export function attachmentProjection(
   attacher: string,
   remember = false,
-): (va: VolumeAttachment, intern?: Interner) => Attachment {
+): (va: VolumeAttachment, intern?: Interner) => CachedAttachment {
   return (va, intern = new Interner()) => {
     const ours = va.spec?.attacher === attacher
     const { metadata, status } = va

@@ -13,7 +13,7 @@ import { placementOf } from '../volume-attachment/lanes.ts'
 import { AttachmentMemory } from '../volume-attachment/memory.ts'
 import { onAttachment } from '../volume-attachment/triggers.ts'
 import { nodeOf, readVolume } from '../volumes/volume-view.ts'
-import { type Attachment, attachmentProjection, NODE_ID_ANNOTATION } from './attachment.ts'
+import { attachmentProjection, type CachedAttachment, NODE_ID_ANNOTATION } from './attachment.ts'
 import { nodeProjection } from './node.ts'
 import { volumeProjection } from './volume.ts'
 
@@ -94,7 +94,7 @@ const anyNode = fc.oneof(damaged(NODE), json).map((object) => nodeProjection(DRI
 describe('whatever the API holds', () => {
   it('comes to a plan, whose calls can be sent, for the attachment', async () => {
     const property = fc.asyncProperty(anyVa, anyPv, anyNode, fc.boolean(), async (any, pv, node, alone) => {
-      const va: Attachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
+      const va: CachedAttachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
       const volumes = { get: () => volumeProjection(DRIVER)(pv) }
       const api = { get: async () => pv as never }
       const volume = await readVolume(va, { volumes, api }, new AbortController().signal)

@@ -14,10 +14,10 @@ export const MIGRATED_TO_ANNOTATION = 'pv.kubernetes.io/migrated-to'
  * - `foreign`: another driver's. Kept so that it is known to exist; its source is read when a call needs it.
  * - `other`: neither CSI nor translatable.
  */
-export type VolumeKind = 'own' | 'inTree' | 'foreign' | 'other'
+export type CachedVolumeKind = 'own' | 'inTree' | 'foreign' | 'other'
 
-export interface Volume extends Cached {
-  readonly kind: VolumeKind
+export interface CachedVolume extends Cached {
+  readonly kind: CachedVolumeKind
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
   readonly migratedTo: string | undefined
@@ -31,7 +31,7 @@ export interface Volume extends Cached {
   readonly inTree: PersistentVolume | undefined
 }
 
-export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => Volume {
+export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => CachedVolume {
   return (pv, intern = new Interner()) => {
     const kind = kindOf(pv, driverName)
     return {
@@ -50,7 +50,7 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume, int
   }
 }
 
-function kindOf(pv: PersistentVolume, driverName: string): VolumeKind {
+function kindOf(pv: PersistentVolume, driverName: string): CachedVolumeKind {
   if (pv.spec?.csi != null) return pv.spec.csi.driver === driverName ? 'own' : 'foreign'
   return isPVMigratable(pv) ? 'inTree' : 'other'
 }

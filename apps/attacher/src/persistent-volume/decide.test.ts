@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { DRIVER, FINALIZER, volume } from '../testing/views.ts'
 import { concernsUs, decideRelease } from './decide.ts'
 
 const settings = { driverName: DRIVER, finalizer: FINALIZER }
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' }
-const inTree = (annotations?: Record<string, string>): Volume =>
+const inTree = (annotations?: Record<string, string>): CachedVolume =>
   volume({ awsElasticBlockStore: { volumeID: 'vol-1' } }, annotations && { annotations })
 const UID = { op: 'test', path: '/metadata/uid', value: 'pv1-uid' }
 const REMOVE = {
@@ -18,7 +18,7 @@ const REMOVE = {
 }
 
 describe('releasing a volume', () => {
-  const rows: { name: string; pv: Volume; attachments?: number; released: boolean }[] = [
+  const rows: { name: string; pv: CachedVolume; attachments?: number; released: boolean }[] = [
     { name: 'in use as ever', pv: volume(), released: false },
     { name: 'being deleted', pv: volume({}, DELETED), released: true },
     { name: 'being deleted, still attached somewhere', pv: volume({}, DELETED), attachments: 1, released: false },

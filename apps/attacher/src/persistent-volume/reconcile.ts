@@ -4,26 +4,26 @@ import type { Informer, Reader } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
+import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
-import { concernsUs, decideRelease, needsFinalizer, type VolumeSettings } from './decide.ts'
+import { concernsUs, decideRelease, needsFinalizer, type VolumeReleaseSettings } from './decide.ts'
 
-export interface VolumeDeps {
+export interface VolumeReleaseDeps {
   readonly api: KubeClient
-  readonly volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
-  readonly attachments: Reader<Attachment>
+  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
+  readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
   /** Volumes from which other writers have removed our finalizer, by uid. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
-  readonly settings: VolumeSettings
+  readonly settings: VolumeReleaseSettings
   readonly clock: Clock
   readonly log: Logger
 }
 
 /** Takes our finalizer off a volume that nothing needs any more, and puts it back where another writer has removed it. */
-export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run): Promise<Outcome> {
+export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run: Run): Promise<Outcome> {
   const { signal } = run
   run.waitFor()
   const pv = deps.volumes.store.get(name)
@@ -57,8 +57,8 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
 
 /** Whatever fails is tried again after the back-off. */
 async function restore(
-  pv: Volume,
-  { undone, finalizers, settings, clock, log }: VolumeDeps,
+  pv: CachedVolume,
+  { undone, finalizers, settings, clock, log }: VolumeReleaseDeps,
   run: Run,
 ): Promise<Outcome> {
   const afterMs = undoneWaitMs(undone.get(pv.uid), clock)
@@ -77,7 +77,7 @@ async function restore(
 }
 
 /** The patch was made from a list that is no longer there; the next try starts from what is. */
-async function readAgain(name: string, { api, volumes, log }: VolumeDeps, signal: AbortSignal): Promise<void> {
+async function readAgain(name: string, { api, volumes, log }: VolumeReleaseDeps, signal: AbortSignal): Promise<void> {
   try {
     volumes.learn(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))
   } catch (error) {

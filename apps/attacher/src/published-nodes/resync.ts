@@ -2,8 +2,8 @@ import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
-import { type Compared, compare, type Published, type Verdict } from './diff.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { type ComparedAttachment, compare, type ListingVerdict, type PublishedNodes } from './diff.ts'
 import type { WorkSince } from './work-log.ts'
 
 /** The result of comparing the driver's listing with an attachment's status. */
@@ -12,15 +12,15 @@ export type ListingResult = 'same' | 'different'
 export interface ComparisonOptions {
   /** One page of ListVolumes; each has a deadline of its own, so that a long listing can end. */
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>
-  readonly attachments: Reader<Attachment>
-  readonly view: (va: Attachment, signal: AbortSignal) => Promise<Compared>
+  readonly attachments: Reader<CachedAttachment>
+  readonly view: (va: CachedAttachment, signal: AbortSignal) => Promise<ComparedAttachment>
   /**
    * Has the attachment worked on: as usual, or though by what is stored there is nothing to do, because the driver says
    * something else, or says the same beside the error of an earlier try.
    */
-  readonly reprocess: (va: Attachment, listing: ListingResult | undefined) => void
+  readonly reprocess: (va: CachedAttachment, listing: ListingResult | undefined) => void
   /** Whether the status has an error that is out of date once the driver lists the same. */
-  readonly hasStaleError: (va: Attachment) => boolean
+  readonly hasStaleError: (va: CachedAttachment) => boolean
   /** Begins to note what is worked on: a listing says nothing sure about a call that ran beside it. */
   readonly workSince: () => WorkSince
   readonly driverName: string
@@ -86,9 +86,9 @@ async function compareOnce(
 /** What is wrong with one attachment leaves the others to be compared. */
 async function verdictOf(
   { view, driverName }: ComparisonOptions,
-  { va, published }: { readonly va: Attachment; readonly published: Published },
+  { va, published }: { readonly va: CachedAttachment; readonly published: PublishedNodes },
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<ListingVerdict> {
   try {
     return compare(await view(va, signal), published, driverName)
   } catch (error) {
@@ -100,7 +100,7 @@ async function verdictOf(
 function act(
   { confirmations, reprocess, hasStaleError, log }: ComparisonOptions,
   suspicions: Map<string, Suspicion>,
-  { va, verdict }: { readonly va: Attachment; readonly verdict: Verdict },
+  { va, verdict }: { readonly va: CachedAttachment; readonly verdict: ListingVerdict },
 ): void {
   const VolumeAttachment = va.key
   if (verdict.is === 'unknown') {
@@ -133,7 +133,7 @@ function act(
 export async function listAll(
   { listPage, clock }: Pick<ComparisonOptions, 'listPage' | 'clock'>,
   signal: AbortSignal,
-): Promise<Published> {
+): Promise<PublishedNodes> {
   const published = new Map<string, ReadonlySet<string>>()
   const seen = new Set<string>()
   const started = clock.monotonic()

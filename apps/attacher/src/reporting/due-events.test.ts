@@ -1,6 +1,6 @@
 import type { PendingWork } from '@csi-sidecars/controller'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type DueEvents, PERIOD_MS, QUIET_MS, SeriesTable } from './due-events.ts'
+import { type DueEvents, FailureSeriesTable, PERIOD_MS, QUIET_MS } from './due-events.ts'
 
 const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => ({
   sidecar: 'external-attacher',
@@ -17,9 +17,9 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
   ...change,
 })
 
-let table: SeriesTable
+let table: FailureSeriesTable
 beforeEach(() => {
-  table = new SeriesTable()
+  table = new FailureSeriesTable()
 })
 
 function look(pending: readonly PendingWork[], now: number, most: number): DueEvents {

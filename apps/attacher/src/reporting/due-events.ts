@@ -3,7 +3,7 @@ import type { EventTarget } from '@csi-sidecars/events'
 import type { Event } from '@csi-sidecars/kube-types'
 
 /** What is reported of an object whose attach or detach fails. */
-export interface Series {
+export interface FailureSeries {
   /** When its next event is due. */
   due: number
   /** When it was reported last; 0: never. */
@@ -28,7 +28,7 @@ export const QUIET_MS = 10_000
 /** Work that is to be reported, in its series. */
 export interface DueEvent {
   readonly work: PendingWork
-  readonly series: Series
+  readonly series: FailureSeries
 }
 
 export interface DueEvents {
@@ -39,8 +39,8 @@ export interface DueEvents {
 }
 
 /** What is reported of the objects that fail; an object that fails no more has no series. */
-export class SeriesTable {
-  readonly #series = new Map<string, Series>()
+export class FailureSeriesTable {
+  readonly #series = new Map<string, FailureSeries>()
 
   /** What is to be reported now: begins a look at what is pending. */
   look(now: number, most: number): DueLook {
@@ -53,7 +53,7 @@ export class SeriesTable {
   }
 
   /** Takes the series of an object that is well again; undefined where nothing was reported. */
-  take(work: Pick<PendingWork, 'operation' | 'object'>): Series | undefined {
+  take(work: Pick<PendingWork, 'operation' | 'object'>): FailureSeries | undefined {
     const id = idOf(work)
     const series = this.#series.get(id)
     this.#series.delete(id)
@@ -67,7 +67,7 @@ export class SeriesTable {
 
 /** One look at all that is pending, piece by piece: between two pieces others may work. */
 class DueLook {
-  readonly #series: Map<string, Series>
+  readonly #series: Map<string, FailureSeries>
   readonly #now: number
   readonly #most: number
   readonly #failing = new Set<string>()
@@ -75,7 +75,7 @@ class DueLook {
   readonly #chosen: DueEvent[] = []
   #skipped = 0
 
-  constructor(series: Map<string, Series>, now: number, most: number) {
+  constructor(series: Map<string, FailureSeries>, now: number, most: number) {
     this.#series = series
     this.#now = now
     this.#most = most
@@ -104,13 +104,13 @@ class DueLook {
   }
 
   /** Counts once for each period. */
-  #skip(series: Series): void {
+  #skip(series: FailureSeries): void {
     if (this.#now - series.due < PERIOD_MS) return
     series.due += PERIOD_MS
     this.#skipped += 1
   }
 
-  #of(id: string): Series {
+  #of(id: string): FailureSeries {
     const known = this.#series.get(id)
     if (known !== undefined) return known
     const due = this.#now

@@ -4,7 +4,7 @@ import { type EventTarget, type EventText, SeriesWriter } from '@csi-sidecars/ev
 import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { PERIOD_MS, type Series, SeriesTable } from './due-events.ts'
+import { type FailureSeries, FailureSeriesTable, PERIOD_MS } from './due-events.ts'
 
 /** The name of the Go original, under which pending work and events are reported. */
 export const SIDECAR = 'external-attacher'
@@ -55,7 +55,7 @@ export interface FailureReporterOptions {
 
 interface Recovery {
   readonly subject: Subject
-  readonly series: Series
+  readonly series: FailureSeries
 }
 
 /**
@@ -67,7 +67,7 @@ export class FailureReporter {
   readonly #options: FailureReporterOptions
   readonly #writer: SeriesWriter
   readonly #bucket: TokenBucket
-  readonly #series = new SeriesTable()
+  readonly #series = new FailureSeriesTable()
   #recovered: Recovery[] = []
 
   constructor(options: FailureReporterOptions) {
@@ -122,7 +122,7 @@ export class FailureReporter {
   /** One event each for the attachment and, where there is one, for the claim behind its volume. */
   async #write(
     subject: Pick<Subject, 'object' | 'volume'>,
-    event: { series: Series; text: EventText; count: number; signal: AbortSignal },
+    event: { series: FailureSeries; text: EventText; count: number; signal: AbortSignal },
   ): Promise<void> {
     const { series, signal } = event
     const { name = '', uid = '' } = subject.object ?? {}
@@ -135,7 +135,7 @@ export class FailureReporter {
   async #writeOne(
     which: 'attachment' | 'claim',
     target: EventTarget,
-    { series, text, count, signal }: { series: Series; text: EventText; count: number; signal: AbortSignal },
+    { series, text, count, signal }: { series: FailureSeries; text: EventText; count: number; signal: AbortSignal },
   ): Promise<void> {
     const { permission, clock, log } = this.#options
     if (permission.isRefused(clock)) return

@@ -5,7 +5,7 @@ import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import type { AttachingCaches } from '../caches/open.ts'
 import type { EventPermission } from '../reporting/failure-reporter.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
@@ -38,11 +38,11 @@ export interface AttacherSettings extends AttachSettings {
   readonly recordErrorCode: boolean
 }
 
-export interface AttacherParts {
+export interface AttacherDeps {
   readonly settings: AttacherSettings
   readonly client: KubeClient
   readonly driver: Driver
-  readonly attachments: Informer<Attachment, VolumeAttachment>
+  readonly attachments: Informer<CachedAttachment, VolumeAttachment>
   /** Undefined for a driver that has no attach: its attachments are only marked as attached. */
   readonly attaching: AttachingCaches | undefined
   /** Whether events may be written. Undefined where none are. */
@@ -54,7 +54,7 @@ export interface AttacherParts {
 }
 
 /** What the controllers of one term are made of. Nothing is written, and no driver called, without the lead. */
-export interface TermParts extends AttacherParts, AttachingCaches {
+export interface AttacherTerm extends AttacherDeps, AttachingCaches {
   /** Adds our finalizer to volumes, for whichever controller needs it there. */
   readonly finalizers: VolumeFinalizers
   /** Refuses writes once this process no longer leads. */

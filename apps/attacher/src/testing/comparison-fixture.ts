@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import { recordingLogger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
 import { WorkLog } from '../published-nodes/work-log.ts'
 import { DRIVER, ofPv, volume } from './views.ts'
@@ -24,9 +24,9 @@ export class ComparisonFixture {
   readonly asked: string[] = []
   readonly work = new WorkLog()
   readonly log = recordingLogger()
-  readonly #attachments = new Map<string, Attachment>()
+  readonly #attachments = new Map<string, CachedAttachment>()
 
-  has(va: Attachment): void {
+  has(va: CachedAttachment): void {
     this.#attachments.set(va.key, va)
   }
 

@@ -8,7 +8,7 @@ interface Stored {
 }
 
 /** An API server of a few objects that takes patches and writes down each request. */
-export class FakeApi {
+export class ObjectApi {
   /** `patch pv1 {...}` in the order in which they came. */
   readonly requests: string[] = []
   readonly objects = new Map<string, Stored>()

@@ -5,13 +5,13 @@ import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest }
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
-import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
-import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { attachmentProjection, type CachedAttachment } from '../caches/attachment.ts'
+import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
 import { AttachmentMemory } from '../volume-attachment/memory.ts'
 import { reconcileAttachment } from '../volume-attachment/reconcile.ts'
 import type { AttachmentDeps } from '../volume-attachment/run.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
-import { FakeApi } from './fake-api.ts'
+import { ObjectApi } from './fake-api.ts'
 import { csi, DRIVER, FINALIZER, view } from './views.ts'
 
 export const TIME = '2023-11-14T22:13:20Z'
@@ -45,7 +45,7 @@ export const projectVolume = volumeProjection(DRIVER)
 
 /** Attachment `va1` of volume `pv1` at an API server, a driver, and runs of the attachment's key. */
 export class ReconcileFixture {
-  readonly api = new FakeApi()
+  readonly api = new ObjectApi()
   /** `publish handle-1 node1-id {secrets}` in the order in which they came. */
   readonly calls: string[] = []
   publish: (request: ControllerPublishVolumeRequest) => Promise<Record<string, string>> = async () => ({})
@@ -56,7 +56,7 @@ export class ReconcileFixture {
   /** What the cache holds instead of what the server does. */
   readonly late = new Map<string, VolumeAttachment | undefined>()
   /** What the write of our finalizer to the volume returns. */
-  held: () => Volume | undefined = () => projectVolume(pv())
+  held: () => CachedVolume | undefined = () => projectVolume(pv())
   readonly woken: Cause[] = []
   readonly enqueued: string[] = []
   readonly log = recordingLogger()
@@ -134,13 +134,13 @@ export class ReconcileFixture {
   }
 
   /** What the cache holds: as the server does, but for what a test has made it see late. */
-  #stored(key: string): Attachment | undefined {
+  #stored(key: string): CachedAttachment | undefined {
     const { api, late } = this
     const object = (late.has(key) ? late.get(key) : api.get(key)) as VolumeAttachment | undefined
     return object?.spec && project(object)
   }
 
-  #storedVolume(): Volume | undefined {
+  #storedVolume(): CachedVolume | undefined {
     const found = this.api.get('pv1') as PersistentVolume | undefined
     return found && projectVolume(found)
   }

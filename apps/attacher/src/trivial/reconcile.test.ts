@@ -5,18 +5,18 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, expect, it } from '@jest/globals'
-import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
+import { attachmentProjection, type CachedAttachment } from '../caches/attachment.ts'
 import { STATUS_REVERTED } from '../term/undone-write.ts'
 import { apiError, uidMismatch } from '../testing/api-error.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { ObjectApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
 import { reconcileTrivially } from './reconcile.ts'
 
-let api: FakeApi
+let api: ObjectApi
 let log: ReturnType<typeof recordingLogger>
-let learned: Attachment[]
+let learned: CachedAttachment[]
 beforeEach(() => {
-  api = new FakeApi()
+  api = new ObjectApi()
   log = recordingLogger()
   learned = []
   waitMs = 0
@@ -38,11 +38,11 @@ function run(
   since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,
 ): Promise<Outcome> {
   const project = attachmentProjection(DRIVER)
-  const get = (key: string): Attachment | undefined => {
+  const get = (key: string): CachedAttachment | undefined => {
     const stored = api.get(key)
     return stored && project(stored as unknown as VolumeAttachment)
   }
-  const learn = (object: VolumeAttachment): Attachment | undefined => {
+  const learn = (object: VolumeAttachment): CachedAttachment | undefined => {
     learned.push(project(object))
     const held = since(object)
     return held && project(held)

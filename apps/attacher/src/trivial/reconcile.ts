@@ -4,13 +4,13 @@ import type { Informer } from '@csi-sidecars/informer'
 import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { STATUS_REVERTED, statusReverted, type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
 import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
 
 export interface TrivialDeps {
   readonly api: KubeClient
-  readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
+  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
   /** Attachments that other writers have reverted to not attached, by uid. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly clock: Clock
@@ -30,7 +30,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   const patch = triviallyAttachedPatch(va)
   if (patch === undefined) return SETTLED
   const log = deps.log.with({ VolumeAttachment: key })
-  let known: Attachment | undefined
+  let known: CachedAttachment | undefined
   let saved: VolumeAttachment
   try {
     const options = { signal, subresource: 'status' }

@@ -12,12 +12,6 @@ const PUBLISH = ['addFinalizer', 'publish']
 
 describe('decideAttach', () => {
   const rows: { name: string; view: Partial<AttachmentView>; plan: string[] }[] = [
-    { name: 'does nothing for an attached one', view: { va: withFinalizer({ attached: true }) }, plan: [] },
-    {
-      name: 'leaves an attached one without our finalizer alone',
-      view: { va: attachment({ attached: true }) },
-      plan: [],
-    },
     {
       name: 'publishes an attached one again when forced',
       view: { va: withFinalizer({ attached: true }), forced: true },

@@ -3,24 +3,16 @@ import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import { type DetachStep, decideDetach } from './decide-detach.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './api.ts'
+import type { DetachStep } from './decide-detach.ts'
 import { during, isNotFoundByDriver, OperationError } from './failure.ts'
-import type { AttachmentView } from './observe.ts'
+import { orphanPublications } from './orphaned-publications.ts'
 import { detachedPatch, removeFinalizerPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
-import {
-  type AttachmentRun,
-  loadSecret,
-  newest,
-  orphanPublications,
-  patchStatus,
-  patchTested,
-  statusWritePriority,
-} from './run.ts'
+import type { AttachmentRun } from './run.ts'
 
-export async function detach(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
-  const steps = decideDetach(view)
+export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<Outcome> {
   waitForCause(run, steps)
   if (steps.length === 0) {
     run.log.v(4)?.info('VolumeAttachment is already detached')
@@ -68,7 +60,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
       case 'removeFinalizer': {
         // Its answer may be lost: without our finalizer nothing else would bring the write of the status.
         deps.memory.note(run.va, { statusPending: true })
-        const change = (va: Attachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
+        const change = (va: CachedAttachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
         const saved = await patchTested(run, change).catch(during('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
         if (saved?.metadata?.finalizers == null) return saved !== undefined

@@ -21,7 +21,7 @@ export function during(what: string): (cause: unknown) => never {
 }
 
 /** What a failure means for the object, the retry and the log; decided here only. */
-export interface Failure {
+export interface OperationFailure {
   readonly message: string
   /** The gRPC status, when the driver itself has answered with one. */
   readonly code: number | undefined
@@ -35,7 +35,7 @@ export interface Failure {
  * Users see every failure but two that only delay the work and say nothing about the volume:
  * an API server that asks to retry later, and a driver that disconnected during a call and is awaited.
  */
-export function failureOf(error: unknown, driverLost: boolean): Failure {
+export function failureOf(error: unknown, driverLost: boolean): OperationFailure {
   const message = messageOf(error)
   if (error instanceof RpcError) {
     // One that asks for no wait at all gets the usual one: it would be called without a pause.

@@ -2,8 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { undoneAgain } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
-import { attachment, FINALIZER, view, withFinalizer } from '../testing/views.ts'
-import { decideAttached, hasStaleError } from './decide-attached.ts'
+import { FINALIZER } from '../testing/views.ts'
 
 const attachError = { message: 'no', time: TIME }
 const VA = { uid: 'va1-uid' }
@@ -13,39 +12,6 @@ function noteRemoval({ memory, clock }: ReconcileFixture): void {
   const backoff = { baseMs: 1_000, maxMs: 60_000 }
   memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
 }
-
-describe('for one that is attached there', () => {
-  const attached = { attached: true }
-  it.each([
-    ['is nothing to do', { va: withFinalizer(attached) }, []],
-    ['is nothing to do where it lacked our finalizer from the start', { va: attachment(attached) }, []],
-    [
-      'is a finalizer to restore',
-      { va: attachment(attached), stripped: true },
-      [{ do: 'restoreFinalizer', finalizer: FINALIZER }],
-    ],
-    ['is none to restore that is there', { va: withFinalizer(attached), stripped: true }, []],
-    ['is an error that the listing does not confirm yet', { va: withFinalizer({ ...attached, attachError }) }, []],
-    [
-      'is an error to clear',
-      { va: withFinalizer({ ...attached, attachError }), confirmed: true },
-      [{ do: 'clearError' }],
-    ],
-  ])('%s', (_, change, steps) => {
-    expect(decideAttached(view(change))).toEqual(steps)
-  })
-})
-
-it.each([
-  ['an attach error beside attached', withFinalizer({ attached: true, attachError }), true],
-  ['an attach error of one that is not attached', withFinalizer({ attachError }), false],
-  ['a detach error beside attached', withFinalizer({ attached: true, detachError: attachError }), false],
-  ['a detach error of one that is detached', attachment({ deleting: true, detachError: attachError }), true],
-  ['metadata of one that is detached', attachment({ deleting: true, metadata: { a: 'b' } }), true],
-  ['a detach error of one that is not detached', withFinalizer({ deleting: true, detachError: attachError }), false],
-])('%s is stale where the listing confirms the status: %#', (_, object, stale) => {
-  expect(hasStaleError(object, FINALIZER)).toBe(stale)
-})
 
 describe('a run', () => {
   let fixture: ReconcileFixture

@@ -1,15 +1,14 @@
 import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { decideAttached } from './decide-attached.ts'
+import { newest, patchStatus, patchTested } from './api.ts'
+import type { KeepStep } from './decide.ts'
 import { during, OperationError } from './failure.ts'
-import type { AttachmentView } from './observe.ts'
 import { confirmedPatch, restoreFinalizerPatch } from './patches.ts'
-import { type AttachmentRun, newest, patchStatus, patchTested } from './run.ts'
+import type { AttachmentRun } from './run.ts'
 
 /** One that is attached, and stays so. A failure is no attach error: the volume is where it should be. */
-export async function keepAttached(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
+export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[]): Promise<Outcome> {
   run.waitFor()
-  const steps = decideAttached(view)
   if (steps.length === 0) run.log.v(4)?.info('VolumeAttachment is already attached')
   for (const step of steps) {
     switch (step.do) {

@@ -1,8 +1,8 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { GroupLimit, Placement } from '@csi-sidecars/workqueue'
 import { describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { attachment, csi, volume } from '../testing/views.ts'
 import { attachmentLanes, placementOf, volumeName } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
@@ -15,7 +15,7 @@ const reader = <T extends { key: string }>(...objects: T[]): { get(key: string):
 const none = new AttachmentMemory()
 
 describe('placementOf', () => {
-  const place = (va: Attachment | undefined, pv?: Volume, maxInflightPerNode = 0): Placement => {
+  const place = (va: CachedAttachment | undefined, pv?: CachedVolume, maxInflightPerNode = 0): Placement => {
     const attachments = reader(...(va ? [va] : []))
     const volumes = reader(...(pv ? [pv] : []))
     return placementOf('va1', { maxInflightPerNode }, { attachments, volumes, memory: none })
@@ -87,8 +87,8 @@ describe('placementOf', () => {
 
   it("goes by the same whether another driver's source was read or not", () => {
     const foreign = volume({ csi: csi({ driver: 'other' }) })
-    const read: Volume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
-    const nameOf = (pv: Volume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
+    const read: CachedVolume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
+    const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
     expect(nameOf(read)).toBe(nameOf(foreign))
   })
 
@@ -127,12 +127,12 @@ describe('placementOf', () => {
 })
 
 describe('attachmentLanes', () => {
-  const attachments = (count: number, deleting: boolean): Attachment[] =>
+  const attachments = (count: number, deleting: boolean): CachedAttachment[] =>
     Array.from({ length: count }, (_, i) =>
       attachment({ key: `${deleting ? 'd' : 'a'}${i}`, pvName: `pv${i}${deleting}`, deleting }),
     )
-  const started = (workers: number, ...waves: Attachment[][]): string[] => {
-    const sources = { attachments: reader(...waves.flat()), volumes: reader<Volume>(), memory: none }
+  const started = (workers: number, ...waves: CachedAttachment[][]): string[] => {
+    const sources = { attachments: reader(...waves.flat()), volumes: reader<CachedVolume>(), memory: none }
     const lanes = attachmentLanes({ workers, maxInflightPerNode: 0 }, sources)
     const taken: string[] = []
     for (const wave of waves) {

@@ -1,9 +1,9 @@
 import type { Reader } from '@csi-sidecars/informer'
 import { type GroupLimit, Lanes, type Placement, reservedFor } from '@csi-sidecars/workqueue'
-import type { Attachment } from '../caches/attachment.ts'
-import { forManyNodes, modesOf, type Volume } from '../caches/volume.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { type CachedVolume, forManyNodes, modesOf } from '../caches/volume.ts'
 import { callSource } from '../volumes/call-source.ts'
-import { type VolumeView, volumeOf } from '../volumes/volume-view.ts'
+import { type AttachVolumeView, volumeOf } from '../volumes/volume-view.ts'
 import type { AttachmentMemory } from './memory.ts'
 
 const ATTACH = 0
@@ -17,8 +17,8 @@ export interface LaneSettings {
 
 /** What the placement of a key depends on. */
 export interface LaneSources {
-  readonly attachments: Pick<Reader<Attachment>, 'get'>
-  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly attachments: Pick<Reader<CachedAttachment>, 'get'>
+  readonly volumes: Pick<Reader<CachedVolume>, 'get'>
   readonly memory: Pick<AttachmentMemory, 'orphanedPublication'>
 }
 
@@ -69,12 +69,12 @@ function everywhere(volume: string): string {
 }
 
 /** By what the calls for a volume keep out of each other's way. */
-export function volumeName(va: Attachment, volume: VolumeView): string {
+export function volumeName(va: CachedAttachment, volume: AttachVolumeView): string {
   return identityOf(va, volume).name
 }
 
 /** As the driver will be called, where that can be said; else the volume's name serves as well as its handle. */
-function identityOf(va: Attachment, volume: VolumeView): { name: string; manyNodes: boolean } {
+function identityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; manyNodes: boolean } {
   const pv = volume.from === 'pv' ? volume.pv : undefined
   // The source of another driver's is in no cache, so it must not matter here whether it was read.
   if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }

@@ -1,6 +1,6 @@
 import type { ListingResult } from '../published-nodes/resync.ts'
 import type { UndoneWrite } from '../term/undone-write.ts'
-import type { SecretRef, UnpublishRequest } from '../volumes/call-source.ts'
+import type { PublishSecretRef, UnpublishRequest } from '../volumes/call-source.ts'
 
 /** A publish that this process has sent since it leads, and the request that undoes it. */
 export interface Publication {
@@ -8,7 +8,7 @@ export interface Publication {
   readonly volume: string
   readonly nodeName: string
   readonly request: UnpublishRequest
-  readonly secret: SecretRef | undefined
+  readonly secret: PublishSecretRef | undefined
   readonly migrated: boolean
 }
 

@@ -2,24 +2,24 @@ import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { Attachment } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedNode } from '../caches/node.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import type { AttachSettings } from '../term/deps.ts'
-import { type NodeView, nodeOf, readVolume, type VolumeView } from '../volumes/volume-view.ts'
+import { type AttachNodeView, type AttachVolumeView, nodeOf, readVolume, volumeOf } from '../volumes/volume-view.ts'
 import type { AttachmentMemory, Publication } from './memory.ts'
 
 /** What the driver can do, as far as decisions depend on it. */
-export interface DriverCapabilities {
+export interface PublishCapabilities {
   readonly publishReadonly: boolean
   readonly singleNodeMultiWriter: boolean
 }
 
 /** One attachment and all that its next step depends on, at one moment. */
 export interface AttachmentView {
-  readonly va: Attachment
-  readonly volume: VolumeView
-  readonly node: NodeView
+  readonly va: CachedAttachment
+  readonly volume: AttachVolumeView
+  readonly node: AttachNodeView
   /** The driver's own listing disagrees with the status: act though the status needs no change. */
   readonly forced: boolean
   /** The driver's own listing agrees with the status, which still has the error of an earlier try. */
@@ -32,47 +32,53 @@ export interface AttachmentView {
   readonly published: readonly Publication[]
   /** Its lost volume is detached, and only the API does not say so. */
   readonly lostDetached: boolean
-  readonly capabilities: DriverCapabilities
+  readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings
 }
 
-export interface ObserveDeps {
-  readonly attachments: { readonly store: Pick<Reader<Attachment>, 'get'> }
-  readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
-  readonly nodes: { readonly store: Pick<Reader<DriverNode>, 'get'> }
+export interface AttachmentObserveDeps {
+  readonly attachments: { readonly store: Pick<Reader<CachedAttachment>, 'get'> }
+  readonly volumes: { readonly store: Pick<Reader<CachedVolume>, 'get'> }
+  readonly nodes: { readonly store: Pick<Reader<CachedNode>, 'get'> }
   readonly api: Pick<KubeClient, 'get'>
   readonly driver: Pick<Driver, 'capabilities'>
   readonly memory: Pick<AttachmentMemory, 'of'>
   readonly settings: AttachSettings
 }
 
-/** The attachment as it is now; undefined when it is gone or not ours. */
-export type Observe = (key: string, signal: AbortSignal) => Promise<AttachmentView | undefined>
+/** Undefined if the attachment is gone, or belongs to another attacher. */
+export type ObserveAttachment = (key: string, signal: AbortSignal) => Promise<AttachmentView | undefined>
 
-export function observeAttachment(deps: ObserveDeps): Observe {
-  const { attachments, volumes, nodes, api, driver, memory, settings } = deps
+export function observeAttachment(deps: AttachmentObserveDeps): ObserveAttachment {
+  const { attachments, volumes, api } = deps
   return async (key, signal) => {
     const va = attachments.store.get(key)
     if (va === undefined || !va.ours) return undefined
     const volume = await readVolume(va, { volumes: volumes.store, api }, signal)
-    const { listing, statusPending, finalizerRemoved, published, lostDetached } = memory.of(va)
-    return {
-      va,
-      volume,
-      node: nodeOf(va, nodes.store),
-      forced: listing === 'different',
-      confirmed: listing === 'same',
-      stripped: finalizerRemoved !== undefined,
-      statusPending,
-      published,
-      lostDetached,
-      capabilities: capabilitiesOf(driver),
-      settings,
-    }
+    return { ...viewOf(va, deps), volume }
   }
 }
 
-function capabilitiesOf(driver: ObserveDeps['driver']): DriverCapabilities {
+/** The view from caches and memory alone: the volume of another driver has no source. */
+export function viewOf(va: CachedAttachment, deps: Omit<AttachmentObserveDeps, 'attachments' | 'api'>): AttachmentView {
+  const { volumes, nodes, driver, memory, settings } = deps
+  const { listing, statusPending, finalizerRemoved, published, lostDetached } = memory.of(va)
+  return {
+    va,
+    volume: volumeOf(va, volumes.store),
+    node: nodeOf(va, nodes.store),
+    forced: listing === 'different',
+    confirmed: listing === 'same',
+    stripped: finalizerRemoved !== undefined,
+    statusPending,
+    published,
+    lostDetached,
+    capabilities: capabilitiesOf(driver),
+    settings,
+  }
+}
+
+function capabilitiesOf(driver: Pick<Driver, 'capabilities'>): PublishCapabilities {
   const { controller } = driver.capabilities
   return {
     publishReadonly: controller.has(Rpc.PUBLISH_READONLY),

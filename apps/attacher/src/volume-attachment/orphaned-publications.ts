@@ -1,10 +1,16 @@
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { volumeOf } from '../volumes/volume-view.ts'
+import { loadSecret } from './api.ts'
 import { failureOf, isNotFoundByDriver, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
 import type { Publication } from './memory.ts'
-import { type AttachmentDeps, loadSecret } from './run.ts'
+import type { AttachmentDeps, AttachmentRun } from './run.ts'
+
+/** The attachment is no longer responsible for what was published for it and still is. */
+export function orphanPublications({ deps, va }: AttachmentRun): void {
+  for (const key of deps.memory.orphan(va)) deps.enqueue(key)
+}
 
 /**
  * Takes back a publish whose attachment is gone, or is for another volume now: its finalizer was removed by hand, before or

@@ -5,7 +5,7 @@ import {
   rfc3339,
   type VolumeError,
 } from '@csi-sidecars/kube-types'
-import type { Attachment, RememberedVolume } from '../caches/attachment.ts'
+import type { CachedAttachment, RememberedVolume } from '../caches/attachment.ts'
 import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/attachment.ts'
 
 /** The API server refuses a VolumeError whose message is longer. */
@@ -26,7 +26,10 @@ export interface PublishNote {
  * Finalizer and node id, stored before anything is published. Undefined when both are there. It names what was known of the
  * list and of the map: where another writer has changed them since, the patch is refused instead of undoing that.
  */
-export function addFinalizerPatch(va: Attachment, { nodeId, finalizer, remember }: PublishNote): Patch | undefined {
+export function addFinalizerPatch(
+  va: CachedAttachment,
+  { nodeId, finalizer, remember }: PublishNote,
+): Patch | undefined {
   const annotations: Record<string, string> = {}
   if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId
   if (remember !== undefined && !isSame(remember, va.remembered)) {
@@ -37,7 +40,7 @@ export function addFinalizerPatch(va: Attachment, { nodeId, finalizer, remember 
 }
 
 /** The finalizer alone, which another writer has removed. Undefined when it is there. */
-export function restoreFinalizerPatch(va: Attachment, finalizer: string): Patch | undefined {
+export function restoreFinalizerPatch(va: CachedAttachment, finalizer: string): Patch | undefined {
   return testedPatch(va, addFinalizer(va, finalizer))
 }
 
@@ -45,7 +48,7 @@ function isSame(volume: RememberedVolume, other: RememberedVolume | undefined): 
   return volume.handle === other?.handle && volume.uid === other.uid
 }
 
-function annotate({ annotated }: Attachment, annotations: Readonly<Record<string, string>>): readonly object[] {
+function annotate({ annotated }: CachedAttachment, annotations: Readonly<Record<string, string>>): readonly object[] {
   const names = Object.keys(annotations)
   if (names.length === 0) return []
   if (annotated) {
@@ -57,7 +60,7 @@ function annotate({ annotated }: Attachment, annotations: Readonly<Record<string
   ]
 }
 
-function addFinalizer({ finalizers }: Attachment, name: string): readonly object[] {
+function addFinalizer({ finalizers }: CachedAttachment, name: string): readonly object[] {
   if (finalizers?.includes(name)) return []
   const test = { op: 'test', path: FINALIZERS, value: finalizers ?? null }
   const isEmpty = finalizers === undefined || finalizers.length === 0
@@ -73,29 +76,29 @@ function escaped(key: string): string {
 }
 
 /** Removes our finalizer at its index; undefined when it is not listed. */
-export function removeFinalizerPatch({ finalizers, uid }: Attachment, finalizer: string): Patch | undefined {
+export function removeFinalizerPatch({ finalizers, uid }: CachedAttachment, finalizer: string): Patch | undefined {
   return removeFinalizer(finalizers, finalizer, uid)
 }
 
 /** Attached with this publish context, which replaces an older one. An error of the past is cleared. */
-export function attachedPatch(va: Attachment, context: Readonly<Record<string, string>>): Patch | undefined {
+export function attachedPatch(va: CachedAttachment, context: Readonly<Record<string, string>>): Patch | undefined {
   const empty = Object.keys(context).length === 0
   return statusPatch(va, { attached: true, attachmentMetadata: empty ? undefined : context, attachError: undefined })
 }
 
 /** The driver lists it as published: an error of the past is cleared. */
-export function confirmedPatch(va: Attachment): Patch | undefined {
+export function confirmedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attachError: undefined })
 }
 
 /** Detached. What went wrong with attaching stays as it is. */
-export function detachedPatch(va: Attachment): Patch | undefined {
+export function detachedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attached: false, attachmentMetadata: undefined, detachError: undefined })
 }
 
 /** Why attaching failed. The code is a gRPC status, when it was one and the cluster is to know. */
 export function attachErrorPatch(
-  va: Attachment,
+  va: CachedAttachment,
   error: { message: string; code: number | undefined },
   now: number,
 ): Patch | undefined {
@@ -103,12 +106,12 @@ export function attachErrorPatch(
 }
 
 /** Why detaching failed; never with a code. */
-export function detachErrorPatch(va: Attachment, error: { message: string }, now: number): Patch | undefined {
+export function detachErrorPatch(va: CachedAttachment, error: { message: string }, now: number): Patch | undefined {
   return statusPatch(va, { detachError: volumeError(error.message, now) })
 }
 
 /** Without own finalizer or CSI call: attached, whatever there was before. */
-export function triviallyAttachedPatch(va: Attachment): Patch | undefined {
+export function triviallyAttachedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attached: true, attachmentMetadata: undefined, attachError: undefined })
 }
 
@@ -123,7 +126,7 @@ interface StatusChange {
  * For this very object: one that was recreated under its name refuses it, so it never gets the other one's result.
  * Undefined when it would change nothing.
  */
-function statusPatch(va: Attachment, change: StatusChange): Patch | undefined {
+function statusPatch(va: CachedAttachment, change: StatusChange): Patch | undefined {
   const { uid, attached, metadata: attachmentMetadata, attachError, detachError } = va
   const before = { attached, attachmentMetadata, attachError, detachError }
   const body = mergePatchOf({ status: before }, { status: { ...before, ...change } })
@@ -131,7 +134,7 @@ function statusPatch(va: Attachment, change: StatusChange): Patch | undefined {
 }
 
 /** For this very object too. */
-function testedPatch({ uid }: Attachment, operations: readonly object[]): Patch | undefined {
+function testedPatch({ uid }: CachedAttachment, operations: readonly object[]): Patch | undefined {
   if (operations.length === 0) return undefined
   return { kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: uid }, ...operations] }
 }

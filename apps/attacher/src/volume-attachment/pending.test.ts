@@ -1,29 +1,35 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
-import type { Volume } from '../caches/volume.ts'
-import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedNode } from '../caches/node.ts'
+import type { CachedVolume } from '../caches/volume.ts'
+import { attachment, view, volume, withFinalizer } from '../testing/views.ts'
 import { AttachmentMemory } from './memory.ts'
+import { viewOf } from './observe.ts'
 import { attachmentTraceSubject, subjectOf } from './pending.ts'
 
 const DUE = 1_700_000_000
 
 let memory: AttachmentMemory
-let pv: Volume | undefined
-let node: DriverNode | undefined
+let pv: CachedVolume | undefined
+let node: CachedNode | undefined
 beforeEach(() => {
   memory = new AttachmentMemory()
   pv = volume()
   node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: 'node1-id' }
 })
 
-const subject = (va: Attachment | undefined, key = 'va1'): unknown =>
+const subject = (va: CachedAttachment | undefined, key = 'va1'): unknown =>
   subjectOf(key, {
     attachments: { get: () => va },
-    volumes: { get: () => pv },
-    nodes: { get: () => node },
     memory,
-    finalizer: FINALIZER,
+    viewOf: (each) =>
+      viewOf(each, {
+        volumes: { store: { get: () => pv } },
+        nodes: { store: { get: () => node } },
+        driver: { capabilities: { controller: new Set() } } as never,
+        memory,
+        settings: view().settings,
+      }),
   })
 
 const ABOUT = {
@@ -83,7 +89,7 @@ describe('what is due', () => {
 })
 
 describe('its obstacle', () => {
-  const obstacle = (change: Partial<Attachment> = {}): unknown =>
+  const obstacle = (change: Partial<CachedAttachment> = {}): unknown =>
     (subject(withFinalizer({ attached: false, ...change })) as { obstacle?: string }).obstacle
   const detaching = { deleting: true, attached: true }
 
@@ -112,7 +118,7 @@ describe('its obstacle', () => {
   })
 })
 
-const TRACED = { key: 'va-1', pvName: 'pv-1', nodeName: 'node-1', deleting: false } as Attachment
+const TRACED = { key: 'va-1', pvName: 'pv-1', nodeName: 'node-1', deleting: false } as CachedAttachment
 const NAMES = { 'k8s.volumeattachment.name': 'va-1', 'k8s.persistentvolume.name': 'pv-1', 'k8s.node.name': 'node-1' }
 
 it.each([
@@ -133,5 +139,5 @@ it.each([
     },
   ],
 ])('a trace says of %s what is done, and where', (_, va, subject) => {
-  expect(attachmentTraceSubject({ get: () => va as Attachment | undefined })('va-1')).toEqual(subject)
+  expect(attachmentTraceSubject({ get: () => va as CachedAttachment | undefined })('va-1')).toEqual(subject)
 })

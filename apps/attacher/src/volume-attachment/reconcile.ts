@@ -1,13 +1,16 @@
+import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { undoneWaitMs } from '../term/undone-write.ts'
+import { isGone } from './api.ts'
 import { attach } from './attach.ts'
+import { decide } from './decide.ts'
 import { detach } from './detach.ts'
 import { AttachmentGoneError } from './failure.ts'
 import { keepAttached } from './keep-attached.ts'
 import type { AttachmentView } from './observe.ts'
-import { reconcileOrphanedPublication } from './orphaned-publications.ts'
-import { type AttachmentDeps, type AttachmentRun, isGone, orphanPublications } from './run.ts'
+import { orphanPublications, reconcileOrphanedPublication } from './orphaned-publications.ts'
+import type { AttachmentDeps, AttachmentRun } from './run.ts'
 
 /** One run over an attachment, or over an orphaned publication. */
 export async function reconcileAttachment(key: string, deps: AttachmentDeps, own: Run): Promise<Outcome> {
@@ -46,12 +49,21 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, own
 }
 
 function perform(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
-  if (view.va.deleting) return detach(run, view)
-  return view.va.attached === true && !view.forced ? keepAttached(run, view) : attach(run, view)
+  const plan = decide(view)
+  switch (plan.operation) {
+    case 'attach':
+      return attach(run, { view, steps: plan.steps })
+    case 'detach':
+      return detach(run, plan.steps)
+    case 'keep':
+      return keepAttached(run, plan.steps)
+    default:
+      return unreachable(plan)
+  }
 }
 
 /** How long what another writer undoes again and again is left as it is; a detach never waits for that. */
-function undoneWait(va: Attachment, { memory, finalizer, clock }: AttachmentDeps): number {
+function undoneWait(va: CachedAttachment, { memory, finalizer, clock }: AttachmentDeps): number {
   if (va.deleting) return 0
   const { statusReverted, finalizerRemoved } = memory.of(va)
   return Math.max(

@@ -1,10 +1,11 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { Cause, Outcome } from '@csi-sidecars/controller'
+import { newest, patchStatus, statusWritePriority } from './api.ts'
 import type { AttachStep } from './decide-attach.ts'
 import type { DetachStep } from './decide-detach.ts'
-import { AttachmentGoneError, type Failure, failureOf, OperationError } from './failure.ts'
+import { AttachmentGoneError, failureOf, OperationError, type OperationFailure } from './failure.ts'
 import { attachErrorPatch, detachErrorPatch } from './patches.ts'
-import { type AttachmentRun, newest, patchStatus, statusWritePriority } from './run.ts'
+import type { AttachmentRun } from './run.ts'
 
 type Operation = 'attach' | 'detach'
 /** A detach that is blocked is not tried again by itself, once users see why. */
@@ -44,7 +45,7 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   return { kind: 'retry', cause, afterMs: failure.retryAfterMs }
 }
 
-async function recordError(run: AttachmentRun, operation: Operation, failure: Failure): Promise<boolean> {
+async function recordError(run: AttachmentRun, operation: Operation, failure: OperationFailure): Promise<boolean> {
   const { deps } = run
   const now = deps.clock.now()
   run.log.v(4)?.info(`Saving ${operation} error`)

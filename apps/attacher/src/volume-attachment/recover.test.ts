@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { csi, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
 import { decideAttach } from './decide-attach.ts'
 import { decideDetach } from './decide-detach.ts'
@@ -15,11 +15,18 @@ const UNPUBLISH = {
   migrated: false,
 }
 
-const deleting = (change: Partial<Attachment> = {}): Attachment =>
+const deleting = (change: Partial<CachedAttachment> = {}): CachedAttachment =>
   withFinalizer({ deleting: true, attached: true, remembered: REMEMBERED, ...change })
 const detach = (change: Partial<AttachmentView>): unknown =>
   decideDetach(view({ va: deleting(), settings: recovering, ...change }))
-const block = (message: string, on = 'volume'): unknown => [{ do: 'block', message, waitsFor: { on, name: 'pv1' } }]
+const block = (message: string, on = 'volume'): unknown => [
+  {
+    do: 'block',
+    message,
+    waitsFor: { on, name: 'pv1' },
+    obstacle: on === 'volume' ? 'PersistentVolumeMissing' : undefined,
+  },
+]
 const again = (source: object = {}): AttachmentView['volume'] =>
   ofPv(volume({ csi: csi(source) }, { uid: 'other-uid' }))
 

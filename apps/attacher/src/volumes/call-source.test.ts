@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { csi, ofPv, volume } from '../testing/views.ts'
 import { callSource, listedHandle } from './call-source.ts'
-import type { VolumeView } from './volume-view.ts'
+import type { AttachVolumeView } from './volume-view.ts'
 
-const inline = (driver: string, volumeHandle: string): VolumeView => ({
+const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({
   from: 'inline',
   spec: { csi: { driver, volumeHandle } },
 })
@@ -11,7 +11,7 @@ const GCE = 'pd.csi.storage.gke.io'
 const GCE_NODE = 'projects/p1/zones/z1/instances/i1'
 
 describe('a source that nothing can be called with', () => {
-  const rows: { name: string; volume: VolumeView; code: string | undefined; message: unknown }[] = [
+  const rows: { name: string; volume: AttachVolumeView; code: string | undefined; message: unknown }[] = [
     {
       name: 'names two volumes',
       volume: { from: 'both' },
@@ -69,7 +69,7 @@ describe('the handle that a driver lists', () => {
   const unrepaired = 'projects/UNSPECIFIED/zones/z1/disks/d'
   const repaired = 'projects/p1/zones/z1/disks/d'
   const labels = { labels: { 'topology.kubernetes.io/zone': 'z1' } }
-  const rows: { name: string; volume: VolumeView; is: unknown }[] = [
+  const rows: { name: string; volume: AttachVolumeView; is: unknown }[] = [
     {
       name: 'a CSI volume',
       volume: ofPv(volume({ csi: csi({ volumeHandle: unrepaired }) })),

@@ -1,4 +1,4 @@
-import { messageOf, unreachable } from '@csi-sidecars/base'
+import { invariant, messageOf, unreachable } from '@csi-sidecars/base'
 import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
 import {
   repairVolumeHandle,
@@ -8,13 +8,13 @@ import {
 } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { callSpec } from '../caches/volume.ts'
-import type { VolumeView } from './volume-view.ts'
+import type { AttachVolumeView } from './volume-view.ts'
 
 /** A call without its secrets: they are read for each call, and kept nowhere. */
 export type PublishRequest = Omit<ControllerPublishVolumeRequest, 'secrets'>
 export type UnpublishRequest = Omit<ControllerUnpublishVolumeRequest, 'secrets'>
 
-export interface SecretRef {
+export interface PublishSecretRef {
   readonly name: string
   readonly namespace: string
 }
@@ -30,7 +30,7 @@ export type SourceErrorCode =
   | 'PV_NOT_CSI'
 
 /** Why there is nothing that could be named to the driver. */
-export interface SourceFailure {
+export interface PublishSourceFailure {
   readonly ok: false
   /** Undefined for a volume so broken that its translation does not know what to say. */
   readonly code: SourceErrorCode | undefined
@@ -38,13 +38,24 @@ export interface SourceFailure {
   readonly message: string
 }
 
-/** The spec that a call is made of, or why there is none. */
-export type CallSource =
-  | { readonly ok: true; readonly spec: PersistentVolumeSpec; readonly csi: CsiSource; readonly migrated: boolean }
-  | SourceFailure
+/** The spec that a call is made of. */
+export interface UsableSource {
+  readonly ok: true
+  readonly spec: PersistentVolumeSpec
+  readonly csi: CsiSource
+  readonly migrated: boolean
+}
+
+export type PublishSource = UsableSource | PublishSourceFailure
+
+/** Throws if there is none: the caller has checked it. */
+export function usable(source: PublishSource): UsableSource {
+  invariant(source.ok, 'the source was checked')
+  return source
+}
 
 /** The CSI description of an attachment's volume; in-tree volumes are translated. Never touches what it is given. */
-export function callSource(volume: VolumeView): CallSource {
+export function callSource(volume: AttachVolumeView): PublishSource {
   switch (volume.from) {
     case 'both':
       return no('VA_SOURCE_AMBIGUOUS', 'both InlineCSIVolumeSource and PersistentVolumeName specified in VA source')
@@ -60,13 +71,13 @@ export function callSource(volume: VolumeView): CallSource {
   }
 }
 
-function pvSource({ name, pv }: VolumeView & { from: 'pv' }): CallSource {
+function pvSource({ name, pv }: AttachVolumeView & { from: 'pv' }): PublishSource {
   if (pv === undefined) return no('NIL_OBJECT', `persistentvolume "${name}" not found`)
   if (pv.inTree !== undefined) return translated(pv.inTree)
   return pvSpec(pv.spec, false)
 }
 
-function translated(inTree: PersistentVolume): CallSource {
+function translated(inTree: PersistentVolume): PublishSource {
   try {
     return pvSpec(callSpec(translateInTreePVToCSI(inTree).spec), true)
   } catch (error) {
@@ -75,15 +86,15 @@ function translated(inTree: PersistentVolume): CallSource {
   }
 }
 
-function pvSpec(spec: PersistentVolumeSpec | undefined, migrated: boolean): CallSource {
+function pvSpec(spec: PersistentVolumeSpec | undefined, migrated: boolean): PublishSource {
   if (spec?.csi == null) return no('PV_NOT_CSI', 'pv spec contained non-csi source that was not migrated')
   return { ok: true, spec, csi: spec.csi, migrated }
 }
 
-export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | SourceFailure
+export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | PublishSourceFailure
 
 /** The handle under which the driver lists the volume: a translated one can lack a part that only the node's id shows. */
-export function listedHandle(volume: VolumeView, nodeId: string): ListedHandle {
+export function listedHandle(volume: AttachVolumeView, nodeId: string): ListedHandle {
   const source = callSource(volume)
   if (!source.ok) return source
   const { driver, volumeHandle } = source.csi
@@ -96,6 +107,6 @@ export function listedHandle(volume: VolumeView, nodeId: string): ListedHandle {
   }
 }
 
-function no(code: SourceErrorCode | undefined, message: string): SourceFailure {
+function no(code: SourceErrorCode | undefined, message: string): PublishSourceFailure {
   return { ok: false, code, message }
 }

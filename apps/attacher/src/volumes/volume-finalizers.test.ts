@@ -1,9 +1,9 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
 import { apiError } from '../testing/api-error.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { ObjectApi } from '../testing/fake-api.ts'
 import { csi, DRIVER, FINALIZER } from '../testing/views.ts'
 import { VolumeFinalizers } from './volume-finalizers.ts'
 
@@ -16,8 +16,8 @@ const pv = (metadata: object = {}): PersistentVolume & { metadata: { name: strin
   spec: { accessModes: ['ReadWriteOnce'], csi: csi() },
 })
 
-let api: FakeApi
-let cached: Volume | undefined
+let api: ObjectApi
+let cached: CachedVolume | undefined
 const project = volumeProjection(DRIVER)
 const signal = new AbortController().signal
 const volumes = {
@@ -29,7 +29,7 @@ const volumes = {
 }
 
 beforeEach(() => {
-  api = new FakeApi()
+  api = new ObjectApi()
   cached = project(pv())
   api.put(pv())
 })

@@ -1,7 +1,7 @@
 import type { Informer } from '@csi-sidecars/informer'
 import { isConflict, isInvalid, type KubeClient } from '@csi-sidecars/kube-client'
 import { addFinalizerPatch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 
 /** Tries before a finalizer list that keeps changing under our hands is an error. */
 const TRIES = 3
@@ -18,13 +18,13 @@ interface Known {
  */
 export class VolumeFinalizers {
   readonly #api: KubeClient
-  readonly #volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
+  readonly #volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
   readonly #finalizer: string
-  readonly #running = new Map<string, Promise<Volume | undefined>>()
+  readonly #running = new Map<string, Promise<CachedVolume | undefined>>()
 
   constructor(options: {
     api: KubeClient
-    volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
+    volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
     finalizer: string
   }) {
     this.#api = options.api
@@ -36,7 +36,7 @@ export class VolumeFinalizers {
    * Resolves when the volume carries our finalizer, with the volume that carries it: the cache may have been behind, and
    * another one may have the name by now. Undefined when it no longer exists.
    */
-  add(name: string, signal: AbortSignal): Promise<Volume | undefined> {
+  add(name: string, signal: AbortSignal): Promise<CachedVolume | undefined> {
     const running = this.#running.get(name)
     if (running !== undefined) return running
     const added = this.#add(name, signal).finally(() => this.#running.delete(name))
@@ -44,7 +44,7 @@ export class VolumeFinalizers {
     return added
   }
 
-  async #add(name: string, signal: AbortSignal): Promise<Volume | undefined> {
+  async #add(name: string, signal: AbortSignal): Promise<CachedVolume | undefined> {
     const cached = this.#volumes.store.get(name)
     if (cached?.finalizers?.includes(this.#finalizer)) return cached
     let known: Known = { uid: cached?.uid, finalizers: cached?.finalizers }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { apiError } from '../testing/api-error.ts'
 import { attachment, csi, ofPv, volume } from '../testing/views.ts'
-import { nodeOf, readVolume, type VolumeView, volumeOf } from './volume-view.ts'
+import { type AttachVolumeView, nodeOf, readVolume, volumeOf } from './volume-view.ts'
 
 const inlineSpec = { csi: csi() }
 
@@ -41,7 +41,7 @@ describe('readVolume', () => {
   const foreign = volume({ csi: csi({ driver: 'other' }) })
   const signal = new AbortController().signal
   let reads: string[]
-  const read = (cached: Volume, answer: unknown): Promise<VolumeView> => {
+  const read = (cached: CachedVolume, answer: unknown): Promise<AttachVolumeView> => {
     reads = []
     const get = async (_: unknown, { name }: { name: string }): Promise<never> => {
       reads.push(name)

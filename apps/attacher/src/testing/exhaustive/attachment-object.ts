@@ -1,6 +1,6 @@
 import { type Patch, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { applyPatch } from '@csi-sidecars/testkit'
-import { type Attachment, attachmentProjection, NODE_ID_ANNOTATION } from '../../caches/attachment.ts'
+import { attachmentProjection, type CachedAttachment, NODE_ID_ANNOTATION } from '../../caches/attachment.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
 /**
@@ -32,10 +32,10 @@ export function withLetter(letters: Letters, letter: string): Letters {
 }
 
 const project = attachmentProjection(DRIVER)
-const projected = new Map<Letters, Attachment>()
+const projected = new Map<Letters, CachedAttachment>()
 
 /** As the cache holds it. */
-export function attachmentOf(letters: Letters): Attachment {
+export function attachmentOf(letters: Letters): CachedAttachment {
   const known = projected.get(letters) ?? project(wireOf(letters))
   projected.set(letters, known)
   return known

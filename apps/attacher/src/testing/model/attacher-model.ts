@@ -10,8 +10,8 @@ import {
 import { FakeApi } from '@csi-sidecars/testkit'
 import { MIGRATED_TO_ANNOTATION } from '../../caches/volume.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
-import { type Call, ModelStorage } from './driver.ts'
-import { Process, type ProcessOptions } from './process.ts'
+import { ModelStorage, type PublishCall } from './driver.ts'
+import { AttacherProcess, type AttacherProcessOptions } from './process.ts'
 
 /** Volumes of every kind that an attachment can name; one of any other name is like `own`. */
 export const VOLUMES = ['own', 'shared', 'in-tree', 'foreign', 'inline']
@@ -26,7 +26,7 @@ export const vaName = (volume: string, node: string): string => `${volume}.${nod
 
 const FOREIGN_FINALIZER = 'example.com/other'
 
-type ModelOptions = Pick<ProcessOptions, 'settings' | 'lists'>
+type ModelOptions = Pick<AttacherProcessOptions, 'settings' | 'lists'>
 
 /** A cluster, a storage and at most one attacher at a time; what may never happen is checked as it goes. */
 export class AttacherModel {
@@ -34,8 +34,8 @@ export class AttacherModel {
   readonly api: FakeApi<ApiError>
   readonly storage = new ModelStorage()
   /** Every publish and unpublish, in the order in which they started. */
-  readonly calls: Call[] = []
-  process: Process | undefined
+  readonly calls: PublishCall[] = []
+  process: AttacherProcess | undefined
   /** Attachments of which the attacher could not know all: their success may have been followed by a failure. */
   readonly blurred = new Set<string>()
   /** Attachments of which the object, the volume or the node was recreated: the API alone does not say where they are. */
@@ -56,9 +56,9 @@ export class AttacherModel {
 
   start(): void {
     if (this.process !== undefined) return
-    const onCall = (call: Call, process: Process): void => this.#onCall(call, process)
+    const onCall = (call: PublishCall, process: AttacherProcess): void => this.#onCall(call, process)
     const { api, storage, clock } = this
-    this.process = new Process({ api, storage, clock, onCall, ...this.#options })
+    this.process = new AttacherProcess({ api, storage, clock, onCall, ...this.#options })
   }
 
   kill(): void {
@@ -185,14 +185,14 @@ export class AttacherModel {
   }
 
   /** Where an attachment's volume is, under whatever handle and node id. */
-  attachedFor(volume: string, node: string): readonly Omit<Call, 'method'>[] {
+  attachedFor(volume: string, node: string): readonly Omit<PublishCall, 'method'>[] {
     return this.storage.pairs().filter(({ volumeId, nodeId }) => {
       return baseOf(volumeId) === handleOf(volume) && baseOf(nodeId) === nodeIdOf(node)
     })
   }
 
   /** Nothing could know of it: it was recreated, and the process that has published it runs no more. */
-  isLost({ volumeId, nodeId }: Omit<Call, 'method'>): boolean {
+  isLost({ volumeId, nodeId }: Omit<PublishCall, 'method'>): boolean {
     const name = vaName(baseOf(volumeId).slice('vol-'.length), baseOf(nodeId).slice(0, -'-id'.length))
     return this.remade.has(name) && this.#forgotten.has(`${volumeId} on ${nodeId}`)
   }
@@ -211,7 +211,7 @@ export class AttacherModel {
   }
 
   /** Thrown here it would be taken for an answer of the driver. */
-  #onCall(call: Call, process: Process): void {
+  #onCall(call: PublishCall, process: AttacherProcess): void {
     this.calls.push(call)
     try {
       this.#check(call, process)
@@ -220,7 +220,7 @@ export class AttacherModel {
     }
   }
 
-  #check(call: Call, { driver }: Process): void {
+  #check(call: PublishCall, { driver }: AttacherProcess): void {
     const { method, volumeId, nodeId } = call
     const forManyNodes = baseOf(volumeId) === handleOf('shared')
     for (const other of driver.inFlight) {

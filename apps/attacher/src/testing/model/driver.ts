@@ -13,7 +13,7 @@ import { DRIVER } from '../views.ts'
 
 const LISTING = [Rpc.LIST_VOLUMES, Rpc.LIST_VOLUMES_PUBLISHED_NODES]
 
-export interface Call {
+export interface PublishCall {
   readonly method: 'publish' | 'unpublish'
   readonly volumeId: string
   readonly nodeId: string
@@ -23,16 +23,16 @@ export interface Call {
 export class ModelStorage {
   readonly attached = new Map<string, Set<string>>()
 
-  has({ volumeId, nodeId }: Omit<Call, 'method'>): boolean {
+  has({ volumeId, nodeId }: Omit<PublishCall, 'method'>): boolean {
     return this.attached.get(volumeId)?.has(nodeId) === true
   }
 
   /** All that is attached. */
-  pairs(): Omit<Call, 'method'>[] {
+  pairs(): Omit<PublishCall, 'method'>[] {
     return [...this.attached].flatMap(([volumeId, nodes]) => [...nodes].map((nodeId) => ({ volumeId, nodeId })))
   }
 
-  perform({ method, volumeId, nodeId }: Call): void {
+  perform({ method, volumeId, nodeId }: PublishCall): void {
     const nodes = this.attached.get(volumeId) ?? new Set()
     if (method === 'publish') nodes.add(nodeId)
     else nodes.delete(nodeId)
@@ -42,17 +42,17 @@ export class ModelStorage {
 
 export interface ModelDriverOptions {
   /** Sees each publish and unpublish when it starts. */
-  readonly onCall: (call: Call) => void
+  readonly onCall: (call: PublishCall) => void
   /** Whether it lists volumes with the nodes to which they are published. */
   readonly lists: boolean
 }
 
 /** The driver as one process of the attacher has it. */
 export class ModelDriver {
-  readonly inFlight = new Set<Call>()
+  readonly inFlight = new Set<PublishCall>()
   readonly #storage: ModelStorage
   readonly #gate: StepGate
-  readonly #onCall: (call: Call) => void
+  readonly #onCall: (call: PublishCall) => void
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #lists: boolean
   #lost = false
@@ -117,7 +117,7 @@ export class ModelDriver {
     if (kind === undefined)
       return this.#gate.pass({ label: 'call list', write: false }, async () => this.#list(), options)
     const { volumeId, nodeId } = request as ControllerPublishVolumeRequest | ControllerUnpublishVolumeRequest
-    const call: Call = { method: kind, volumeId, nodeId }
+    const call: PublishCall = { method: kind, volumeId, nodeId }
     if (!this.#gate.isClosed) this.#onCall(call)
     this.inFlight.add(call)
     const perform = async (): Promise<object> => {
@@ -141,7 +141,7 @@ export class ModelDriver {
   }
 }
 
-function kindOf(method: UnaryMethod<unknown, unknown>): Call['method'] | undefined {
+function kindOf(method: UnaryMethod<unknown, unknown>): PublishCall['method'] | undefined {
   if (method.path === ControllerPublishVolume.path) return 'publish'
   return method.path === ControllerUnpublishVolume.path ? 'unpublish' : undefined
 }

@@ -19,7 +19,7 @@ import { attacherControllers } from '../../controllers.ts'
 import type { AttacherSettings } from '../../term/deps.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
-import { type Call, ModelDriver, type ModelStorage } from './driver.ts'
+import { ModelDriver, type ModelStorage, type PublishCall } from './driver.ts'
 
 export const SETTINGS: AttacherSettings = {
   driverName: DRIVER,
@@ -37,17 +37,17 @@ export const SETTINGS: AttacherSettings = {
   recordErrorCode: true,
 }
 
-export interface ProcessOptions {
+export interface AttacherProcessOptions {
   readonly api: FakeApi<ApiError>
   readonly storage: ModelStorage
   readonly clock: Clock
-  readonly onCall: (call: Call, process: Process) => void
+  readonly onCall: (call: PublishCall, process: AttacherProcess) => void
   readonly settings: Partial<AttacherSettings>
   readonly lists: boolean
 }
 
 /** One life of the attacher, from its caches to its workers, between a gate and watches that lag. */
-export class Process {
+export class AttacherProcess {
   readonly gate = new StepGate()
   readonly driver: ModelDriver
   readonly log: RecordingLogger = recordingLogger()
@@ -63,7 +63,7 @@ export class Process {
   readonly #caches = new AbortController()
   #leads = true
 
-  constructor({ api, storage, clock, onCall, settings, lists }: ProcessOptions) {
+  constructor({ api, storage, clock, onCall, settings, lists }: AttacherProcessOptions) {
     this.#client = api.newClient({ gate: this.gate, watchesLag: true })
     this.#api = api
     this.driver = new ModelDriver(storage, this.gate, { onCall: (call) => onCall(call, this), lists })
@@ -87,7 +87,7 @@ export class Process {
     }
     const backlog = new Backlog({ driver: DRIVER, clock, metrics: this.metrics })
     this.backlog = backlog
-    const parts = {
+    const deps = {
       settings: { ...SETTINGS, ...settings },
       client,
       driver: this.driver.driver,
@@ -100,7 +100,7 @@ export class Process {
     const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
     const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
     const queues = new QueueMetrics(this.metrics, clock)
-    const term = runTerm(lead, attacherControllers(parts, lead), { clock, driver: parts.driver, queues, backlog })
+    const term = runTerm(lead, attacherControllers(deps, lead), { clock, driver: deps.driver, queues, backlog })
     const caches = informers.map((informer) => informer.run(this.#caches.signal))
     this.ended = term.then(async () => {
       this.#caches.abort(new CancelledError('the process ends'))

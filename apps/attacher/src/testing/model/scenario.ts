@@ -1,7 +1,7 @@
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { InFlight } from '@csi-sidecars/testkit'
 import { AttacherModel, VOLUMES } from './attacher-model.ts'
-import type { Process } from './process.ts'
+import type { AttacherProcess } from './process.ts'
 
 /** The model step by step: what is asked of the API and the driver is answered when the test says so. */
 export class AttacherScenario extends AttacherModel {
@@ -15,7 +15,7 @@ export class AttacherScenario extends AttacherModel {
     return scenario
   }
 
-  get running(): Process {
+  get running(): AttacherProcess {
     if (this.process === undefined) throw new Error('nothing runs')
     return this.process
   }
