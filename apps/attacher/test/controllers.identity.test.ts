@@ -1,0 +1,218 @@
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { AttacherScenario } from '../src/testing/model/scenario.ts'
+import { FINALIZER } from '../src/testing/views.ts'
+
+const PUBLISH = 'call publish vol-own n1-id'
+const UNPUBLISH = 'call unpublish vol-own n1-id'
+const VA = 'patch volumeattachments/own.n1'
+const STATUS = 'patch volumeattachments/own.n1/status'
+
+let scenario: AttacherScenario
+beforeEach(async () => {
+  scenario = await AttacherScenario.begin()
+})
+
+/** A user removes its finalizers, and the API server deletes it if its deletion was requested. */
+function strip(): void {
+  scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
+}
+
+function stripAndDelete(): void {
+  strip()
+  scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'own.n1' })
+}
+
+describe('an attachment that goes in mid-call', () => {
+  it.each([
+    { name: 'seen by the cache', seen: true },
+    { name: 'before the cache sees it', seen: false },
+  ])('and is recreated gets a publish of its own, $name', async ({ seen }) => {
+    await scenario.addFinalizers('own')
+    stripAndDelete()
+    scenario.createAttachment('own', 'n1', false)
+    if (seen) await scenario.deliver()
+    await scenario.answer(PUBLISH)
+    await scenario.answer(STATUS)
+    if (!seen) await scenario.answer('get volumeattachments/own.n1')
+    expect(scenario.statusOf('own')).toEqual({ attached: false })
+    await scenario.deliver()
+    expect(scenario.inFlight).toEqual([VA])
+    await scenario.answerAtOnce()
+    expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'publish vol-own n1-id'])
+    expect(scenario.statusOf('own')?.attached).toBe(true)
+    scenario.checkAlways()
+  })
+
+  it('before the answer to its finalizer has come is not published for the one that has its name', async () => {
+    await scenario.create('own')
+    await scenario.answer('patch persistentvolumes/own')
+    await scenario.apply(VA)
+    stripAndDelete()
+    scenario.createAttachment('own', 'n1', false)
+    await scenario.deliver()
+    await scenario.answer(VA)
+    expect([scenario.inFlight, scenario.callLog]).toEqual([[VA], []])
+    await scenario.answerAtOnce()
+    scenario.checkAlways()
+    expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
+    expect(scenario.attachment('own', 'n1')?.metadata?.finalizers).toEqual([FINALIZER])
+  })
+
+  it.each([
+    { name: 'has succeeded', failure: undefined },
+    { name: 'has failed', failure: new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded') },
+  ])('for good is unpublished after its publish $name', async ({ failure }) => {
+    await scenario.addFinalizers('own')
+    stripAndDelete()
+    await scenario.deliver()
+    expect(scenario.inFlight).toEqual([PUBLISH])
+    await scenario.answer(PUBLISH, failure)
+    await scenario.answer(STATUS)
+    expect(scenario.inFlight).toEqual([UNPUBLISH])
+    await scenario.answer(UNPUBLISH)
+    await scenario.clock.advance(3_600_000)
+    expect(scenario.inFlight).toEqual([])
+  })
+
+  it('is unpublished long after its publish too', async () => {
+    await scenario.addFinalizers('own')
+    await scenario.answer(PUBLISH)
+    await scenario.answer(STATUS)
+    await scenario.deliver()
+    stripAndDelete()
+    await scenario.deliver()
+    expect(scenario.inFlight).toEqual([UNPUBLISH])
+    await scenario.answer(UNPUBLISH, new RpcError(CODES.Internal, 'no'))
+    await scenario.clock.advance(1_000)
+    expect(scenario.inFlight).toEqual([UNPUBLISH])
+  })
+
+  it('is not unpublished without the lease', async () => {
+    await scenario.addFinalizers('own')
+    stripAndDelete()
+    await scenario.deliver()
+    const { running } = scenario
+    running.depose()
+    await running.ended
+    expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
+  })
+
+  it('and is recreated without ever coming to a publish leaves the unpublish to its end', async () => {
+    await scenario.addFinalizers('own')
+    await scenario.answer(PUBLISH)
+    await scenario.answer(STATUS)
+    await scenario.deliver()
+    scenario.api.delete(CSI_NODES, { name: 'n1' })
+    stripAndDelete()
+    scenario.createAttachment('own', 'n1', false)
+    await scenario.deliver()
+    await scenario.answer(STATUS)
+    expect(scenario.statusOf('own')?.attachError?.message).toBe('csinode.storage.k8s.io "n1" not found')
+    expect(scenario.inFlight).toEqual([])
+    await scenario.remove('own')
+    expect(scenario.inFlight).toEqual([UNPUBLISH])
+  })
+
+  it('and is recreated while its unpublish runs is published after that', async () => {
+    await scenario.addFinalizers('own')
+    await scenario.answer(PUBLISH)
+    await scenario.answer(STATUS)
+    await scenario.remove('own')
+    strip()
+    scenario.createAttachment('own', 'n1', false)
+    await scenario.deliver()
+    expect(scenario.inFlight).toEqual([UNPUBLISH])
+    await scenario.answer(UNPUBLISH)
+    await scenario.answer(VA)
+    await scenario.answerAtOnce()
+    expect(scenario.statusOf('own')?.attached).toBe(true)
+    expect(scenario.callLog.slice(-2)).toEqual(['unpublish vol-own n1-id', 'publish vol-own n1-id'])
+  })
+})
+
+describe('a volume that is recreated before our finalizer is on it', () => {
+  it('is published by the handle that it has now', async () => {
+    scenario.createAttachment('own', 'n1', false)
+    scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
+    scenario.createVolume('own', 'vol-new')
+    // Only the attachment is seen: the cache still holds the volume of before.
+    scenario.running.deliver(VOLUME_ATTACHMENTS)
+    await scenario.settle()
+    await scenario.answer('patch persistentvolumes/own')
+    await scenario.answerAtOnce()
+    expect(scenario.callLog).toEqual(['publish vol-new n1-id'])
+  })
+})
+
+describe('a volume that is deleted before its attachment is created, while the cache lags', () => {
+  async function seeVolumes(): Promise<void> {
+    scenario.running.deliver(PERSISTENT_VOLUMES)
+    await scenario.settle()
+  }
+
+  /** Attaches, with the next volume of the name. Returns the calls. */
+  async function callsInTheEnd(): Promise<readonly string[]> {
+    scenario.createVolume('own', 'vol-new')
+    await scenario.answerAtOnce()
+    await scenario.clock.advance(100_000)
+    expect(scenario.attachment('own', 'n1')?.status).toMatchObject({ attached: true })
+    return scenario.callLog
+  }
+
+  beforeEach(async () => {
+    await scenario.addFinalizers('own')
+    for (const label of [PUBLISH, STATUS]) await scenario.answer(label)
+    await scenario.deliver()
+    await scenario.remove('own')
+    for (const label of [UNPUBLISH, VA]) await scenario.answer(label)
+    await scenario.deliver()
+    scenario.removeVolume('own')
+    scenario.createAttachment('own', 'n1', false)
+    scenario.running.deliver(VOLUME_ATTACHMENTS)
+    await scenario.settle()
+    scenario.calls.splice(0)
+  })
+
+  it('is not published if the cache shows its deletion before the publish', async () => {
+    await seeVolumes()
+    for (const label of [VA, STATUS]) await scenario.answer(label)
+    expect(await callsInTheEnd()).toEqual(['publish vol-new n1-id'])
+  })
+
+  it('stays published for the next volume of its name if the cache shows its deletion later: a known limit', async () => {
+    await scenario.answer(VA)
+    await seeVolumes()
+    for (const label of [PUBLISH, STATUS]) await scenario.answer(label)
+    expect(await callsInTheEnd()).toEqual(['publish vol-own n1-id'])
+    await scenario.remove('own')
+    expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-new n1-id', 'unpublish vol-own n1-id'])
+  })
+})
+
+describe('a node that gets another id', () => {
+  beforeEach(async () => {
+    await scenario.answerAtOnce()
+    await scenario.create('own')
+    scenario.api.edit(
+      CSI_NODES,
+      { name: 'n1' },
+      { spec: { drivers: [{ name: 'csi.example.com', nodeID: 'n1-other' }] } },
+    )
+    await scenario.deliver()
+  })
+
+  it('has the volume detached from where it was published', async () => {
+    await scenario.remove('own')
+    expect(scenario.callLog.at(-1)).toBe('unpublish vol-own n1-id')
+  })
+
+  it('has it detached from where it says it is, after a restart', async () => {
+    scenario.kill()
+    scenario.start()
+    await scenario.answerAtOnce()
+    await scenario.remove('own')
+    expect(scenario.callLog.at(-1)).toBe('unpublish vol-own n1-other')
+  })
+})
