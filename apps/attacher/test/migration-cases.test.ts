@@ -2,8 +2,8 @@ import {
   comparable,
   expectedOutcome,
   type MigrationInput,
+  type MigrationOutcome,
   migrationCases,
-  type Outcome,
   outcomeOf,
 } from '@csi-sidecars/csi-translation/testing'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
@@ -79,7 +79,7 @@ function volumeView({ volumeAttachmentSource = {}, pv }: MigrationInput): Promis
 const coded = ({ code, message }: PublishSourceFailure): Error => Object.assign(new Error(message), { code })
 
 /** What is absent in a source may as well be empty or false; the values of the volume's context count as they are. */
-function asSource(outcome: Outcome): Outcome {
+function asSource(outcome: MigrationOutcome): MigrationOutcome {
   if (!('output' in outcome) || typeof outcome.output !== 'object') return outcome
   const { volumeContext, ...rest } = outcome.output as Readonly<Record<string, unknown>>
   return { output: comparable({ csi: { ...rest, volumeAttributes: volumeContext } }) }

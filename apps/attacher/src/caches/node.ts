@@ -3,11 +3,11 @@ import type { CSINode } from '@csi-sidecars/kube-types'
 import { text } from './fields.ts'
 
 /** What is kept of a CSINode: the id under which this driver knows the node, if it runs there. */
-export interface CachedNode extends Cached {
+export interface CachedDriverNode extends Cached {
   readonly nodeId: string | undefined
 }
 
-export function nodeProjection(driverName: string): (node: CSINode) => CachedNode {
+export function nodeProjection(driverName: string): (node: CSINode) => CachedDriverNode {
   return (node) => ({
     key: node.metadata?.name ?? '',
     resourceVersion: node.metadata?.resourceVersion ?? '',

@@ -11,13 +11,13 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
 import { attachmentProjection, BY_VOLUME, type CachedAttachment } from './attachment.ts'
-import { type CachedNode, nodeProjection } from './node.ts'
+import { type CachedDriverNode, nodeProjection } from './node.ts'
 import { type CachedVolume, volumeProjection } from './volume.ts'
 
 /** What attaching reads beside the attachments. */
 export interface AttachingCaches {
   readonly volumes: Informer<CachedVolume, PersistentVolume>
-  readonly nodes: Informer<CachedNode>
+  readonly nodes: Informer<CachedDriverNode>
 }
 
 export interface AttacherCacheOptions {

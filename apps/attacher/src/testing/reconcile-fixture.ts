@@ -56,13 +56,12 @@ export class ReconcileFixture {
   /** What the cache holds instead of what the server does. */
   readonly late = new Map<string, VolumeAttachment | undefined>()
   /** What the write of our finalizer to the volume returns. */
-  held: () => CachedVolume | undefined = () => projectVolume(pv())
+  volumeAfterWrite: () => CachedVolume | undefined = () => projectVolume(pv())
   readonly woken: Cause[] = []
   readonly enqueued: string[] = []
   readonly log = recordingLogger()
   readonly signal = new AbortController()
-  /** The last run. */
-  own: RecordingRun = recordingRun(this.signal.signal)
+  lastRun: RecordingRun = recordingRun(this.signal.signal)
 
   constructor() {
     this.api.put(va())
@@ -70,8 +69,8 @@ export class ReconcileFixture {
   }
 
   run(change: Partial<AttachmentDeps> = {}, key = 'va1'): Promise<Outcome> {
-    this.own = recordingRun(this.signal.signal)
-    return reconcileAttachment(key, { ...this.#deps(), ...change }, this.own)
+    this.lastRun = recordingRun(this.signal.signal)
+    return reconcileAttachment(key, { ...this.#deps(), ...change }, this.lastRun)
   }
 
   #deps(): AttachmentDeps {
@@ -105,7 +104,7 @@ export class ReconcileFixture {
       finalizers: {
         add: async (name: string) => {
           api.requests.push(`hold ${name}`)
-          return this.held()
+          return this.volumeAfterWrite()
         },
       } as unknown as VolumeFinalizers,
       finalizer: FINALIZER,

@@ -15,9 +15,9 @@ describe('an attach', () => {
       kind: 'retry',
       cause: { message: 'failed to attach: persistentvolume "pv1" not found', cause: expect.any(Error) },
     })
-    expect(fixture.own.phases).not.toContain('completed')
+    expect(fixture.lastRun.phases).not.toContain('completed')
     expect(fixture.calls).toEqual([])
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*attachError/)])
   })
 
@@ -93,7 +93,7 @@ describe('an attach', () => {
       kind: 'retry',
       cause: { message: STATUS_REVERTED },
     })
-    expect(fixture.own.phases).not.toContain('completed')
+    expect(fixture.lastRun.phases).not.toContain('completed')
   })
 
   it('waits for the volume where its finalizer finds none, and for nothing where it fails otherwise', async () => {
@@ -104,20 +104,20 @@ describe('an attach', () => {
       [apiError(500, 'InternalError', 'no'), []],
     ] as const) {
       fixture.api.put(held)
-      fixture.held = () => {
+      fixture.volumeAfterWrite = () => {
         throw error
       }
       expect(await fixture.run()).toMatchObject({
         cause: { message: expect.stringContaining('could not add PersistentVolume finalizer') },
       })
-      expect(fixture.own.causes).toEqual(causes)
+      expect(fixture.lastRun.causes).toEqual(causes)
     }
   })
 
   it('says what it is busy with, and when it is done', async () => {
     fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
     await fixture.run()
-    expect(fixture.own.phases).toEqual(['writing', 'writing', 'calling', 'writing', 'completed'])
+    expect(fixture.lastRun.phases).toEqual(['writing', 'writing', 'calling', 'writing', 'completed'])
   })
 
   it('is called off while its status is written', async () => {

@@ -29,21 +29,21 @@ export interface CallFacts {
   readonly source: PublishSource
 }
 
-export type Check<Facts, Step> = (facts: Facts) => CheckResult<Step>
+export type PlanCheck<Facts, Step> = (facts: Facts) => PlanCheckResult<Step>
 
 /** The steps that a check adds to the plan. After the last ones no other check is made. Undefined: it does not apply. */
-export type CheckResult<Step> = { readonly steps: readonly Step[]; readonly isLast: boolean } | undefined
+export type PlanCheckResult<Step> = { readonly steps: readonly Step[]; readonly isLast: boolean } | undefined
 
-export function next<Step>(step: Step): CheckResult<Step> {
+export function next<Step>(step: Step): PlanCheckResult<Step> {
   return { steps: [step], isLast: false }
 }
 
-export function last<Step>(...steps: readonly Step[]): CheckResult<Step> {
+export function last<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
   return { steps, isLast: true }
 }
 
 /** Makes the checks in their order. */
-export function planOf<Facts, Step>(checks: readonly Check<Facts, Step>[], facts: Facts): readonly Step[] {
+export function planOf<Facts, Step>(checks: readonly PlanCheck<Facts, Step>[], facts: Facts): readonly Step[] {
   const plan: Step[] = []
   for (const check of checks) {
     const result = check(facts)
@@ -54,13 +54,13 @@ export function planOf<Facts, Step>(checks: readonly Check<Facts, Step>[], facts
   return plan
 }
 
-export function sourceIsUnknown({ view: { volume }, source }: CallFacts): CheckResult<FailStep> {
+export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCheckResult<FailStep> {
   if (source.ok) return undefined
   const isMissing = volume.from === 'pv' && volume.pv === undefined
   return last(volumeFailure(volume, source.message, isMissing ? 'PersistentVolumeMissing' : undefined))
 }
 
-export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): CheckResult<LoadSecretStep> {
+export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanCheckResult<LoadSecretStep> {
   const ref = usable(source).csi.controllerPublishSecretRef
   if (ref == null) return undefined
   return next({ do: 'loadSecret', ref: { name: ref.name ?? '', namespace: ref.namespace ?? '' } })

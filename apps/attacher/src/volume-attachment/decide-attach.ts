@@ -4,13 +4,13 @@ import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { callSource, type PublishRequest, type UsableSource, usable } from '../volumes/call-source.ts'
 import {
   type CallFacts,
-  type Check,
-  type CheckResult,
   type FailStep,
   type LoadSecretStep,
   last,
   next,
   nodeFailure,
+  type PlanCheck,
+  type PlanCheckResult,
   planOf,
   secretIsReferenced,
   sourceIsUnknown,
@@ -33,7 +33,7 @@ interface AttachFacts extends CallFacts {
 }
 
 /** The checks of an attach. All that can fail without the driver comes before our finalizer, which blocks the deletion. */
-const ATTACH_CHECKS: readonly Check<AttachFacts, AttachStep>[] = [
+const ATTACH_CHECKS: readonly PlanCheck<AttachFacts, AttachStep>[] = [
   volumeIsDeleting, // Fails: a volume that is being deleted must not be attached.
   volumeLacksFinalizer, // Adds it: an attached volume must not be deleted.
   sourceIsUnknown, // Fails: nothing can be named to the driver.
@@ -50,7 +50,7 @@ export function decideAttach(view: AttachmentView): readonly AttachStep[] {
   return planOf(ATTACH_CHECKS, { view, source, capability: source.ok ? capabilityOf(view, source) : undefined })
 }
 
-type AttachCheck = CheckResult<AttachStep>
+type AttachCheck = PlanCheckResult<AttachStep>
 
 function volumeIsDeleting({ view: { volume } }: AttachFacts): AttachCheck {
   if (volume.from !== 'pv' || volume.pv?.deleting !== true) return undefined

@@ -4,14 +4,14 @@ import { callSource, type UnpublishRequest, usable } from '../volumes/call-sourc
 import {
   type AttachObstacle,
   type CallFacts,
-  type Check,
-  type CheckResult,
   type FailStep,
   hasStaleError,
   type LoadSecretStep,
   last,
   next,
   nodeFailure,
+  type PlanCheck,
+  type PlanCheckResult,
   planOf,
   secretIsReferenced,
   sourceIsUnknown,
@@ -43,7 +43,7 @@ export type DetachStep =
   | { readonly do: 'markDetached' }
 
 /** The checks of a detach. The deletion of the volume does not matter, and the annotation names a node that is gone. */
-const DETACH_CHECKS: readonly Check<CallFacts, DetachStep>[] = [
+const DETACH_CHECKS: readonly PlanCheck<CallFacts, DetachStep>[] = [
   onlyStatusIsLeft, // Writes it: our finalizer is off, and the status is outdated.
   isDetached, // Ends: without our finalizer the volume counts as detached, unless the driver lists it.
   lostVolumeIsDetached, // Removes the finalizer: only that is left.
@@ -61,7 +61,7 @@ export function decideDetach(view: AttachmentView): readonly DetachStep[] {
   return planOf(DETACH_CHECKS, { view, source: callSource(view.volume) })
 }
 
-type DetachCheck = CheckResult<DetachStep>
+type DetachCheck = PlanCheckResult<DetachStep>
 
 function hasFinalizer({ va, settings }: AttachmentView): boolean {
   return va.finalizers?.includes(settings.finalizer) === true

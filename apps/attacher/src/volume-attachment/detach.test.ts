@@ -48,19 +48,19 @@ describe('a detach', () => {
       cause: { message: expect.stringMatching(/^failed to detach: .*pv1/) },
     })
     expect(fixture.calls).toEqual([])
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*detachError/)])
   })
 
   it('says what it is busy with, and when it is done', async () => {
     await fixture.run()
-    expect(fixture.own.phases).toEqual(['calling', 'writing', 'completed'])
+    expect(fixture.lastRun.phases).toEqual(['calling', 'writing', 'completed'])
   })
 
   it('waits for nothing more once it has what it needs', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
-    expect(fixture.own.causes).toEqual([])
+    expect(fixture.lastRun.causes).toEqual([])
   })
 
   it('is done where our finalizer is gone and the status says so', async () => {

@@ -46,7 +46,7 @@ describe('the record of an attachment', () => {
     expect(memory.of(VA).published).toEqual([])
   })
 
-  it('tells publications apart by volume and node ID', () => {
+  it('distinguishes publications by volume and node ID', () => {
     const [one, other] = [publish(VA, 'id', 'h'), publish(VA, 'id', 'i')]
     memory.unpublished({ volumeId: 'h', nodeId: 'other' }, VA)
     memory.unpublished({ volumeId: 'x', nodeId: 'id' }, VA)

@@ -3,7 +3,7 @@ import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-p
 import type { Reader } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedNode } from '../caches/node.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import type { AttachSettings } from '../term/deps.ts'
 import { type AttachNodeView, type AttachVolumeView, nodeOf, readVolume, volumeOf } from '../volumes/volume-view.ts'
@@ -39,7 +39,7 @@ export interface AttachmentView {
 export interface AttachmentObserveDeps {
   readonly attachments: { readonly store: Pick<Reader<CachedAttachment>, 'get'> }
   readonly volumes: { readonly store: Pick<Reader<CachedVolume>, 'get'> }
-  readonly nodes: { readonly store: Pick<Reader<CachedNode>, 'get'> }
+  readonly nodes: { readonly store: Pick<Reader<CachedDriverNode>, 'get'> }
   readonly api: Pick<KubeClient, 'get'>
   readonly driver: Pick<Driver, 'capabilities'>
   readonly memory: Pick<AttachmentMemory, 'of'>

@@ -22,7 +22,7 @@ beforeEach(() => {
 describe('the detach of an orphaned publication', () => {
   it('says what it is busy with, when it is done, and of which volume it is', async () => {
     expect(await fixture.run({}, KEY)).toEqual({ kind: 'settled' })
-    expect(fixture.own.phases).toEqual(['calling', 'completed'])
+    expect(fixture.lastRun.phases).toEqual(['calling', 'completed'])
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
     expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
     expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()

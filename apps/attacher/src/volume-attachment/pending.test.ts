@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedNode } from '../caches/node.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { attachment, view, volume, withFinalizer } from '../testing/views.ts'
 import { AttachmentMemory } from './memory.ts'
@@ -11,7 +11,7 @@ const DUE = 1_700_000_000
 
 let memory: AttachmentMemory
 let pv: CachedVolume | undefined
-let node: CachedNode | undefined
+let node: CachedDriverNode | undefined
 beforeEach(() => {
   memory = new AttachmentMemory()
   pv = volume()

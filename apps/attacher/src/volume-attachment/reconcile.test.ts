@@ -134,10 +134,10 @@ describe('an attach', () => {
   it('waits for the volume that is missing until a run finds it', async () => {
     fixture.api.objects.delete('pv1')
     await fixture.run()
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
     fixture.api.put(pv())
     await fixture.run()
-    expect(fixture.own.causes).toEqual([])
+    expect(fixture.lastRun.causes).toEqual([])
   })
 
   it('has nothing to do for one that is gone, and for one that is attached', async () => {
@@ -174,31 +174,31 @@ describe('a volume that was recreated before our finalizer was on it', () => {
     { name: 'other access modes', pv: () => ({ ...projectVolume(pv()), modes: 0 }) },
     { name: 'none', pv: () => undefined },
   ])('is looked at again in its own line: $name', async ({ pv: answer }) => {
-    fixture.held = answer
+    fixture.volumeAfterWrite = answer
     expect(await fixture.run()).toEqual({ kind: 'again' })
     expect([fixture.api.requests, fixture.calls]).toEqual([['hold pv1'], []])
   })
 
   it('is decided again as the write has returned it', async () => {
-    fixture.held = () => ({ ...projectVolume(pv()), deleting: true })
+    fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), deleting: true })
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.calls).toEqual([])
     expect(fixture.api.requests.at(-1)).toContain('is marked for deletion')
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
   })
 
   it('keeps the source that was read for another driver', async () => {
-    fixture.held = () => ({ ...projectVolume(pv()), spec: undefined })
+    fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), spec: undefined })
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {}'])
   })
 
   it('is waited for when it is gone', async () => {
-    fixture.held = () => {
+    fixture.volumeAfterWrite = () => {
       throw apiError(404, 'NotFound', 'persistentvolumes "pv1" not found')
     }
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
   })
 })
 
@@ -215,10 +215,10 @@ describe('a publish that was refused', () => {
   it('waits for the volume to leave another node, which a detach of ours says', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
     await fixture.run()
-    expect(fixture.own.causes).toEqual([{ on: 'unpublish', name: 'handle-1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'unpublish', name: 'handle-1' }])
     fixture.publish = async () => ({})
     await fixture.run()
-    expect(fixture.own.causes).toEqual([])
+    expect(fixture.lastRun.causes).toEqual([])
     fixture.api.put(deleting())
     await fixture.run()
     expect(fixture.woken).toEqual([{ on: 'unpublish', name: 'handle-1' }])

@@ -13,11 +13,11 @@ import { orphanPublications, reconcileOrphanedPublication } from './orphaned-pub
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
 
 /** One run over an attachment, or over an orphaned publication. */
-export async function reconcileAttachment(key: string, deps: AttachmentDeps, own: Run): Promise<Outcome> {
+export async function reconcileAttachment(key: string, deps: AttachmentDeps, run: Run): Promise<Outcome> {
   const { memory } = deps
-  const { signal } = own
+  const { signal } = run
   const orphaned = memory.orphanedPublication(key)
-  if (orphaned !== undefined) return await reconcileOrphanedPublication(orphaned, deps, own)
+  if (orphaned !== undefined) return await reconcileOrphanedPublication(orphaned, deps, run)
   const log = deps.log.with({ VolumeAttachment: key })
   const cached = deps.attachments.store.get(key)
   if (cached !== undefined && memory.of(cached).gone) {
@@ -34,17 +34,17 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, own
     return SETTLED
   }
   log.v(4)?.info('Started VolumeAttachment processing')
-  const run: AttachmentRun = { ...own, key, deps, log, va: view.va }
-  const outcome = await perform(run, view)
-    .catch(gone(run))
+  const attachmentRun: AttachmentRun = { ...run, key, deps, log, va: view.va }
+  const outcome = await perform(attachmentRun, view)
+    .catch(gone(attachmentRun))
     .finally(() => {
       // The cache may have seen the end of the attachment during the run.
-      if (!isKnown(run)) for (const orphan of memory.forget(run.va)) deps.enqueue(orphan)
+      if (!isKnown(attachmentRun)) for (const orphan of memory.forget(attachmentRun.va)) deps.enqueue(orphan)
     })
   if (outcome.kind === 'settled') memory.note(view.va, { listing: undefined })
   log.v(4)?.info('CSIHandler: finished processing', { outcome: outcome.kind })
-  if (isKnown(run)) return outcome
-  // Its failure says nothing of an attachment that was recreated under its name, so that one's back-off is its own.
+  if (isKnown(attachmentRun)) return outcome
+  // A recreated attachment starts with a fresh back-off.
   return outcome.kind === 'retry' || outcome.kind === 'blocked' ? { kind: 'superseded', cause: outcome.cause } : outcome
 }
 

@@ -3,7 +3,7 @@ import type { Cause, QueueTrigger, Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedNode } from '../caches/node.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import type { UpdateEvent } from '../term/undone-write.ts'
 import type { AttachmentMemory } from './memory.ts'
@@ -133,7 +133,7 @@ function isDone({ attached, deleting }: CachedAttachment): boolean {
 }
 
 /** The driver has come to a node that attachments may be waiting for. */
-export function causesOfNode(event: InformerEvent<CachedNode>): readonly Cause[] {
+export function causesOfNode(event: InformerEvent<CachedDriverNode>): readonly Cause[] {
   if (event.type === 'deleted') return []
   const node = event.type === 'added' ? event.object : event.after
   const before = event.type === 'updated' ? event.before.nodeId : undefined

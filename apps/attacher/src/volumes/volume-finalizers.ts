@@ -7,7 +7,7 @@ import type { CachedVolume } from '../caches/volume.ts'
 const TRIES = 3
 
 /** What a patch is made from. */
-interface Known {
+interface PatchBase {
   readonly uid: string | undefined
   readonly finalizers: readonly string[] | undefined
 }
@@ -47,19 +47,19 @@ export class VolumeFinalizers {
   async #add(name: string, signal: AbortSignal): Promise<CachedVolume | undefined> {
     const cached = this.#volumes.store.get(name)
     if (cached?.finalizers?.includes(this.#finalizer)) return cached
-    let known: Known = { uid: cached?.uid, finalizers: cached?.finalizers }
+    let base: PatchBase = { uid: cached?.uid, finalizers: cached?.finalizers }
     for (let left = TRIES; ; left -= 1) {
       try {
-        const patch = addFinalizerPatch(known.finalizers, this.#finalizer, known.uid)
+        const patch = addFinalizerPatch(base.finalizers, this.#finalizer, base.uid)
         return this.#volumes.learn(await this.#api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
       } catch (error) {
         // Neither the list, nor perhaps the volume, is the one that the patch was made from.
         if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
       }
       const pv = await this.#api.get(PERSISTENT_VOLUMES, { name }, { signal })
-      known = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
+      base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
       const learned = this.#volumes.learn(pv)
-      if (known.finalizers?.includes(this.#finalizer)) return learned
+      if (base.finalizers?.includes(this.#finalizer)) return learned
     }
   }
 }

@@ -2,7 +2,7 @@ import type { Reader } from '@csi-sidecars/informer'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedNode } from '../caches/node.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
 import { type CachedVolume, callSpec, modesOf } from '../caches/volume.ts'
 
 /** Where an attachment's volume is described. */
@@ -24,7 +24,7 @@ export function volumeOf(va: CachedAttachment, volumes: Pick<Reader<CachedVolume
   return inlineSpec === undefined ? { from: 'nowhere' } : { from: 'inline', spec: inlineSpec }
 }
 
-export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedNode>, 'get'>): AttachNodeView {
+export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedDriverNode>, 'get'>): AttachNodeView {
   const node = nodes.get(va.nodeName)
   if (node === undefined) return { known: 'noNode' }
   return node.nodeId === undefined ? { known: 'noDriver' } : { known: 'id', nodeId: node.nodeId }

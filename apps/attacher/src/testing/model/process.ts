@@ -12,10 +12,10 @@ import {
 import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
+import { attacherControllers } from '../../app.ts'
 import { attachmentProjection, BY_VOLUME } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/node.ts'
 import { volumeProjection } from '../../caches/volume.ts'
-import { attacherControllers } from '../../controllers.ts'
 import type { AttacherSettings } from '../../term/deps.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
