@@ -64,7 +64,7 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
   controllers: chooseControllers,
 }
 
-/** The real handler for a driver that attaches; for any other, attachments are only marked as attached. */
+/** Returns the controllers of a driver that attaches. For other drivers, attachments are only marked as attached. */
 function chooseControllers({
   flags,
   gates,
@@ -105,7 +105,7 @@ function chooseControllers({
   return { queues: [VA_QUEUE, PV_QUEUE], controllers: (lead) => attacherControllers(deps, lead) }
 }
 
-/** The attacher's controllers for as long as this process leads. */
+/** Returns the controllers of one term as leader. */
 export function attacherControllers(deps: AttacherDeps, { assertLeading }: Lead): readonly Controller[] {
   const api = guarded(deps.client, assertLeading)
   if (deps.attaching === undefined) return [trivialController({ ...deps, api })]

@@ -2,7 +2,7 @@ import type { Cached } from '@csi-sidecars/informer'
 import type { CSINode } from '@csi-sidecars/kube-types'
 import { text } from './fields.ts'
 
-/** What is kept of a CSINode: the id under which this driver knows the node, if it runs there. */
+/** The cached fields of a CSINode. `nodeId` is undefined if this driver does not run on the node. */
 export interface CachedDriverNode extends Cached {
   readonly nodeId: string | undefined
 }

@@ -14,7 +14,7 @@ import { attachmentProjection, BY_VOLUME, type CachedAttachment } from './attach
 import { type CachedDriverNode, nodeProjection } from './node.ts'
 import { type CachedVolume, volumeProjection } from './volume.ts'
 
-/** What attaching reads beside the attachments. */
+/** The caches that attaching reads, in addition to the attachments. */
 export interface AttachingCaches {
   readonly volumes: Informer<CachedVolume, PersistentVolume>
   readonly nodes: Informer<CachedDriverNode>
@@ -24,7 +24,7 @@ export interface AttacherCacheOptions {
   readonly caches: CacheRegistry
   readonly driverName: string
   readonly resyncMs: number
-  /** --recover-lost-volumes. */
+  /** The flag `--recover-lost-volumes`. */
   readonly remember: boolean
 }
 
@@ -43,7 +43,6 @@ export function openAttachments({
   })
 }
 
-/** What attaching reads beside the attachments. */
 export function openAttachingCaches({ caches, driverName, resyncMs }: AttacherCacheOptions): AttachingCaches {
   return {
     volumes: caches.open('PersistentVolumes', {

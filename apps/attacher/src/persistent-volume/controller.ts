@@ -9,7 +9,7 @@ import { onAttachmentGone, onVolume } from './triggers.ts'
 /** The name of its queue in metrics. */
 export const PV_QUEUE = 'csi-attacher-pv'
 
-/** Takes the finalizer off volumes that nothing needs any more. */
+/** Removes our finalizer from volumes that no attachment needs, and restores it on volumes in use. */
 export function volumeController(term: AttacherTerm): Controller {
   const { settings, volumes, attachments, api, finalizers, clock, log } = term
   const backoff = backoffOf(settings)

@@ -22,7 +22,10 @@ export interface VolumeReleaseDeps {
   readonly log: Logger
 }
 
-/** Takes our finalizer off a volume that nothing needs any more, and puts it back where another writer has removed it. */
+/**
+ * Removes our finalizer from a volume that no attachment needs. Restores it on a volume in use if another writer has
+ * removed it.
+ */
 export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run: Run): Promise<Outcome> {
   const { signal } = run
   run.waitFor()
@@ -35,7 +38,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
     return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
-    // The end of each puts the volume to work by itself; this is for those who ask why it is still there.
+    // Each deleted attachment enqueues the volume. This line explains why the volume still exists.
     if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED
@@ -55,7 +58,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
   return SETTLED
 }
 
-/** Whatever fails is tried again after the back-off. */
+/** Restores our finalizer. Errors are retried with back-off. */
 async function restore(
   pv: CachedVolume,
   { undone, finalizers, settings, clock, log }: VolumeReleaseDeps,
@@ -68,15 +71,15 @@ async function restore(
     if (isNotFound(error)) return undefined
     throw error
   })
-  // Gone, or another volume by now, to which the next attach adds it.
+  // The volume is gone or was recreated. The next attach adds our finalizer to the new volume.
   if (restored?.uid !== pv.uid) return SETTLED
-  // An admission policy, say, keeps it off.
+  // An admission policy, for example, removes it.
   if (!restored.finalizers?.includes(settings.finalizer)) throw new Error('the finalizer was written and not stored')
   log.v(2)?.info('Restored the finalizer that another writer has removed')
   return SETTLED
 }
 
-/** The patch was made from a list that is no longer there; the next try starts from what is. */
+/** The finalizers have changed since the patch was built. The next run builds it from the current list. */
 async function readAgain(name: string, { api, volumes, log }: VolumeReleaseDeps, signal: AbortSignal): Promise<void> {
   try {
     volumes.learn(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))

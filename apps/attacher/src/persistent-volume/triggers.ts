@@ -3,7 +3,7 @@ import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { concernsUs, hasLostFinalizer, type VolumeReleaseSettings } from './decide.ts'
 
-/** A volume that may be released, whenever it appears or changes, and one that loses our finalizer. */
+/** Returns a volume that may be released, and a volume that has lost our finalizer. */
 export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume> {
   return (event) => {
     if (event.type === 'deleted') return []
@@ -13,6 +13,6 @@ export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume>
   }
 }
 
-/** The end of any attachment, of whatever attacher, may have been the last that kept its volume. */
+/** Returns the volume of a deleted attachment of any attacher: it may have been the last one. */
 export const onAttachmentGone: Trigger<CachedAttachment> = (event) =>
   event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []

@@ -2,10 +2,10 @@ import type { CachedAttachment } from '../caches/attachment.ts'
 import { listedHandle } from '../volumes/call-source.ts'
 import { type AttachNodeView, type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
 
-/** Volume handle -> ids of the nodes to which the driver says it is published. */
+/** The listed volumes: from handle to the IDs of the nodes that they are published to. */
 export type PublishedNodes = ReadonlyMap<string, ReadonlySet<string>>
 
-/** One of our attachments with what its comparison needs. */
+/** An attachment of ours, with its volume and its node. */
 export interface ComparedAttachment {
   readonly va: CachedAttachment
   readonly volume: AttachVolumeView
@@ -19,7 +19,7 @@ export type ListingVerdict =
   /** An inline volume of a driver without an in-tree plugin. */
   | { readonly is: 'notCompared' }
 
-/** Whether the driver's listing agrees with what the attachment says; pure. */
+/** Compares the driver's listing with the status of the attachment. */
 export function compare(
   { va, volume, node }: ComparedAttachment,
   published: PublishedNodes,

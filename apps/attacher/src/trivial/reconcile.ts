@@ -18,8 +18,8 @@ export interface TrivialDeps {
 }
 
 /**
- * For drivers that need no attach: every attachment is attached as soon as it is seen, also one that is being deleted.
- * Finalizers that a former real handler has left are not touched.
+ * Marks an attachment as attached, also one that is being deleted. Finalizers of an earlier attacher with a capable
+ * driver stay.
  */
 export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Run): Promise<Outcome> {
   const { signal } = run
@@ -39,13 +39,13 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
-    // Another one has its name; the cache is about to see that.
+    // The attachment was recreated, and the cache is about to show it.
     if (!isUidMismatch(error)) log.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
   run.complete()
   if (known === undefined || known.attached === true) return SETTLED
-  // The event of that came during this run, when a status that changes starts no other.
+  // Another writer reverted the status during this run. Its event starts no other run.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

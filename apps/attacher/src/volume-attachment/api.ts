@@ -14,14 +14,14 @@ import type { AttachmentDeps, AttachmentRun } from './run.ts'
 
 type PatchOptions = Pick<ApiOptions & SubresourceOption, 'priority' | 'subresource'>
 
-/** Throws AttachmentGoneError when the attachment for which it is meant is gone. */
+/** Sends a patch. Throws AttachmentGoneError if the attachment was deleted or recreated. */
 export async function patch(run: AttachmentRun, change: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
   const { deps, key, signal } = run
   run.enter('writing')
   try {
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
     const known = deps.attachments.learn(saved)
-    // Another one may have its name by now.
+    // The attachment may have been recreated under its name.
     if (known?.uid === run.va.uid) run.va = known
     return saved
   } catch (error) {
@@ -32,7 +32,7 @@ export async function patch(run: AttachmentRun, change: Patch, options: PatchOpt
 
 type Change = (va: CachedAttachment) => Patch | undefined
 
-/** Undefined where nothing had to be written. */
+/** Patches the status. Undefined if there is nothing to write. */
 export async function patchStatus(
   run: AttachmentRun,
   change: Change,
@@ -42,12 +42,12 @@ export async function patchStatus(
   return next && (await patch(run, next, { ...options, subresource: 'status' }))
 }
 
-/** Tries before an object that keeps changing under our hands is an error. */
+/** The tries before an object that keeps changing causes an error. */
 const TRIES = 3
 
 /**
- * A patch with tests. Where one of them fails the object is read and the patch made again from what it is now: that other
- * writers have changed it is no failure. Undefined where nothing had to be written.
+ * Sends a patch with tests. If a test fails, it reads the object and builds the patch again from the current object.
+ * Undefined if there is nothing to write.
  */
 export async function patchTested(run: AttachmentRun, change: Change): Promise<VolumeAttachment | undefined> {
   for (let left = TRIES; ; left -= 1) {
@@ -58,7 +58,7 @@ export async function patchTested(run: AttachmentRun, change: Change): Promise<V
     } catch (error) {
       if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
       await readAgain(run)
-      // It was made from what is there, so it was refused for another reason.
+      // The patch was built from the current object, so the API server refuses it for another reason.
       if (isInvalid(error) && JSON.stringify(change(newest(run))) === JSON.stringify(next)) throw error
     }
   }
@@ -75,8 +75,8 @@ async function readAgain(run: AttachmentRun): Promise<void> {
 }
 
 /**
- * Requests of a run that has failed before have a low priority: thousands of them, failing for one reason, would use up
- * --kube-api-qps and delay every write of the others.
+ * Returns low priority for the requests of a run that has failed before. Thousands of failing runs would use up
+ * `--kube-api-qps` and delay all other writes.
  */
 export function statusWritePriority(
   run: AttachmentRun,
@@ -86,15 +86,18 @@ export function statusWritePriority(
   return (operation === 'attach' ? attachError : detachError) === undefined ? {} : { priority: 'low' }
 }
 
-/** What a patch is made from: a foreign finalizer, say, may have gone while a call was under way. */
+/**
+ * Returns the newest known state, from which a patch is built. A finalizer may have been removed during a call, for
+ * example.
+ */
 export function newest({ deps, key, va }: AttachmentRun): CachedAttachment {
   const known = deps.attachments.store.get(key)
   return known?.uid === va.uid ? known : va
 }
 
 /**
- * Whether an attachment of which one answer has said so is gone. While the cache holds it the server is asked once more:
- * what follows from its end, a detach among it, cannot be taken back.
+ * Confirms with a second read that an attachment is gone, while the cache still holds it. A detach that follows cannot
+ * be taken back.
  */
 export async function isGone(
   { key, uid }: CachedAttachment,
@@ -112,7 +115,7 @@ export async function isGone(
   }
 }
 
-/** The Secret's encoded data: read for each call, never kept, decoded only for the call. */
+/** Returns the encoded data of a Secret. It is read for each call, never kept, and decoded only for the call. */
 export async function loadSecret(
   { api }: Pick<AttachmentDeps, 'api'>,
   ref: PublishSecretRef,

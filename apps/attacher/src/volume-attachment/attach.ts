@@ -71,7 +71,7 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Cac
   return pv
 }
 
-/** Undefined: it, or its volume, has been deleted meanwhile, before anything was published. */
+/** Performs the steps. Undefined if the attachment or its volume was deleted before the publish. */
 async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): Promise<Context | undefined> {
   const { deps, signal, log } = run
   let secretRef: PublishSecretRef | undefined
@@ -80,7 +80,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): P
   for (const step of steps) {
     switch (step.do) {
       case 'addVolumeFinalizer':
-        // Another writer has removed it from the volume that had it a moment ago.
+        // Another writer has removed our finalizer since the first write of this run.
         await addVolumeFinalizer(run, step.name)
         break
       case 'loadSecret':
@@ -108,7 +108,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): P
   throw new OperationError('the plan of an attach ended without a publish')
 }
 
-/** The cache holds the volume of the plan no longer: it was deleted, and maybe recreated. */
+/** Reports whether the volume of the plan was deleted, or deleted and recreated. */
 function isVolumeGone({ deps }: AttachmentRun, { volume }: AttachmentView): boolean {
   return volume.from === 'pv' && deps.volumes.get(volume.name)?.uid !== volume.pv?.uid
 }
@@ -119,7 +119,10 @@ interface Publish {
   readonly secretRef: PublishSecretRef | undefined
 }
 
-/** Whatever the driver answers, from here on only an unpublish makes sure that the volume is not there. */
+/**
+ * Publishes the volume. After that only a successful unpublish proves that the volume is not on the node, whatever the
+ * driver answers.
+ */
 async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call }: Publish): Promise<Context> {
   const { key, deps, signal, log, va } = run
   const { request, migrated } = step
@@ -136,7 +139,8 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
     secret: call.secretRef,
     migrated,
   })
-  // What the driver refuses because the volume is elsewhere may be granted as soon as it has left that node.
+  // The driver may refuse the publish because the volume is on another node. A detach from that node starts the next
+  // try.
   run.waitFor({ on: 'unpublish', name: volumeId })
   run.enter('calling')
   const context = await deps.driver.publish({ ...request, secrets }, { migrated, signal, log })
@@ -149,10 +153,10 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
   let saved: VolumeAttachment | undefined
   try {
     saved = await patchStatus(run, (va) => attachedPatch(va, context))
-    // The answer shows what the cache had not seen yet: an error, or keys of an earlier publish beside this one's.
+    // The answer may contain an error, or keys of an earlier publish, that the cache did not show.
     if (newest(run).attached === true) await patchStatus(run, (va) => attachedPatch(va, context))
   } catch (error) {
-    // The volume is where it should be, only the object does not say so: no error is recorded, the run is repeated.
+    // The volume is attached, and only the object does not show it. So no error is recorded, and the run is repeated.
     run.signal.throwIfAborted()
     if (error instanceof AttachmentGoneError) throw error
     const cause = new OperationError(`failed to mark as attached: ${messageOf(error)}`, { cause: error })

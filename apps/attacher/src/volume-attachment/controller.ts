@@ -149,14 +149,14 @@ function publishClient({ driver, settings, assertLeading, log }: AttacherTerm): 
   }
 }
 
-/** One page of ListVolumes, with the deadline of --timeout. */
+/** Returns the function that lists one page, with the deadline of `--timeout`. */
 function pageOf({ driver, settings, assertLeading, log }: AttacherTerm): ComparisonOptions['listPage'] {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs, maxEntries } = settings
   return (startingToken, signal) => calls.listVolumes({ maxEntries, startingToken }, { timeoutMs, signal })
 }
 
-/** Compares what the API says with what the driver lists, for as long as the term lasts. */
+/** Returns the comparison of the attachments with the driver's listing, which runs until the term ends. */
 function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog): Alongside {
   const { settings, attachments, volumes, nodes, api, clock, log } = term
   return (queue: Enqueuer, stop) =>

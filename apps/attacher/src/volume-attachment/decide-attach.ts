@@ -20,7 +20,7 @@ import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, type PublishNote } from './patches.ts'
 
 export type AttachStep =
-  /** After this step the rest is decided again. */
+  /** The rest of the plan is decided again after this step. */
   | { readonly do: 'addVolumeFinalizer'; readonly name: string }
   | LoadSecretStep
   | ({ readonly do: 'addFinalizer' } & PublishNote)

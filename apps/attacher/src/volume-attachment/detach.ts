@@ -26,7 +26,7 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
     return await failed(run, steps.at(-1)?.do === 'block' ? 'blocked detach' : 'detach', error)
   }
   run.deps.memory.note(run.va, { statusPending: false })
-  // Under another handle or node id, which it had before.
+  // The attachment may have been published under another handle or node ID.
   orphanPublications(run)
   run.complete()
   run.log.v(4)?.info('Fully detached')
@@ -34,8 +34,7 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
 }
 
 /**
- * Whether the status need not be written: an attachment that only our finalizer held is gone with it, and one without
- * our finalizer may say already that it is detached.
+ * Returns true if the status needs no write: the attachment is gone with our finalizer, or its status shows the detach.
  */
 async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<boolean> {
   const { deps, signal, log } = run
@@ -58,7 +57,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         await confirmLost(run, step.name)
         break
       case 'removeFinalizer': {
-        // Its answer may be lost: without our finalizer nothing else would bring the write of the status.
+        // The answer of this write may be lost. Without our finalizer no other run would write the status.
         deps.memory.note(run.va, { statusPending: true })
         const change = (va: CachedAttachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
         const saved = await patchTested(run, change).catch(during('could not mark as detached'))
@@ -87,13 +86,13 @@ async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<R
   try {
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {
-    // A lost volume may be gone from the back end as well, and then it is on no node.
+    // The back end may have lost the volume too, and then it is on no node.
     if (lost !== true || !isNotFoundByDriver(error)) throw error
   }
   if (lost === true) deps.memory.note(run.va, { lostDetached: true })
 }
 
-/** Throws unless the API server itself says that there is no volume of that name. */
+/** Throws unless the API server confirms that no volume has this name. */
 async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): Promise<void> {
   try {
     await deps.api.get(PERSISTENT_VOLUMES, { name }, { signal })
@@ -105,7 +104,7 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
   throw new OperationError(`persistentvolume "${name}" has been made again`)
 }
 
-/** Pending from now on until it is written: without our finalizer nothing else would bring another try. */
+/** Writes the status. It stays pending until it is stored, because no other event would start a try. */
 async function markDetached(run: AttachmentRun): Promise<void> {
   run.deps.memory.note(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')

@@ -6,7 +6,7 @@ import { during, OperationError } from './failure.ts'
 import { confirmedPatch, restoreFinalizerPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
 
-/** One that is attached, and stays so. A failure is no attach error: the volume is where it should be. */
+/** Maintains an attachment that stays attached. A failure is no `attachError`, because the volume is attached. */
 export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[]): Promise<Outcome> {
   run.waitFor()
   if (steps.length === 0) run.log.v(4)?.info('VolumeAttachment is already attached')
@@ -22,7 +22,7 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
         unreachable(step)
     }
   }
-  // The answer to a write of ours may show that another writer has reset it, and sets off no run by itself.
+  // The answer to our write may show that another writer has reset the status. That starts no run by itself.
   const { attached, deleting } = newest(run)
   return attached === true || deleting ? SETTLED : AGAIN
 }
@@ -32,7 +32,7 @@ async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<
   await change.catch(during('could not restore the finalizer'))
   const { deleting, finalizers } = newest(run)
   if (deleting) return
-  // An admission policy, say, keeps it off.
+  // An admission policy, for example, removes it.
   if (!finalizers?.includes(finalizer)) throw new OperationError('the finalizer was written and not stored')
   run.log.v(2)?.info('Restored the finalizer that another writer has removed')
 }

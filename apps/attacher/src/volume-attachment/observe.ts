@@ -9,28 +9,28 @@ import type { AttachSettings } from '../term/deps.ts'
 import { type AttachNodeView, type AttachVolumeView, nodeOf, readVolume, volumeOf } from '../volumes/volume-view.ts'
 import type { AttachmentMemory, Publication } from './memory.ts'
 
-/** What the driver can do, as far as decisions depend on it. */
+/** The capabilities of the driver that decisions depend on. */
 export interface PublishCapabilities {
   readonly publishReadonly: boolean
   readonly singleNodeMultiWriter: boolean
 }
 
-/** One attachment and all that its next step depends on, at one moment. */
+/** The state of an attachment at one moment, with everything that its plan depends on. */
 export interface AttachmentView {
   readonly va: CachedAttachment
   readonly volume: AttachVolumeView
   readonly node: AttachNodeView
-  /** The driver's own listing disagrees with the status: act though the status needs no change. */
+  /** The driver's listing disagrees with the status: a run acts although the status needs no change. */
   readonly forced: boolean
-  /** The driver's own listing agrees with the status, which still has the error of an earlier try. */
+  /** The driver's listing agrees with the status, so errors of earlier tries are outdated. */
   readonly confirmed: boolean
-  /** Another writer has removed our finalizer while it lived. */
+  /** Another writer has removed our finalizer from the living attachment. */
   readonly stripped: boolean
-  /** Our finalizer is off, and the status could not be written: it may still say attached. */
+  /** Our finalizer is removed, and the status is not written yet: it may still be `attached: true`. */
   readonly statusPending: boolean
-  /** What this process has published for it, the last one last. */
+  /** The publications of this process for the attachment, the last one last. */
   readonly published: readonly Publication[]
-  /** Its lost volume is detached, and only the API does not say so. */
+  /** The lost volume is detached, and our finalizer is still on the attachment. */
   readonly lostDetached: boolean
   readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings
@@ -59,7 +59,7 @@ export function observeAttachment(deps: AttachmentObserveDeps): ObserveAttachmen
   }
 }
 
-/** The view from caches and memory alone: the volume of another driver has no source. */
+/** Returns the view from caches and memory alone. The volume of another driver has no source in it. */
 export function viewOf(va: CachedAttachment, deps: Omit<AttachmentObserveDeps, 'attachments' | 'api'>): AttachmentView {
   const { volumes, nodes, driver, memory, settings } = deps
   const { listing, statusPending, finalizerRemoved, published, lostDetached } = memory.of(va)
@@ -86,7 +86,9 @@ function capabilitiesOf(driver: Pick<Driver, 'capabilities'>): PublishCapabiliti
   }
 }
 
-/** Only a driver that lists volumes with the nodes they are published to can be compared with. */
+/**
+ * Reports whether the driver lists volumes with the nodes that they are published to. Other drivers are not compared.
+ */
 export function listsPublishedNodes({ capabilities: { controller } }: Pick<Driver, 'capabilities'>): boolean {
   return controller.has(Rpc.LIST_VOLUMES) && controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)
 }

@@ -8,23 +8,23 @@ import {
 import type { CachedAttachment, RememberedVolume } from '../caches/attachment.ts'
 import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/attachment.ts'
 
-/** The API server refuses a VolumeError whose message is longer. */
+/** The API server refuses a VolumeError with a longer message. */
 const LONGEST_MESSAGE_BYTES = 1024
 
 const ANNOTATIONS = '/metadata/annotations'
 const FINALIZERS = '/metadata/finalizers'
 
-/** What is stored before anything is published. */
+/** The content of the patch before a publish. */
 export interface PublishNote {
   readonly nodeId: string
   readonly finalizer: string
-  /** With --recover-lost-volumes. */
+  /** The published volume, with `--recover-lost-volumes`. */
   readonly remember?: RememberedVolume | undefined
 }
 
 /**
- * Finalizer and node id, stored before anything is published. Undefined when both are there. It names what was known of the
- * list and of the map: where another writer has changed them since, the patch is refused instead of undoing that.
+ * Stores our finalizer and the node ID. Undefined if the attachment has both. The patch tests the known finalizers and
+ * annotations, so the API server refuses it if another writer has changed them.
  */
 export function addFinalizerPatch(
   va: CachedAttachment,
@@ -39,7 +39,7 @@ export function addFinalizerPatch(
   return testedPatch(va, [...annotate(va, annotations), ...addFinalizer(va, finalizer)])
 }
 
-/** The finalizer alone, which another writer has removed. Undefined when it is there. */
+/** Restores only our finalizer. Undefined if the attachment has it. */
 export function restoreFinalizerPatch(va: CachedAttachment, finalizer: string): Patch | undefined {
   return testedPatch(va, addFinalizer(va, finalizer))
 }
@@ -70,33 +70,33 @@ function addFinalizer({ finalizers }: CachedAttachment, name: string): readonly 
   ]
 }
 
-/** A key as a part of a JSON pointer. */
+/** Escapes a key for a JSON pointer. */
 function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** Removes our finalizer at its index; undefined when it is not listed. */
+/** Removes our finalizer by its index. Undefined if the attachment lacks it. */
 export function removeFinalizerPatch({ finalizers, uid }: CachedAttachment, finalizer: string): Patch | undefined {
   return removeFinalizer(finalizers, finalizer, uid)
 }
 
-/** Attached with this publish context, which replaces an older one. An error of the past is cleared. */
+/** Marks the attachment as attached. The publish context replaces an older one, and the error is cleared. */
 export function attachedPatch(va: CachedAttachment, context: Readonly<Record<string, string>>): Patch | undefined {
   const empty = Object.keys(context).length === 0
   return statusPatch(va, { attached: true, attachmentMetadata: empty ? undefined : context, attachError: undefined })
 }
 
-/** The driver lists it as published: an error of the past is cleared. */
+/** Clears the attach error, because the driver lists the volume as published. */
 export function confirmedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attachError: undefined })
 }
 
-/** Detached. What went wrong with attaching stays as it is. */
+/** Marks the attachment as detached. An attach error stays. */
 export function detachedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attached: false, attachmentMetadata: undefined, detachError: undefined })
 }
 
-/** Why attaching failed. The code is a gRPC status, when it was one and the cluster is to know. */
+/** Records an attach error. `code` is a gRPC status, if the cluster supports it. */
 export function attachErrorPatch(
   va: CachedAttachment,
   error: { message: string; code: number | undefined },
@@ -105,12 +105,12 @@ export function attachErrorPatch(
   return statusPatch(va, { attachError: { ...volumeError(error.message, now), errorCode: error.code } })
 }
 
-/** Why detaching failed; never with a code. */
+/** Records a detach error, which never has a code. */
 export function detachErrorPatch(va: CachedAttachment, error: { message: string }, now: number): Patch | undefined {
   return statusPatch(va, { detachError: volumeError(error.message, now) })
 }
 
-/** Without own finalizer or CSI call: attached, whatever there was before. */
+/** Marks the attachment as attached for a driver without attach. */
 export function triviallyAttachedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attached: true, attachmentMetadata: undefined, attachError: undefined })
 }
@@ -123,8 +123,7 @@ interface StatusChange {
 }
 
 /**
- * For this very object: one that was recreated under its name refuses it, so it never gets the other one's result.
- * Undefined when it would change nothing.
+ * The patch carries the UID, so the API server refuses it for a recreated object. Undefined if it would change nothing.
  */
 function statusPatch(va: CachedAttachment, change: StatusChange): Patch | undefined {
   const { uid, attached, metadata: attachmentMetadata, attachError, detachError } = va
@@ -133,7 +132,7 @@ function statusPatch(va: CachedAttachment, change: StatusChange): Patch | undefi
   return Object.keys(body).length === 0 ? undefined : { kind: 'merge', body: { metadata: { uid }, ...body } }
 }
 
-/** For this very object too. */
+/** The patch tests the UID, so the API server refuses it for a recreated object. */
 function testedPatch({ uid }: CachedAttachment, operations: readonly object[]): Patch | undefined {
   if (operations.length === 0) return undefined
   return { kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: uid }, ...operations] }
@@ -143,7 +142,7 @@ function volumeError(message: string, now: number): VolumeError {
   return { message: shortened(message), time: rfc3339(now) }
 }
 
-/** At most the allowed bytes, never half a character. */
+/** Shortens a message to the allowed bytes, without splitting a character. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message)
   let end = LONGEST_MESSAGE_BYTES

@@ -12,7 +12,7 @@ export interface SubjectSources {
   readonly viewOf: (va: CachedAttachment) => AttachmentView
 }
 
-/** How pending attaches and detaches are reported. */
+/** Returns the reports of pending attaches and detaches. */
 export function attachmentTable(sources: SubjectSources): PendingTable {
   return {
     sidecar: SIDECAR,
@@ -26,7 +26,10 @@ export function attachmentTable(sources: SubjectSources): PendingTable {
   }
 }
 
-/** The work that the plan of an attachment has, or of an orphaned publication. Undefined if the plan is empty. */
+/**
+ * Returns the pending work of an attachment according to its plan, or of an orphaned publication. Undefined if nothing
+ * is due.
+ */
 export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectSources): Subject | undefined {
   const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return { operation: 'detach', node: orphaned.nodeName }
@@ -41,7 +44,7 @@ export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectS
     object: objectOf(va),
     volume: va.pvName,
     node: va.nodeName,
-    // Work that a listing has caused is due since that listing, not since the attachment was created.
+    // A listing started this work, so the age of the attachment says nothing about it.
     sinceSeconds: view.forced || view.confirmed ? undefined : va.dueSeconds,
     obstacle: end.do === 'fail' || end.do === 'block' ? end.obstacle : undefined,
   }
@@ -51,7 +54,7 @@ export function objectOf({ key, uid }: Pick<CachedAttachment, 'key' | 'uid'>): N
   return { kind: 'VolumeAttachment', namespace: '', name: key, uid }
 }
 
-/** What is done to an attachment; one that is gone has left a volume behind, if anything. */
+/** Returns the attributes of a trace. The key of a deleted attachment has a detach at most. */
 export function attachmentTraceSubject(
   attachments: Pick<Reader<CachedAttachment>, 'get'>,
 ): (key: string) => TraceSubject {

@@ -12,7 +12,7 @@ import type { AttachmentView } from './observe.ts'
 import { orphanPublications, reconcileOrphanedPublication } from './orphaned-publications.ts'
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
 
-/** One run over an attachment, or over an orphaned publication. */
+/** Runs over an attachment, or over an orphaned publication. */
 export async function reconcileAttachment(key: string, deps: AttachmentDeps, run: Run): Promise<Outcome> {
   const { memory } = deps
   const { signal } = run
@@ -24,7 +24,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, run
     if (await isGone(cached, deps, signal)) return SETTLED
     memory.note(cached, { gone: false })
   }
-  // The volume has changed since, and calls for it have another placement. What follows looks at the caches at once.
+  // The volume has changed, and its calls have another placement. From here to the view no step waits.
   if (!deps.placementUnchanged(key)) return AGAIN
   const afterMs = cached === undefined ? 0 : undoneWait(cached, deps)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
@@ -62,7 +62,7 @@ function perform(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
   }
 }
 
-/** How long what another writer undoes again and again is left as it is; a detach never waits for that. */
+/** Returns the pause before a write that other writers undo repeatedly. A detach never waits for it. */
 function undoneWait(va: CachedAttachment, { memory, finalizer, clock }: AttachmentDeps): number {
   if (va.deleting) return 0
   const { statusReverted, finalizerRemoved } = memory.of(va)
@@ -72,7 +72,7 @@ function undoneWait(va: CachedAttachment, { memory, finalizer, clock }: Attachme
   )
 }
 
-/** The end of a run whose attachment has gone: there is nothing left to write to, or it is another's. */
+/** Returns a handler that ends the run of an attachment that is gone. */
 function gone(run: AttachmentRun): (error: unknown) => Outcome {
   return (error) => {
     if (!(error instanceof AttachmentGoneError)) throw error

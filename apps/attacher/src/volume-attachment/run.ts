@@ -14,23 +14,23 @@ import type { ObserveAttachment } from './observe.ts'
 export interface PublishCallOptions {
   readonly migrated: boolean
   readonly signal: AbortSignal
-  /** Names the attachment in the lines about the call. */
+  /** The logger of the attachment. */
   readonly log: Logger
 }
 
-/** The two calls of this controller, with the deadline of --timeout. */
+/** The two calls of this controller. Each has the deadline of `--timeout`. */
 export interface PublishClient {
   publish(
     request: ControllerPublishVolumeRequest,
     options: PublishCallOptions,
   ): Promise<Readonly<Record<string, string>>>
   unpublish(request: ControllerUnpublishVolumeRequest, options: PublishCallOptions): Promise<void>
-  /** Whether the driver is away at the moment. */
+  /** True while the driver is disconnected. */
   readonly lost: boolean
 }
 
 export interface AttachmentDeps {
-  /** Refuses writes once this process no longer leads. */
+  /** The client refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly driver: PublishClient
   readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
@@ -39,19 +39,21 @@ export interface AttachmentDeps {
   readonly finalizer: string
   readonly memory: AttachmentMemory
   readonly observe: ObserveAttachment
-  /** Whether the key would be taken now in the line in which it was taken. */
+  /** Reports whether the key still has the placement in which it was taken. */
   readonly placementUnchanged: (key: string) => boolean
-  /** Something has come that keys may be waiting for. */
+  /** Wakes the keys that wait for the cause. */
   readonly wake: (cause: Cause) => void
-  /** Puts a key to work. */
+  /** Adds a key to the queue. */
   readonly enqueue: (key: string) => void
-  /** Gate MutableCSINodeAllocatableCount. */
+  /** The feature gate `MutableCSINodeAllocatableCount`. */
   readonly recordErrorCode: boolean
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** One run over one attachment. `va` is what the run has learned of it; `newest` knows what others have done since. */
+/**
+ * One run over one attachment. `va` is the state from the answers of this run. `newest` returns the newest known state.
+ */
 export interface AttachmentRun extends Run {
   readonly key: string
   readonly deps: AttachmentDeps

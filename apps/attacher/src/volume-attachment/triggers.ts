@@ -9,8 +9,8 @@ import type { UpdateEvent } from '../term/undone-write.ts'
 import type { AttachmentMemory } from './memory.ts'
 
 /**
- * Our attachments, whenever there may be something to do for them. Others' are never queued, and neither are those at
- * rest: in a cluster nearly all are, and a run over each would double what a start costs.
+ * Returns our attachments that may need work. Attachments at rest are not queued: nearly all are at rest, and runs over
+ * them would double the cost of a start.
  */
 export function onAttachment(finalizer: string, log: Logger): QueueTrigger<CachedAttachment> {
   return (event, queue) => {
@@ -34,8 +34,9 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Cache
 }
 
 /**
- * An error that was stored must not cause the retry that its back-off delays. What a run writes needs no other run either,
- * unless another writer has changed the object meanwhile; a run checks at its end that its own success is still stored.
+ * Reports whether a change needs a run. A stored error must not cause the retry that its back-off delays. Our own
+ * writes need no run unless another writer has changed the object too; a run checks at its end that its success is
+ * stored.
  */
 function matters({ before, after, cause }: UpdateEvent<CachedAttachment>, finalizer: string, inWork: boolean): boolean {
   if (isAtRest(before, finalizer) && isAtRest(after, finalizer)) return false
@@ -46,14 +47,14 @@ function matters({ before, after, cause }: UpdateEvent<CachedAttachment>, finali
 }
 
 /**
- * Attached, protected by our finalizer, and without an error: nothing is to be done for it. Where the driver lists
- * something else, the comparison adds it.
+ * Reports whether the attachment is attached, has our finalizer, and has no error. If the driver's listing disagrees,
+ * the comparison adds the key.
  */
 function isAtRest(va: CachedAttachment, finalizer: string): boolean {
   return isDone(va) && !hasError(va) && va.finalizers?.includes(finalizer) === true
 }
 
-/** Its last try has failed, that of this process or of another one. */
+/** Reports whether the last try of this process or of an earlier one has failed. */
 export function hasError(va: CachedAttachment): boolean {
   return va.attachError !== undefined || va.detachError !== undefined
 }
@@ -66,7 +67,7 @@ function othersChanged(before: CachedAttachment, after: CachedAttachment, ownFin
   )
 }
 
-/** Absent and empty are equal. */
+/** Absent and empty lists are equal. */
 function listed(finalizers: readonly string[] | undefined, without: string): string {
   return (finalizers ?? []).filter((name) => name !== without).join('\n')
 }
@@ -79,7 +80,10 @@ function statusChanged(before: CachedAttachment, after: CachedAttachment): boole
   )
 }
 
-/** Another writer has removed our finalizer from a living attachment; our own detach removes it from deleted ones. */
+/**
+ * Reports whether another writer has removed our finalizer from a living attachment. Our detaches remove it only from
+ * deleted ones.
+ */
 export function hasLostFinalizer(
   { before, after }: Pick<UpdateEvent<CachedAttachment>, 'before' | 'after'>,
   finalizer: string,
@@ -88,16 +92,22 @@ export function hasLostFinalizer(
   return after.finalizers?.includes(finalizer) !== true
 }
 
-/** Another writer has set a living attachment back to not attached: we do that to deleted ones alone. */
+/**
+ * Reports whether another writer has set a living attachment back to not attached. Our detaches do that only to deleted
+ * ones.
+ */
 export function isStatusReverted({ before, after }: Pick<UpdateEvent<CachedAttachment>, 'before' | 'after'>): boolean {
   return before.attached === true && after.attached !== true && !after.deleting
 }
 
-/** A detach is wanted from now on: that the attach has failed says nothing of it. */
+/** Returns an attachment whose deletion begins. The failures of its attach do not delay the detach. */
 export const onDetachWanted: Trigger<CachedAttachment> = (event) =>
   event.type === 'updated' && event.after.deleting && !event.before.deleting ? [event.after.key] : []
 
-/** Orphaned publications on a node where an attachment ends: it may have been the last one responsible for them. */
+/**
+ * Returns the orphaned publications on the node of an attachment that ends: no other attachment may be responsible for
+ * them.
+ */
 export function onAttachmentEnd(memory: Pick<AttachmentMemory, 'orphanedPublicationsOn'>): Trigger<CachedAttachment> {
   return (event) => {
     if (event.type === 'added') return []
@@ -107,8 +117,8 @@ export function onAttachmentEnd(memory: Pick<AttachmentMemory, 'orphanedPublicat
 }
 
 /**
- * A volume has come, or its access modes were corrected: attachments may be waiting for that. One that is gone may have
- * had the name of another, whose detach was blocked by it.
+ * Returns the causes of a change of a volume. Attachments wait for a new volume or for corrected access modes. A detach
+ * may be blocked until the recreated volume is deleted.
  */
 export function causesOfVolume(event: InformerEvent<CachedVolume>): readonly Cause[] {
   if (event.type === 'added') return [{ on: 'volume', name: event.object.key }]
@@ -118,8 +128,8 @@ export function causesOfVolume(event: InformerEvent<CachedVolume>): readonly Cau
 }
 
 /**
- * A volume has come, perhaps under the name of another one: what is not attached yet may wait behind calls for that one's
- * handle, and is due for the new one at once. An attachment that waits for nothing is looked at in vain.
+ * Returns the attachments of a new volume that are not attached. They may wait behind calls for the handle of an
+ * earlier volume of the name, and can start with the new handle at once.
  */
 export function onVolumeAdded(attachmentsOf: (volume: string) => readonly CachedAttachment[]): Trigger<CachedVolume> {
   return (event) => {
@@ -132,7 +142,7 @@ function isDone({ attached, deleting }: CachedAttachment): boolean {
   return attached === true && !deleting
 }
 
-/** The driver has come to a node that attachments may be waiting for. */
+/** Returns the cause if the driver has registered on the node. */
 export function causesOfNode(event: InformerEvent<CachedDriverNode>): readonly Cause[] {
   if (event.type === 'deleted') return []
   const node = event.type === 'added' ? event.object : event.after

@@ -10,7 +10,7 @@ import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-
 import { callSpec } from '../caches/volume.ts'
 import type { AttachVolumeView } from './volume-view.ts'
 
-/** A call without its secrets: they are read for each call, and kept nowhere. */
+/** The request of a call without its secrets. Secrets are read for each call, and never kept. */
 export type PublishRequest = Omit<ControllerPublishVolumeRequest, 'secrets'>
 export type UnpublishRequest = Omit<ControllerUnpublishVolumeRequest, 'secrets'>
 
@@ -21,7 +21,7 @@ export interface PublishSecretRef {
 
 type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
 
-/** What is wrong with a source, for programs; docs and tables name failures by these words. */
+/** The code of an unusable source, for programs. Documents and tables use these codes. */
 export type SourceErrorCode =
   | TranslationErrorCode
   | 'VA_SOURCE_AMBIGUOUS'
@@ -29,16 +29,16 @@ export type SourceErrorCode =
   | 'VA_INLINE_NOT_CSI'
   | 'PV_NOT_CSI'
 
-/** Why there is nothing that could be named to the driver. */
+/** The reason why no volume can be named to the driver. */
 export interface PublishSourceFailure {
   readonly ok: false
-  /** Undefined for a volume so broken that its translation does not know what to say. */
+  /** Undefined if the translation throws an unexpected error. */
   readonly code: SourceErrorCode | undefined
-  /** What users see. */
+  /** The message for users. */
   readonly message: string
 }
 
-/** The spec that a call is made of. */
+/** The spec that the driver is called with. */
 export interface UsableSource {
   readonly ok: true
   readonly spec: PersistentVolumeSpec
@@ -48,13 +48,13 @@ export interface UsableSource {
 
 export type PublishSource = UsableSource | PublishSourceFailure
 
-/** Throws if there is none: the caller has checked it. */
+/** Returns a source that was checked before. Throws if it is not usable. */
 export function usable(source: PublishSource): UsableSource {
   invariant(source.ok, 'the source was checked')
   return source
 }
 
-/** The CSI description of an attachment's volume; in-tree volumes are translated. Never touches what it is given. */
+/** Returns the CSI source of an attachment's volume. In-tree volumes are translated. The input is never changed. */
 export function callSource(volume: AttachVolumeView): PublishSource {
   switch (volume.from) {
     case 'both':
@@ -93,12 +93,12 @@ function pvSpec(spec: PersistentVolumeSpec | undefined, migrated: boolean): Publ
 
 export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | PublishSourceFailure
 
-/** The handle under which the driver lists the volume: a translated one can lack a part that only the node's id shows. */
+/** Returns the handle that the driver lists. A translated handle may lack a part that only the node ID contains. */
 export function listedHandle(volume: AttachVolumeView, nodeId: string): ListedHandle {
   const source = callSource(volume)
   if (!source.ok) return source
   const { driver, volumeHandle } = source.csi
-  // Inline volumes come translated and look like volumes that always were CSI; all of them are repaired.
+  // Inline volumes are already translated and look like CSI volumes, so all of them are repaired.
   if (!source.migrated && volume.from !== 'inline') return { ok: true, volumeHandle }
   try {
     return { ok: true, volumeHandle: repairVolumeHandle(driver, volumeHandle, nodeId) }

@@ -3,18 +3,18 @@ import { isConflict, isInvalid, type KubeClient } from '@csi-sidecars/kube-clien
 import { addFinalizerPatch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { CachedVolume } from '../caches/volume.ts'
 
-/** Tries before a finalizer list that keeps changing under our hands is an error. */
+/** The tries before a finalizer list that keeps changing causes an error. */
 const TRIES = 3
 
-/** What a patch is made from. */
+/** The state that a patch is built from. */
 interface PatchBase {
   readonly uid: string | undefined
   readonly finalizers: readonly string[] | undefined
 }
 
 /**
- * Puts our finalizer on volumes. Attachments of one volume that need it at the same time share one write:
- * a second one made from the same cached list would be refused, or add the finalizer twice.
+ * Adds our finalizer to volumes. Attachments of one volume that need it at the same time share one write: a second
+ * patch from the same cached list would be refused, or add the finalizer twice.
  */
 export class VolumeFinalizers {
   readonly #api: KubeClient
@@ -33,8 +33,8 @@ export class VolumeFinalizers {
   }
 
   /**
-   * Resolves when the volume carries our finalizer, with the volume that carries it: the cache may have been behind, and
-   * another one may have the name by now. Undefined when it no longer exists.
+   * Resolves with the volume that has our finalizer, which may be a recreated volume that the cache does not show yet.
+   * Undefined if the volume no longer exists.
    */
   add(name: string, signal: AbortSignal): Promise<CachedVolume | undefined> {
     const running = this.#running.get(name)
@@ -53,7 +53,7 @@ export class VolumeFinalizers {
         const patch = addFinalizerPatch(base.finalizers, this.#finalizer, base.uid)
         return this.#volumes.learn(await this.#api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
       } catch (error) {
-        // Neither the list, nor perhaps the volume, is the one that the patch was made from.
+        // The finalizers have changed since the patch was built, or the volume was recreated.
         if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
       }
       const pv = await this.#api.get(PERSISTENT_VOLUMES, { name }, { signal })

@@ -5,7 +5,7 @@ import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedDriverNode } from '../caches/node.ts'
 import { type CachedVolume, callSpec, modesOf } from '../caches/volume.ts'
 
-/** Where an attachment's volume is described. */
+/** The source of an attachment's volume. `both` and `nowhere` are invalid attachments. */
 export type AttachVolumeView =
   | { readonly from: 'pv'; readonly name: string; readonly pv: CachedVolume | undefined }
   | { readonly from: 'inline'; readonly spec: PersistentVolumeSpec }
@@ -31,8 +31,8 @@ export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedDriverNode
 }
 
 /**
- * The attachment's volume; the source of one that belongs to another driver is read now, since no cache holds it.
- * Throws when the cache is behind what was read: the work was begun in the line of the volume that it holds.
+ * Returns the volume of an attachment. No cache holds the source of another driver's volume, so it is read.
+ * Throws if the cache lags, because the key was placed by the cached volume.
  */
 export async function readVolume(
   va: CachedAttachment,
@@ -49,13 +49,13 @@ export async function readVolume(
     }
     return { ...volume, pv: { ...volume.pv, spec } }
   } catch (error) {
-    // The cache has not heard of its end yet.
+    // The volume is gone, and the cache does not show it yet.
     if (isNotFound(error)) return { ...volume, pv: undefined }
     throw error
   }
 }
 
-/** Why the ID of the node is unknown, for users. */
+/** Returns the message for users if the node ID is unknown. */
 export function nodeFailureText(nodeName: string, node: AttachNodeView, driverName: string): string {
   return node.known === 'noDriver'
     ? `CSINode ${nodeName} does not contain driver ${driverName}`
