@@ -18,9 +18,9 @@ export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: s
 export class ComparisonFixture {
   readonly clock = new FakeClock()
   readonly stop = new AbortController()
-  /** Keys that were put back to the queue; with `as usual` or `same` where without a force mark. */
+  /** The enqueued keys. Keys without a force mark are followed by `as usual` or `same`. */
   readonly forced: string[] = []
-  /** The tokens with which the driver was asked for pages. */
+  /** The tokens of the pages that the driver was asked for. */
   readonly asked: string[] = []
   readonly work = new WorkLog()
   readonly log = recordingLogger()

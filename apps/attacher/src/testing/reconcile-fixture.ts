@@ -43,19 +43,19 @@ export function pv(source: object = {}): PersistentVolume & { metadata: { name: 
 export const project = attachmentProjection(DRIVER)
 export const projectVolume = volumeProjection(DRIVER)
 
-/** Attachment `va1` of volume `pv1` at an API server, a driver, and runs of the attachment's key. */
+/** Attachment `va1` of volume `pv1` at an API server, a driver, and runs over the key of the attachment. */
 export class ReconcileFixture {
   readonly api = new ObjectApi()
-  /** `publish handle-1 node1-id {secrets}` in the order in which they came. */
+  /** The calls in their order, as `publish handle-1 node1-id {secrets}`. */
   readonly calls: string[] = []
   publish: (request: ControllerPublishVolumeRequest) => Promise<Record<string, string>> = async () => ({})
   unpublish: (request: ControllerUnpublishVolumeRequest) => Promise<void> = async () => {}
   lost = false
   readonly clock = new FakeClock()
   readonly memory = new AttachmentMemory()
-  /** What the cache holds instead of what the server does. */
+  /** The cached objects that differ from the objects at the API server. */
   readonly late = new Map<string, VolumeAttachment | undefined>()
-  /** What the write of our finalizer to the volume returns. */
+  /** The answer to the write of our finalizer to the volume. */
   volumeAfterWrite: () => CachedVolume | undefined = () => projectVolume(pv())
   readonly woken: Cause[] = []
   readonly enqueued: string[] = []
@@ -132,7 +132,7 @@ export class ReconcileFixture {
     }
   }
 
-  /** What the cache holds: as the server does, but for what a test has made it see late. */
+  /** Returns the cached object: the object at the API server, unless a test has set another one. */
   #stored(key: string): CachedAttachment | undefined {
     const { api, late } = this
     const object = (late.has(key) ? late.get(key) : api.get(key)) as VolumeAttachment | undefined

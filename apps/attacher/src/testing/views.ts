@@ -7,7 +7,7 @@ import type { AttachmentView } from '../volume-attachment/observe.ts'
 export const DRIVER = 'csi.example.com'
 export const FINALIZER = finalizerName(DRIVER)
 
-/** An attachment of our driver of volume pv1 on node1, as it is right after its creation. */
+/** A new attachment of our driver, of volume `pv1` on `node1`. */
 export function attachment(change: Partial<CachedAttachment> = {}): CachedAttachment {
   return {
     key: 'va1',
@@ -32,7 +32,7 @@ export function attachment(change: Partial<CachedAttachment> = {}): CachedAttach
   }
 }
 
-/** The same with finalizer and node id stored. */
+/** The same attachment with our finalizer and the node ID. */
 export function withFinalizer(change: Partial<CachedAttachment> = {}): CachedAttachment {
   return attachment({ finalizers: [FINALIZER], annotated: true, nodeId: 'node1-id', ...change })
 }
@@ -43,7 +43,7 @@ export const csi = (source: object = {}): NonNullable<NonNullable<PersistentVolu
   ...source,
 })
 
-/** Volume pv1 as the cache keeps it, made from what the API would send. */
+/** Volume `pv1` as the cache keeps it, from an object of the API server. */
 export function volume(spec: PersistentVolume['spec'] = {}, metadata: PersistentVolume['metadata'] = {}): CachedVolume {
   return volumeProjection(DRIVER)({
     metadata: { name: 'pv1', uid: 'pv1-uid', resourceVersion: '1', finalizers: [FINALIZER], ...metadata },

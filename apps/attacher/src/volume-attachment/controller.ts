@@ -123,7 +123,7 @@ export function attachmentController(term: AttacherTerm): Controller {
   }
 }
 
-/** The keys of a trigger, without those of the objects that are cached already. */
+/** Adds the keys of a trigger, but ignores objects that are already cached. */
 function addedLater<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
     informer.subscribe((event) => {

@@ -37,7 +37,7 @@ export type DetachStep =
       readonly waitsFor: Cause
       readonly obstacle: AttachObstacle | undefined
     }
-  /** It comes before the status: a finalizer beside attached=false would read as "maybe published". */
+  /** It comes before the status: a finalizer with `attached: false` would read as "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is detached already, and only the status may not say so. */
   | { readonly do: 'markDetached' }

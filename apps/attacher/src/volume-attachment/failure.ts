@@ -23,7 +23,7 @@ export function during(what: string): (cause: unknown) => never {
 /** The consequences of a failure for the object, the retry and the log. */
 export interface OperationFailure {
   readonly message: string
-  /** The gRPC status of the driver's answer. */
+  /** The gRPC code of the driver's answer. */
   readonly code: number | undefined
   /** True if the failure is recorded in the status of the object. */
   readonly record: boolean

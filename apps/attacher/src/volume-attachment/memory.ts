@@ -76,7 +76,7 @@ export class AttachmentMemory {
     if (others.length < published.length) this.note(va, { published: others })
   }
 
-  /** Orphans the attachment's publications, except those of `volume`. Returns their keys. */
+  /** Orphans the publications of the attachment, except the publications of `volume`. Returns their keys. */
   orphan(va: Identity, volume?: string): readonly string[] {
     const { published } = this.of(va)
     const orphans = published.filter((each) => each.volume !== volume)

@@ -96,7 +96,7 @@ export function detachedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attached: false, attachmentMetadata: undefined, detachError: undefined })
 }
 
-/** Records an attach error. `code` is a gRPC status, if the cluster supports it. */
+/** Records an attach error. `code` is the gRPC code, if the cluster supports it. */
 export function attachErrorPatch(
   va: CachedAttachment,
   error: { message: string; code: number | undefined },

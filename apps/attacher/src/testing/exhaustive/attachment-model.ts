@@ -15,16 +15,16 @@ import {
 } from './attachment-state.ts'
 
 export interface AttachmentModelOptions {
-  /** What the object has when the attach/detach controller creates it: O for another's finalizer. */
+  /** The letters of the object when the attach/detach controller creates it: O stands for a foreign finalizer. */
   readonly created: Letters
-  /** Whether the driver lists where volumes are. */
+  /** True if the driver lists published nodes. */
   readonly lists: boolean
-  /** How many of the things happen that others do to it once at most. */
+  /** The limit of interventions by other writers. Each kind happens at most once. */
   readonly most: number
   readonly rules?: Partial<AttachmentRules>
 }
 
-/** One attachment with its volume and node, from its creation on, whatever happens. */
+/** The model of one attachment with its volume and its node, from its creation on. */
 export function attachmentModel({
   created,
   lists,
@@ -57,7 +57,7 @@ interface Options {
   readonly rules: AttachmentRules
 }
 
-/** Users, the attach/detach controller, the back end, and the end of the process. */
+/** The actions of users, the attach/detach controller and the back end, and the end of the process. */
 function othersSteps(state: AttachmentModelState, { lists, most, rules }: Options): Move<AttachmentModelState>[] {
   const { va, pv, node, published, process, done } = state
   const step = (name: string, change: Partial<AttachmentModelState>): Move<AttachmentModelState> => ({
@@ -89,7 +89,7 @@ function othersSteps(state: AttachmentModelState, { lists, most, rules }: Option
   ]
 }
 
-/** What a status still says, or an error beside it, is known to the process or found by a listing. */
+/** Marks a stale status at the end of the process: only this process, or a listing, knows that it is stale. */
 function killed({ va, done }: AttachmentModelState): string {
   const isStale = has(va, 'Z') ? !has(va, 'F') && hasStatus(va) : has(va, 'A') && has(va, 'X')
   return isStale && !done.includes('k') ? withDone(done, 'k') : done
@@ -107,7 +107,7 @@ function released(va: Letters): Letters | null {
   return has(va, 'Z') && !has(va, 'O') && !has(va, 'F') ? null : va
 }
 
-/** A finalizer that is removed while no process could see it takes along what there was to know. */
+/** Excuses a finalizer that was removed while no process could see it: no one can know the publication. */
 function excused(state: AttachmentModelState): AttachmentModelState {
   const isLost = state.done.includes('f') && !isKnown(state)
   return isLost && state.published ? { ...state, excused: true } : state
@@ -127,7 +127,7 @@ function processSteps(state: AttachmentModelState, { lists, rules }: Options): M
   const isIdle = steps.length === 0 && !process.queued && !process.planned && !process.orphaned
   if (process.orphaned) steps.push(...orphanSteps(running))
   if (process.queued || process.planned) {
-    // Without what it needs it fails again and again, and that is its rest once the error says so.
+    // A run with a missing object fails repeatedly. Once the error is recorded, the state counts as final.
     const isFutile = !process.queued && isObstructed(state) && has(process.cached, has(va, 'Z') ? 'D' : 'X')
     steps.push(to('its key is taken', begun(state, process, rules), !isFutile))
   }
@@ -136,12 +136,15 @@ function processSteps(state: AttachmentModelState, { lists, rules }: Options): M
   return steps
 }
 
-/** A detach knows the node by the annotation, and without our finalizer it needs the volume no more. */
+/**
+ * Reports whether a missing object blocks the work. A detach uses the annotation instead of the node. Without our
+ * finalizer it needs no volume.
+ */
 function isObstructed({ va, pv, node, process }: AttachmentModelState): boolean {
   return has(va, 'Z') ? !pv && (has(va, 'F') || process?.listing === 'different') : !pv || !node
 }
 
-/** What must hold when nothing is left to do. */
+/** Returns the violated rule of a final state. */
 function unfinished(state: AttachmentModelState, lists: boolean): string | undefined {
   const { va, process } = state
   if (process === null) return 'nothing runs'
@@ -171,10 +174,10 @@ function whatDetachLacks(state: AttachmentModelState, va: Letters, lists: boolea
     if (!isObstructed(state)) return 'never detached'
     return has(va, 'D') ? undefined : 'not detached, and no error says why'
   }
-  // Removed by hand while it was deleted: it counts as detached, whatever its status says, until it is gone.
+  // Our finalizer was removed by hand during the deletion. The attachment counts as detached, whatever its status says.
   if (state.done.includes('f')) return undefined
   if (state.published) return 'detached, and published'
-  // Without its volume it cannot be compared either.
+  // An attachment without its volume cannot be compared.
   const isExcused = (!lists || !state.pv) && state.done.includes('k')
   return hasStatus(va) && !isExcused && !isObstructed(state)
     ? 'detached beside a status that says something else'

@@ -31,7 +31,7 @@ const NOW = Date.UTC(2026, 0, 1)
 const ERROR = { message: 'no', code: undefined }
 const NOTE = { nodeId: 'node1-id', finalizer: FINALIZER }
 
-/** What can become of the next step of a run: its success is the fair one. */
+/** Returns the outcomes of the next step of a run. Only its success is a fair move. */
 export function runSteps(
   state: RunningState,
   run: AttachmentModelRun,
@@ -92,7 +92,7 @@ function callSteps(
   { advanced, outcome, failures }: Ways,
 ): readonly Move<AttachmentModelState>[] {
   const published = name === 'publish'
-  // Its end was seen before the publish was sent.
+  // The cache showed the end of the attachment before the publish was sent.
   if (published && state.process.cached === null)
     return [outcome('is not sent', { ...state, process: orphan(state.process) }, true)]
   const publication = published || state.process.publication
@@ -126,7 +126,10 @@ function isDetached({ va, process: { cached } }: RunningState): boolean {
   return va === null || cached === null || detachedPatch(attachmentOf(cached)) === undefined
 }
 
-/** The patch made of what the cache holds, and again of what was read where a test fails. Undefined: the object is gone. */
+/**
+ * Applies the patch of the cached object. If a test fails, it applies the patch of the current object. Undefined if the
+ * object is gone.
+ */
 function written(state: RunningState, change: Change, rules: AttachmentRules): RunningState | undefined {
   const { va, process } = state
   if (va === null) return undefined
@@ -141,7 +144,7 @@ function written(state: RunningState, change: Change, rules: AttachmentRules): R
 
 const patches = new WeakMap<Change, Map<Letters, Patch | undefined>>()
 
-/** Made once of each state. */
+/** Builds each patch once for each state. */
 function patchOf(change: Change, letters: Letters): Patch | undefined {
   const made = patches.get(change) ?? new Map<Letters, Patch | undefined>()
   patches.set(change, made)
@@ -149,7 +152,7 @@ function patchOf(change: Change, letters: Letters): Patch | undefined {
   return made.get(letters)
 }
 
-/** The end of a run that has done all of its steps. */
+/** Ends a run that has performed all of its steps. */
 function ended(state: RunningState, { operation }: AttachmentModelRun): AttachmentModelState {
   const { process } = state
   if (operation === 'detach') return { ...state, process: { ...orphan(process), statusPending: false } }
@@ -159,7 +162,7 @@ function ended(state: RunningState, { operation }: AttachmentModelRun): Attachme
   return { ...state, process: settled(process) }
 }
 
-/** The API server says that the attachment is gone. */
+/** Ends a run after the API server has reported that the attachment is gone. */
 function gone(state: RunningState, rules: AttachmentRules): AttachmentModelState {
   return {
     ...state,
@@ -177,7 +180,7 @@ interface Failing {
   readonly rules: AttachmentRules
 }
 
-/** With the error in the status, and without where it cannot be stored. */
+/** Returns the states after a failure: with the recorded error, and without it if the write fails. */
 function failed(state: RunningState, { run, name, rules }: Failing): readonly AttachmentModelState[] {
   const retried: RunningState = { ...state, process: { ...state.process, run: null, planned: true } }
   if (run.operation === 'keep' || name === 'markAttached') return [retried]
@@ -195,7 +198,7 @@ function running(state: AttachmentModelState): RunningState {
   return { ...state, process }
 }
 
-/** The orphaned publication is unpublished. */
+/** Returns the outcomes of the unpublish of an orphaned publication. */
 export function orphanSteps(state: RunningState): readonly Move<AttachmentModelState>[] {
   const done = { ...state.process, publication: false, orphaned: false }
   return [

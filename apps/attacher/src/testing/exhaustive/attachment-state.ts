@@ -16,7 +16,7 @@ import {
 import { DRIVER, FINALIZER, ofPv, view, volume } from '../views.ts'
 import { attachmentOf, has, type Letters } from './attachment-object.ts'
 
-/** What triggers and decisions the process is made of: a test breaks one of them and sees the exploration fail. */
+/** The triggers and decisions of the process. A test breaks one of them and expects a problem. */
 export const ATTACHMENT_RULES = {
   decideAttach,
   decideKeep,
@@ -32,7 +32,7 @@ export const ATTACHMENT_RULES = {
 }
 export type AttachmentRules = typeof ATTACHMENT_RULES
 
-/** What the process does to the attachment, and the steps that are left of it. */
+/** A run over the attachment, with its remaining steps. */
 export interface AttachmentModelRun {
   readonly operation: AttachmentPlan['operation']
   readonly todo: readonly string[]
@@ -49,7 +49,7 @@ export interface AttachmentModelProcess {
   readonly listing: '' | 'same' | 'different'
   readonly statusPending: boolean
   readonly stripped: boolean
-  /** It has published the volume and not unpublished it since. */
+  /** The process has published the volume and not unpublished it since. */
   readonly publication: boolean
   /** The publication outlived its attachment, and its key is queued. */
   readonly orphaned: boolean
@@ -57,16 +57,16 @@ export interface AttachmentModelProcess {
 }
 
 export interface AttachmentModelState {
-  /** What the API server holds. */
+  /** The object at the API server. */
   readonly va: Letters | null
   readonly pv: boolean
   readonly node: boolean
-  /** Where the driver has the volume. */
+  /** True if the driver has published the volume. */
   readonly published: boolean
   readonly process: AttachmentModelProcess | null
-  /** What other writers have done, each of it once at most. */
+  /** The interventions of other writers so far, each at most once. */
   readonly done: string
-  /** A finalizer was removed by hand so that nothing can know where the volume is. */
+  /** True if a finalizer was removed by hand so that no process can know the publication. */
   readonly excused: boolean
 }
 
@@ -86,7 +86,7 @@ const IDLE: AttachmentModelProcess = {
 const PV = volume()
 const NODE = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: 'node1-id' }
 
-/** The process starts with a cache that was just read. */
+/** Starts the process with a cache that was just read. */
 export function started({ va }: AttachmentModelState): AttachmentModelProcess {
   return { ...IDLE, cached: va, queued: va !== null }
 }
@@ -96,7 +96,7 @@ interface Seen {
   readonly rules: AttachmentRules
 }
 
-/** The cache takes in a state of the attachment, by a watch or as the answer to a write. */
+/** Stores a state of the attachment in the cache, from a watch or from the answer to a write. */
 export function seen(
   process: AttachmentModelProcess,
   after: Letters | null,
@@ -132,7 +132,7 @@ interface Changed {
   readonly comes: boolean
 }
 
-/** The volume, or the driver on the node, comes or goes: the caches of those have it at once. */
+/** Creates or deletes the volume or the node. Their caches show the change at once. */
 export function changed(
   process: AttachmentModelProcess,
   { kind, comes }: Changed,
@@ -148,7 +148,7 @@ export function changed(
   return { ...process, queued: process.queued || isCause || keys.length > 0 }
 }
 
-/** The process takes up its key. */
+/** Begins a run over the key. */
 export function begun(
   state: AttachmentModelState,
   process: AttachmentModelProcess,
@@ -162,7 +162,7 @@ export function begun(
 
 const plans = new WeakMap<AttachmentRules, Map<string, readonly AnyStep[]>>()
 
-/** Made once of each view. */
+/** Decides once for each view. */
 function decided(
   { pv, node }: AttachmentModelState,
   { cached, listing, stripped, statusPending }: AttachmentModelProcess,
@@ -205,12 +205,12 @@ function planned(
   return { ...process, waits, run: { operation, todo: [...todo, ...end] } }
 }
 
-/** A run has succeeded. */
+/** Ends a run that has succeeded. */
 export function settled(process: AttachmentModelProcess): AttachmentModelProcess {
   return { ...process, run: null, planned: false, listing: '' }
 }
 
-/** A listing of the driver is compared with the attachment. */
+/** Compares a listing of the driver with the attachment. */
 export function compared(
   { pv, node, published }: AttachmentModelState,
   process: AttachmentModelProcess,
@@ -226,7 +226,7 @@ export function compared(
   return { ...process, listing: va.attached === true || va.deleting ? 'different' : process.listing, queued: true }
 }
 
-/** Whether something knows that the volume may be published: an object with our finalizer, or the process. */
+/** Reports whether the object, by our finalizer, or the process knows that the volume may be published. */
 export function isKnown({ va, process }: AttachmentModelState): boolean {
   if (has(va, 'F')) return true
   if (process === null) return false

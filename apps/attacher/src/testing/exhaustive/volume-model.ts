@@ -8,7 +8,7 @@ import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
 
 const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }
 
-/** What the process is made of: a test breaks one of them and sees the exploration fail. */
+/** The triggers and decisions of the process. A test breaks one of them and expects a problem. */
 export const VOLUME_RULES = {
   decideRelease,
   needsFinalizer,
@@ -18,9 +18,9 @@ export const VOLUME_RULES = {
 }
 export type VolumeRules = typeof VOLUME_RULES
 
-/** A PersistentVolume as the letters of what it has: Z is being deleted, O another's finalizer, F ours. */
+/** A PersistentVolume as a text of letters. Z: it is being deleted; O: a foreign finalizer; F: our finalizer. */
 type Letters = string
-/** Its attachment of ours: not attached yet, attached with our finalizer, being deleted with it. */
+/** Our attachment of the volume: not attached yet, attached with our finalizer, or being deleted with it. */
 type Use = 'wanted' | 'attached' | 'detaching'
 
 interface Process {
@@ -32,18 +32,21 @@ interface Process {
   readonly stripped: boolean
 }
 
-/** What the API server holds, and what the process has seen of it. */
+/** The objects at the API server, and the state of the process. */
 interface State {
   readonly pv: Letters | null
   readonly use: Use | null
-  /** Another attacher's attachment names it too. */
+  /** True if an attachment of another attacher names the volume too. */
   readonly foreign: boolean
   readonly process: Process | null
-  /** What others have done that they do once at most; x: our finalizer was removed while no process could see that. */
+  /**
+   * The interventions of other writers so far, each at most once. x: our finalizer was removed while no process could
+   * see it.
+   */
   readonly done: string
 }
 
-/** The finalizer of one PersistentVolume, with an attachment of ours and one of another attacher, whatever happens. */
+/** The model of the finalizer of one PersistentVolume, with an attachment of ours and one of another attacher. */
 export function volumeModel(broken: Partial<VolumeRules> = {}): Model<State> {
   const rules = { ...VOLUME_RULES, ...broken }
   return {
@@ -93,7 +96,7 @@ function withDone(done: string, letter: string): string {
   return done.includes(letter) ? done : [...done, letter].sort().join('')
 }
 
-/** Our finalizer is not there, and no process has seen that it was: left alone from now on. */
+/** Reports whether our finalizer is missing and no process has seen its removal. Such a volume is left alone. */
 function isUnseen({ pv, process, done }: State): boolean {
   if (!done.includes('f') || pv === null || pv.includes('F')) return false
   return process === null || !(process.pv?.includes('F') || process.stripped)
@@ -121,7 +124,7 @@ function processSteps(state: State, rules: VolumeRules): Move<State>[] {
 
 type Running = State & { readonly process: Process }
 
-/** The other controller of the attacher, as far as it concerns the volume. */
+/** Returns the moves of the attachment controller that concern the volume. */
 function attachSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const { process, use } = state
   if (process.use === 'detaching') {
@@ -144,7 +147,7 @@ function attachSteps(state: Running, rules: VolumeRules): Move<State>[] {
   ]
 }
 
-/** A run over the volume's key. */
+/** Returns the moves of a run over the key of the volume. */
 function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const process = { ...state.process, queued: false, planned: false }
   const taken = { ...state, process }
@@ -166,7 +169,10 @@ function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
   ]
 }
 
-/** The patch of what the cache holds; where a test fails, what is read is known and the run repeated. Undefined: it is gone. */
+/**
+ * Applies the patch of the cached object. If a test fails, the current object enters the cache and the run is repeated.
+ * Undefined if the volume is gone.
+ */
 function written(
   state: Running,
   change: (pv: CachedVolume) => Patch | undefined,
@@ -180,7 +186,7 @@ function written(
   return { ...state, pv: after, process: seen(process, after, rules) }
 }
 
-/** Undefined: refused. */
+/** Returns the object after the patch. Undefined if the API server refuses it. */
 function applied(pv: Letters, patch: Patch): Letters | null | undefined {
   try {
     const { metadata } = applyPatch(wireOf(pv), patch, {
@@ -195,7 +201,7 @@ function applied(pv: Letters, patch: Patch): Letters | null | undefined {
   }
 }
 
-/** As the server stores it: gone when it is being deleted and nothing holds it. */
+/** Returns the stored object. A deleted object without finalizers is gone. */
 function stored(pv: Letters): Letters | null {
   return pv.includes('Z') && !/[OF]/.test(pv) ? null : ['O', 'F', 'Z'].filter((letter) => pv.includes(letter)).join('')
 }

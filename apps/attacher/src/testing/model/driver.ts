@@ -19,7 +19,7 @@ export interface PublishCall {
   readonly nodeId: string
 }
 
-/** The storage behind the driver: what is attached where. Outlives every process. */
+/** The storage behind the driver. It outlives all processes. */
 export class ModelStorage {
   readonly attached = new Map<string, Set<string>>()
 
@@ -27,7 +27,7 @@ export class ModelStorage {
     return this.attached.get(volumeId)?.has(nodeId) === true
   }
 
-  /** All that is attached. */
+  /** Returns all publications. */
   pairs(): Omit<PublishCall, 'method'>[] {
     return [...this.attached].flatMap(([volumeId, nodes]) => [...nodes].map((nodeId) => ({ volumeId, nodeId })))
   }
@@ -41,13 +41,13 @@ export class ModelStorage {
 }
 
 export interface ModelDriverOptions {
-  /** Sees each publish and unpublish when it starts. */
+  /** Called when a publish or an unpublish starts. */
   readonly onCall: (call: PublishCall) => void
-  /** Whether it lists volumes with the nodes to which they are published. */
+  /** True if the driver lists volumes with the nodes that they are published to. */
   readonly lists: boolean
 }
 
-/** The driver as one process of the attacher has it. */
+/** The driver of one process. */
 export class ModelDriver {
   readonly inFlight = new Set<PublishCall>()
   readonly #storage: ModelStorage
@@ -64,7 +64,7 @@ export class ModelDriver {
     this.#lists = lists
   }
 
-  /** The connection breaks: what is in flight fails, done or not. */
+  /** Breaks the connection: calls in flight fail, whether they were carried out or not. */
   lose(): void {
     if (this.#lost) return
     this.#lost = true

@@ -46,14 +46,14 @@ export interface AttacherProcessOptions {
   readonly lists: boolean
 }
 
-/** One life of the attacher, from its caches to its workers, between a gate and watches that lag. */
+/** One process of the attacher, from its caches to its workers. A gate holds its requests, and its watches lag. */
 export class AttacherProcess {
   readonly gate = new StepGate()
   readonly driver: ModelDriver
   readonly log: RecordingLogger = recordingLogger()
   readonly metrics = new Metrics()
   readonly backlog: Backlog
-  /** Ends when the attacher has come to its end after a stop. */
+  /** Resolves when the attacher has ended after a stop. */
   readonly ended: Promise<void>
   readonly resync: () => void
   readonly #client: InProcessClient<ApiError>
@@ -113,29 +113,29 @@ export class AttacherProcess {
     this.#client.deliver(resource, count)
   }
 
-  /** From now on changes are delivered at once. */
+  /** Delivers all later changes at once. */
   deliverAtOnce(): void {
     this.#client.watchesLag = false
   }
 
-  /** Of every process. */
+  /** Ends the watches of all processes. */
   endWatch(resource: Resource<KubeObject>): void {
     this.#api.server.dropWatches({ resource })
   }
 
-  /** Takes no more work; what runs comes to its end. */
+  /** Starts no more work, and lets running work end. */
   stop(): void {
     this.#stop.abort(new CancelledError('asked to stop'))
   }
 
-  /** The lease is lost: whatever runs must give up now, and nothing more may leave. */
+  /** Takes the lease away: running work must end now, and no request may leave. */
   depose(): void {
     this.#leads = false
     this.stop()
     this.#cut.abort(new CancelledError('the lease is lost'))
   }
 
-  /** Dies. What was sent has taken effect or never will. */
+  /** Kills the process. Each request in flight is either carried out already, or never. */
   kill(): void {
     this.gate.close()
   }
