@@ -33,7 +33,7 @@ describe('one attachment with its volume and node', () => {
   )
 
   it.each(BROKEN)(
-    'one is where %s',
+    'a state is stuck if %s',
     (_, rules) => {
       expect(explore(attachmentModel({ created: '', lists: true, most: 2, rules })).problem).toBeDefined()
     },

@@ -23,7 +23,7 @@ describe("one PersistentVolume's finalizer", () => {
     expect(explored.states).toBe(5_743)
   })
 
-  it.each(BROKEN)('one is where %s', (_, rules) => {
+  it.each(BROKEN)('a state is stuck if %s', (_, rules) => {
     expect(explore(volumeModel(rules)).problem).toBeDefined()
   })
 })

@@ -24,7 +24,7 @@ const UNWATCHED_VOLUME: Unwatched<CachedVolume> = {
 }
 
 /** Over every state of an exhaustive model: a decision waits for no change that starts no run. */
-it('each field that a decision reads is watched by a trigger, or it is known why not', () => {
+it('a trigger watches each field that a decision reads, unless the list of exceptions has a reason', () => {
   const reads = { va: new Set<string>(), pv: new Set<string>() }
   const watched = { va: new Set<string>(), pv: new Set<string>() }
   const recorded = (view: AttachmentView): AttachmentView => {

@@ -69,33 +69,33 @@ describe('reconcileVolume', () => {
     api.put(pv(deleted))
   })
 
-  it('releases a volume that is being deleted and attached nowhere', async () => {
+  it('releases a deleted volume without attachments', async () => {
     expect(await run()).toEqual({ kind: 'settled' })
     expect(api.requests).toEqual([REMOVE(1)])
     expect([own.causes, own.phases]).toEqual([[], ['writing', 'completed']])
   })
 
-  it('keeps one that any attachment names', async () => {
+  it('keeps a volume that an attachment names', async () => {
     await run([{ key: 'va1' }])
     expect(api.requests).toEqual([])
     expect([own.causes, own.phases]).toEqual([[{ on: 'attachment', name: 'va1' }], []])
   })
 
-  it('starts the next try from a fresh read when the list has changed', async () => {
+  it('reads the volume again if its finalizers have changed', async () => {
     api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(await run()).toEqual({ kind: 'settled' })
     expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
   })
 
-  it('leaves alone the volume that was recreated under the name', async () => {
+  it('does not change a recreated volume', async () => {
     api.put(pv({ ...deleted, uid: 'v' }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)
     expect(cached?.uid).toBe('v')
   })
 
-  it('is content with a volume that is gone', async () => {
+  it('settles if the volume is gone', async () => {
     api.objects.clear()
     expect(await run()).toEqual({ kind: 'settled' })
   })

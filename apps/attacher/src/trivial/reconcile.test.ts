@@ -54,7 +54,7 @@ function run(
   return reconcileTrivially('va1', deps, recordingRun(signal))
 }
 
-it('waits where another writer resets it again and again', async () => {
+it('waits if another writer resets the status repeatedly', async () => {
   api.put(va() as never)
   waitMs = 1_000
   expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })
@@ -80,18 +80,18 @@ it.each([
   },
   { name: 'one that is attached', object: va({ status: { attached: true } }), requests: [] },
   { name: "another attacher's", object: va({ attacher: 'other' }), requests: [] },
-])('$name: $requests', async ({ object, requests }) => {
+])('sends for an attachment ($name): $requests', async ({ object, requests }) => {
   api.put(object)
   expect(await run()).toEqual({ kind: 'settled' })
   expect(api.requests).toEqual(requests)
   expect(learned.map(({ attached }) => attached)).toEqual(requests.map(() => true))
 })
 
-it('has nothing to do for one that is gone', async () => {
+it('sends nothing for a deleted attachment', async () => {
   expect(await run()).toEqual({ kind: 'settled' })
 })
 
-it('tries again at once when another writer has reverted the status meanwhile', async () => {
+it('tries again at once if another writer reverts the status during the run', async () => {
   api.put(va())
   const statusReverted = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
   expect(await run(undefined, statusReverted)).toMatchObject({
@@ -100,7 +100,7 @@ it('tries again at once when another writer has reverted the status meanwhile', 
   })
 })
 
-it('is through with one that went meanwhile', async () => {
+it('settles if the attachment is deleted during the run', async () => {
   api.put(va())
   expect(await run(undefined, () => undefined)).toEqual({ kind: 'settled' })
 })
@@ -118,14 +118,14 @@ it('tries again when the status cannot be stored', async () => {
   })
 })
 
-it('leaves alone the one that was recreated under its name meanwhile', async () => {
+it('does not change a recreated attachment', async () => {
   api.put(va())
   api.fail('patch', uidMismatch('u'))
   expect(await run()).toMatchObject({ kind: 'retry' })
   expect(log.lines).toEqual([])
 })
 
-it('ends without a word when it is called off', async () => {
+it('logs nothing if it is cancelled', async () => {
   const stop = new AbortController()
   stop.abort(new Error('stop'))
   api.put(va())

@@ -13,13 +13,13 @@ function noteRemoval({ memory, clock }: ReconcileFixture): void {
   memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
 }
 
-describe('a run', () => {
+describe('a run over an attached attachment', () => {
   let fixture: ReconcileFixture
   beforeEach(() => {
     fixture = new ReconcileFixture()
   })
 
-  it('restores our finalizer beside those of others, without a call', async () => {
+  it('restores our finalizer, keeps those of others, and makes no call', async () => {
     fixture.api.put(va({ metadata: { finalizers: ['a/b'] }, status: { attached: true } }))
     noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
@@ -27,7 +27,7 @@ describe('a run', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('waits where another writer removes it again and again', async () => {
+  it('waits if another writer removes it repeatedly', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     noteRemoval(fixture)
@@ -35,7 +35,7 @@ describe('a run', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('is a failure, but no attach error, where the finalizer is refused', async () => {
+  it('fails without an attach error if the API server refuses the finalizer', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(403, 'Forbidden', 'policy'))
@@ -43,7 +43,7 @@ describe('a run', () => {
     expect(fixture.api.requests.filter((each) => each.includes('attachError'))).toEqual([])
   })
 
-  it('is refused once where the server refuses the same patch for another reason', async () => {
+  it('fails after one patch if the API server refuses it for another reason', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)
@@ -61,7 +61,7 @@ describe('a run', () => {
     ])
   })
 
-  it('keeps the force mark of an attach that fails', async () => {
+  it('keeps the result of the listing while a forced attach fails', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.note(VA, { listing: 'different' })
     fixture.publish = () => Promise.reject(new Error('no'))

@@ -20,7 +20,7 @@ beforeEach(() => {
 })
 
 describe('the detach of an orphaned publication', () => {
-  it('says what it is busy with, when it is done, and of which volume it is', async () => {
+  it('reports its phases and its end, and logs the volume', async () => {
     expect(await fixture.run({}, KEY)).toEqual({ kind: 'settled' })
     expect(fixture.lastRun.phases).toEqual(['calling', 'completed'])
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
@@ -28,7 +28,7 @@ describe('the detach of an orphaned publication', () => {
     expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()
   })
 
-  it('is called under the key of the run, and can be called off', async () => {
+  it('passes the key and the signal of the run to the call', async () => {
     const options: unknown[] = []
     const unpublish = async (_: object, given: object) => {
       options.push(given)

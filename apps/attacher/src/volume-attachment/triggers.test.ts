@@ -27,13 +27,13 @@ const ours = attachment()
 const foreign = attachment({ ours: false })
 
 describe('onAttachment', () => {
-  it("takes ours when it appears, never another attacher's", () => {
+  it('returns a new attachment of ours, and none of another attacher', () => {
     expect([...trigger({ type: 'added', object: ours })]).toEqual(['va1'])
     expect([...trigger({ type: 'added', object: foreign })]).toEqual([])
     expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'resync' })]).toEqual([])
   })
 
-  it('leaves one alone that is attached when it appears, unless it lacks our finalizer or has an error', () => {
+  it('ignores a new attachment at rest, unless it lacks our finalizer or has an error', () => {
     const added = (va: CachedAttachment): readonly string[] => [...trigger({ type: 'added', object: va })]
     expect(added(withFinalizer({ attached: true }))).toEqual([])
     expect(log.lines.map(({ message }) => message)).toEqual(['VolumeAttachment is already attached'])
@@ -42,7 +42,7 @@ describe('onAttachment', () => {
     expect(added(withFinalizer({ attached: true, deleting: true }))).toEqual(['va1'])
   })
 
-  it('says which change of ours it leaves alone', () => {
+  it('logs a change that it ignores', () => {
     const failed = attachment({ attachError: error })
     const again = attachment({ attachError: later })
     expect([...trigger({ type: 'updated', before: failed, after: again, cause: 'watch' })]).toEqual([])
@@ -53,7 +53,7 @@ describe('onAttachment', () => {
     ])
   })
 
-  it('has nothing to do for one that is gone', () => {
+  it('ignores a deletion', () => {
     expect([...trigger({ type: 'deleted', object: ours })]).toEqual([])
   })
 
@@ -270,7 +270,7 @@ describe('onAttachment', () => {
   })
 })
 
-describe('orphaned publications on a node', () => {
+describe('onAttachmentEnd', () => {
   const orphanedPublicationsOn = (nodeName: string): string[] => [`left on ${nodeName}`]
   const trigger = onAttachmentEnd({ orphanedPublicationsOn })
   const before = attachment()
@@ -284,12 +284,12 @@ describe('orphaned publications on a node', () => {
     ],
     ['one comes', { type: 'added', object: before }, []],
     ['one changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
-  ])('is looked at when %s', (_, event, keys) => {
+  ])('returns the publications of the node when %s', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
 })
 
-it('a volume that comes is due for each of ours that is not attached yet, or to be detached', () => {
+it('`onVolumeAdded` returns our attachments of the volume that are not attached, or being deleted', () => {
   const of = (...attachments: CachedAttachment[]): Trigger<CachedVolume> => onVolumeAdded(() => attachments)
   const waiting = attachment()
   const leaving = withFinalizer({ key: 'va2', attached: true, deleting: true })
@@ -303,7 +303,7 @@ it.each([
   ['a reset', withFinalizer({ attached: true }), withFinalizer(), true],
   ['a detach', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
   ['a success', withFinalizer(), withFinalizer({ attached: true }), false],
-])('another writer has set it back: %s', (_, before, after, is) => {
+])('`isStatusReverted` returns for %s', (_, before, after, is) => {
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
@@ -317,7 +317,7 @@ describe('causes', () => {
     nodeId,
   })
 
-  it('a volume that appears or goes is one, and access modes that change', () => {
+  it('a created volume, a deleted volume and changed access modes are causes', () => {
     expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
     expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])
