@@ -47,7 +47,7 @@ describe('compareForever', () => {
   })
 
   describe('an attachment with a call', () => {
-    /** Work that runs until the test ends it. */
+    /** Runs work until the test ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       const ended = fixture.work.run(key, recordingRun(), (run) => {
