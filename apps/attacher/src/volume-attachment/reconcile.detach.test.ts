@@ -21,7 +21,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
   })
 
-  it('writes the status where a foreign finalizer keeps the object', async () => {
+  it('writes the status if a foreign finalizer keeps the object', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -30,7 +30,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('whose status cannot be written says so, and writes it later without another unpublish', async () => {
+  it('records that the status cannot be written, and writes it later without another unpublish', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({
@@ -48,18 +48,17 @@ describe('a detach', () => {
     ])
   })
 
-  it('has no pending status when it went meanwhile', async () => {
+  it('writes no pending status once the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
     await fixture.run()
-    expect(fixture.memory.statusPending('va1')).toBe(true)
+    expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(true)
     fixture.api.objects.delete('va1')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(fixture.memory.statusPending('va1')).toBe(false)
     expect(fixture.api.requests).toHaveLength(2)
   })
 
-  it('has no pending status after an answer that it is gone', async () => {
+  it('drops the pending status after an answer that the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.unpublish = async () => {
       fixture.late.set('va1', deleting({ finalizers: ['a/b', FINALIZER] }))
@@ -68,7 +67,7 @@ describe('a detach', () => {
     fixture.api.fail('patch va1/status', gone)
     fixture.api.fail('get va1', gone)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(fixture.memory.statusPending('va1')).toBe(false)
+    expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(false)
   })
 
   it('stores the error without a code and keeps the finalizer', async () => {
@@ -82,7 +81,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('unpublishes again when the finalizer could not be removed', async () => {
+  it('unpublishes again if the finalizer could not be removed', async () => {
     fixture.api.fail('patch va1 ', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.api.requests.at(-1)).toContain('could not mark as detached: no')
@@ -91,17 +90,17 @@ describe('a detach', () => {
     expect(fixture.api.requests.at(-1)).toBe(REMOVE_FINALIZER)
   })
 
-  it('writes nothing for a forced one that has neither finalizer nor attached', async () => {
+  it('writes nothing for a forced detach without finalizer and `attached`', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('reverts the status of a forced one that only says attached', async () => {
+  it('writes the status of a forced detach without finalizer', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.api.requests).toEqual([
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',
@@ -109,7 +108,7 @@ describe('a detach', () => {
   })
 })
 
-it('a detach goes to the node id under which the volume was published here', async () => {
+it('a detach uses the node ID that this process has published to', async () => {
   await fixture.run()
   fixture.api.put(deleting({ annotations: { 'csi.alpha.kubernetes.io/node-id': 'new' } }))
   await fixture.run({
@@ -117,9 +116,9 @@ it('a detach goes to the node id under which the volume was published here', asy
       view({
         va: project(deleting()),
         node: { known: 'id', nodeId: 'new' },
-        published: [...fixture.memory.published.ofAttachment('va1-uid')],
+        published: fixture.memory.of({ uid: 'va1-uid' }).published,
       }),
   })
   expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
-  expect([...fixture.memory.published.ofAttachment('va1-uid')]).toEqual([])
+  expect(fixture.memory.of({ uid: 'va1-uid' }).published).toEqual([])
 })

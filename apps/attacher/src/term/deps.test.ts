@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { finalizerName } from './names.ts'
+import { finalizerName } from './deps.ts'
 
 it.each([
   ['csi.example.com', 'external-attacher/csi-example-com'],
@@ -11,6 +11,6 @@ it.each([
   ['a😀b', 'external-attacher/a-b'],
   ['ä', 'external-attacher/-X'],
   ['', 'external-attacher/'],
-])('%j puts %j on its objects', (driver, finalizer) => {
+])('`finalizerName(%j)` is %j', (driver, finalizer) => {
   expect(finalizerName(driver)).toBe(finalizer)
 })
