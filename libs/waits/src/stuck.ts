@@ -18,6 +18,7 @@ const NO_RETRY_HELPS: ReadonlySet<string> = new Set([
   'Infeasible',
   'InfeasibleSize',
   'ModifyInfeasible',
+  'ModifyNotSupported',
   'NodeGone',
   'NodeResizeInfeasible',
   'PersistentVolumeMissing',

@@ -69,6 +69,11 @@ const RULES: readonly Rule[] = [
     cause: ([, user, verb, resource]) =>
       because('Forbidden', 'apiRefuses', `a role that lets ${user} ${verb} ${resource}`),
   },
+  {
+    words: /CSI driver (\S+) does not support ControllerModifyVolume/,
+    cause: ([, driver]) =>
+      because('ModifyNotSupported', 'modifyUnsupported', `a claim without VolumeAttributesClass: driver ${driver} cannot modify volumes`),
+  },
   { words: /only supports offline expansion/, cause: () => because('ClaimInUse', 'claimInUse', OFFLINE) },
   {
     words: /code = ResourceExhausted/,

@@ -21,7 +21,7 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
     reason: state === undefined ? 'NotBegun' : 'DriverSilent',
     waitsFor:
       state === undefined
-        ? `its turn to be modified to ${target}, or for a driver that can modify volumes`
+        ? `its turn to be modified to ${target}`
         : `driver ${context.driver} to modify the volume to ${target}`,
     advice: state === undefined ? ROWS.modifyNotBegun : ROWS.modifying,
   }
