@@ -8,6 +8,7 @@ import { collectSidecarPods } from './facts/collect-sidecars.ts'
 import { Collection } from './facts/collection.ts'
 import { type Facts, type Ref, textOf } from './facts/facts.ts'
 import { Reader, type ReadOnlyClient } from './facts/reader.ts'
+import { explainedFindings } from './findings/chain.ts'
 import type { Finding } from './findings/finding.ts'
 import { findingsOf } from './findings/findings.ts'
 import type { Options, Question } from './options.ts'
@@ -62,9 +63,7 @@ async function explain(
   await collectSidecarPods(into, 'namespaces')
   await collectPending(into, clock, signal)
   const { facts, findings: all } = found(into.facts(clock.now(), options.stuckAfterMs))
-  const findings = all
-    .filter((finding) => concerns(finding, subject))
-    .toSorted((a, b) => distance(a, subject) - distance(b, subject))
+  const findings = explainedFindings(all, subject, facts)
   const explained = { subject, findings, facts, adviser }
   const well = WELL[question.kind](subject, facts)
   write(options.json ? explanationJson(explained) : explanationText({ ...explained, well }))
@@ -76,19 +75,3 @@ function found(facts: Facts): { readonly facts: Facts; readonly findings: readon
   const { findings, unseen } = findingsOf(facts)
   return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }
 }
-
-/** Other pods are read only because they may use the same claim: what they wait for is their own matter. */
-function concerns({ object }: Finding, subject: Ref): boolean {
-  return object.kind !== 'Pod' || textOf(object) === textOf(subject)
-}
-
-/**
- * A pod can start while its claim grows, but not before its volume is attached; and no node is chosen for it before its
- * claim is bound.
- */
-function distance({ object, stuck, reason }: Finding, { kind }: Ref): number {
-  const ofClaim = kind === 'Pod' && object.kind === 'PersistentVolumeClaim'
-  return (stuck ? 0 : 3) + (ofClaim ? (BEFORE_SCHEDULING.has(reason) ? -1 : 1) : 0)
-}
-
-const BEFORE_SCHEDULING: ReadonlySet<string> = new Set(['StorageClassMissing', 'ClaimNotBound'])

@@ -123,8 +123,8 @@ const STATES: Readonly<Record<string, State>> = {
   'attaching: a pod in Terminating on another node': {
     of: ['pod', 'web'],
     objects: [...SOUND, CLAIM, web(), endingThere, attachedThere, [NODES, node('node-2', 'True')]],
-    reason: 'MultiAttach',
-    says: 'volume pv-1 to be detached from node node-2, where old ends: it can be attached to one node only',
+    reason: 'PodEnding',
+    says: 'the kubelet of node node-2 to end it and to unmount its volumes (Pod default/old)',
   },
   'attaching: a pod in Terminating on a node that is not ready': {
     of: ['pod', 'web'],

@@ -69,8 +69,8 @@ const STATES: Readonly<Record<string, State>> = {
       unbound({ storageClassName: 'sc-1' }),
       web({ spec: { nodeName: null } }),
     ],
-    reason: 'ConsumerNotScheduled',
-    says: 'the scheduler to choose a node for Pod default/web',
+    reason: 'NotScheduled',
+    says: 'the scheduler to choose a node (Pod default/web)',
   },
   // Provisioning.
   'provisioning: no provisioner answers': {

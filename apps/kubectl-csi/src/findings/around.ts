@@ -2,13 +2,14 @@ import type { Event, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachm
 import type {
   Around,
   AttachmentState,
+  Awaited,
   ClaimState,
   ClassState,
   NodeState,
   PodState,
   VolumeState,
 } from '@csi-sidecars/waits'
-import { driverOf, type Facts, keyOf, objectOf, refOf, type Seen } from '../facts/facts.ts'
+import { driverOf, type Facts, keyOf, objectOf, type Ref, refOf, type Seen } from '../facts/facts.ts'
 import { podsOf } from './claim-users.ts'
 import { lastEvent } from './events.ts'
 
@@ -49,6 +50,15 @@ export function aroundVolume(seen: Seen<PersistentVolume>, facts: Facts): Around
     failing: () => undefined,
     warning: () => undefined,
   }
+}
+
+/** The objects of a chain as references. A pod and its claims share their namespace. */
+export function refsOf(awaited: readonly Awaited[], namespace: string | undefined): readonly Ref[] {
+  return awaited.map(({ kind, name }) =>
+    kind === 'attachment'
+      ? { kind: 'VolumeAttachment', name }
+      : { kind: kind === 'pod' ? 'Pod' : 'PersistentVolumeClaim', namespace, name },
+  )
 }
 
 /** A migrated volume has another handle, which only the translation knows. */

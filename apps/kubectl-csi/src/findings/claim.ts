@@ -1,7 +1,7 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { claimWaits, type Reason, type Wait } from '@csi-sidecars/waits'
+import { type Around, awaitedBy, claimWaits, type Reason, type Wait } from '@csi-sidecars/waits'
 import { driverOf, type Facts, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
-import { aroundClaim, bindingEvent } from './around.ts'
+import { aroundClaim, bindingEvent, refsOf } from './around.ts'
 import { usersOf } from './claim-users.ts'
 import { eventEvidence } from './events.ts'
 import type { Evidence, Finding } from './finding.ts'
@@ -13,10 +13,15 @@ import { waitingFinding } from './waiting.ts'
 export function claimFindings(claim: PersistentVolumeClaim, facts: Facts): readonly Finding[] {
   const around = aroundClaim(keyOf(refOf('PersistentVolumeClaim', claim)), { is: 'present', object: claim }, facts)
   if (around.claim === undefined) return []
-  return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, claim, facts) ?? [])
+  return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, { claim, around }, facts) ?? [])
 }
 
-function findingOf(wait: Wait, claim: PersistentVolumeClaim, facts: Facts): Finding | undefined {
+interface WithAround {
+  readonly claim: PersistentVolumeClaim
+  readonly around: Around
+}
+
+function findingOf(wait: Wait, { claim, around }: WithAround, facts: Facts): Finding | undefined {
   const pv = objectOf(facts.volumes.get(claim.spec?.volumeName ?? ''))
   const driver = claim.metadata?.annotations?.['volume.kubernetes.io/storage-resizer'] ?? (pv && driverOf(pv))
   // Where the volume could not be read the driver is not known, and the work is shown all the same.
@@ -29,7 +34,8 @@ function findingOf(wait: Wait, claim: PersistentVolumeClaim, facts: Facts): Find
       return modifyFinding(claim, context)
     default: {
       const object = refOf('PersistentVolumeClaim', claim)
-      return waitingFinding(wait, { object, ...aboutOf(wait, claim, facts) }, facts)
+      const awaits = refsOf(awaitedBy(wait, around), object.namespace)
+      return waitingFinding(wait, { object, awaits, ...aboutOf(wait, claim, facts) }, facts)
     }
   }
 }

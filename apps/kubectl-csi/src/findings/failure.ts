@@ -72,7 +72,11 @@ const RULES: readonly Rule[] = [
   {
     words: /CSI driver (\S+) does not support ControllerModifyVolume/,
     cause: ([, driver]) =>
-      because('ModifyNotSupported', 'modifyUnsupported', `a claim without VolumeAttributesClass: driver ${driver} cannot modify volumes`),
+      because(
+        'ModifyNotSupported',
+        'modifyUnsupported',
+        `a claim without VolumeAttributesClass: driver ${driver} cannot modify volumes`,
+      ),
   },
   { words: /only supports offline expansion/, cause: () => because('ClaimInUse', 'claimInUse', OFFLINE) },
   {

@@ -1,4 +1,4 @@
-import { isStuck, remedyOf } from '@csi-sidecars/waits'
+import { isStuck, type Remedy, remedyOf } from '@csi-sidecars/waits'
 import type { Facts, Ref } from '../facts/facts.ts'
 import type { Sidecar } from '../facts/leases.ts'
 import type { PendingItem } from '../facts/pending.ts'
@@ -45,6 +45,10 @@ export interface Finding {
   readonly atLeast: boolean
   /** A user should look at it; else it is only under way. */
   readonly stuck: boolean
+  /** What ends it. Left out: the remedy of its reason. */
+  readonly remedy?: Remedy
+  /** The objects whose own findings have to end first. Left out: none, so the finding is the end of its chain. */
+  readonly awaits?: readonly Ref[]
   readonly sure: Sureness
   /** What makes it less than certain. */
   readonly doubt: string | undefined

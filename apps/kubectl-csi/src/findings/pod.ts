@@ -1,7 +1,18 @@
 import type { Pod } from '@csi-sidecars/kube-types'
-import { type Around, podWait, type Wait } from '@csi-sidecars/waits'
-import { claimKeysOf, claimNamesOf, type Facts, isRunning, mayWait, objectOf, refOf, timeOf } from '../facts/facts.ts'
-import { aroundClaim, podState, volumeNameOf } from './around.ts'
+import { type Around, awaitedBy, podWait, type Wait } from '@csi-sidecars/waits'
+import {
+  claimKeysOf,
+  claimNamesOf,
+  type Facts,
+  isRunning,
+  mayWait,
+  objectOf,
+  type Ref,
+  refOf,
+  textOf,
+  timeOf,
+} from '../facts/facts.ts'
+import { aroundClaim, podState, refsOf, volumeNameOf } from './around.ts'
 import { earliest, eventEvidence, lastEvent } from './events.ts'
 import { causeOf } from './failure.ts'
 import { foreignFinalizerFindings } from './finalizers.ts'
@@ -14,11 +25,7 @@ export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
   if (!isRunning(pod) || claimNamesOf(pod).length === 0 || !mayWait(pod)) return []
   const finalizers = foreignFinalizerFindings(refOf('Pod', pod), pod.metadata, facts)
   if (finalizers.length > 0) return finalizers
-  const found = claimKeysOf(pod).flatMap((key) => {
-    const around = aroundClaim(key, facts.claims.get(key), facts)
-    const wait = podWait({ ...podState(pod), phase: 'Pending' }, around)
-    return wait === undefined ? [] : (findingOf(pod, { wait, around }, facts) ?? [])
-  })
+  const found = waitsOf(pod, facts).flatMap((ofClaim) => findingOf(pod, ofClaim, facts) ?? [])
   // What is said of the whole pod is said once.
   const distinct = [...new Map(found.map((finding) => [finding.waitsFor, finding])).values()]
   return distinct.length > 0 ? distinct : attachEventFindings(pod, facts)
@@ -27,6 +34,21 @@ export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
 interface OfClaim {
   readonly wait: Wait
   readonly around: Around
+}
+
+function waitsOf(pod: Pod, facts: Facts): readonly OfClaim[] {
+  return claimKeysOf(pod).flatMap((key) => {
+    const around = aroundClaim(key, facts.claims.get(key), facts)
+    const wait = podWait({ ...podState(pod), phase: 'Pending' }, around)
+    return wait === undefined ? [] : [{ wait, around }]
+  })
+}
+
+/** The objects that a pod waits for, also if only their findings say so. Empty for an object that is not a pod. */
+export function podAwaits(ref: Ref, facts: Facts): readonly Ref[] {
+  const pod = facts.pods.find((each) => textOf(refOf('Pod', each)) === textOf(ref))
+  if (pod === undefined || !isRunning(pod) || !mayWait(pod)) return []
+  return waitsOf(pod, facts).flatMap(({ wait, around }) => refsOf(awaitedBy(wait, around), ref.namespace))
 }
 
 function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: Facts): Finding | undefined {
@@ -46,6 +68,7 @@ function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: Facts): Fi
       object: refOf('Pod', pod),
       since: timeOf(metadata?.deletionTimestamp) ?? (mount === undefined ? earliest(first, from) : first),
       atLeast: mount !== undefined,
+      awaits: refsOf(awaitedBy(wait, around), metadata?.namespace),
       name: isMissing ? around.claimKey : around.volume?.key,
       evidence: [...podEvidence(pod, wait), ...volumeEvidence(wait, { around, facts }), ...eventEvidence(event)],
     },

@@ -14,6 +14,7 @@ export interface WaitingObject {
   readonly name?: string | undefined
   /** Of the volume, or of the class. */
   readonly driver?: string | undefined
+  readonly awaits?: readonly Ref[]
 }
 
 interface Words extends Wait {
@@ -34,13 +35,13 @@ export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): 
   const { reason, names = [], message } = wait
   const text = TEXTS[reason]
   if (text === undefined) return undefined
-  const { object, since, atLeast = false, evidence, name = '', driver } = given
+  const { object, since, atLeast = false, evidence, name = '', driver, awaits = [] } = given
   const pods = names.map((each) => `${object.namespace}/${each}`)
   const words = { ...wait, list: names.join(', '), pods, missing: name }
   const doubtful = DOUBTS[reason]
   const doubt = typeof doubtful === 'function' ? doubtful(words, facts.unseen) : doubtful
   const said = FAILS.has(reason) ? provisionerCause(message, driver) : undefined
-  const { remedy } = REASONS[reason]
+  const remedy = remedyOf(reason, REASONS[reason].remedy)
   return {
     reason: SAID_AS[reason] ?? reason,
     waitsFor: typeof text.waitsFor === 'string' ? text.waitsFor : text.waitsFor(words),
@@ -50,7 +51,9 @@ export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): 
     waiter: text.waiter.replace('OBJECT', `${object.kind} ${object.name}`),
     since,
     atLeast,
-    stuck: isStuck(remedyOf(reason, remedy), { since, now: facts.now, olderThanMs: facts.stuckAfterMs }),
+    remedy,
+    awaits,
+    stuck: isStuck(remedy, { since, now: facts.now, olderThanMs: facts.stuckAfterMs }),
     ...(doubt === undefined ? CERTAIN : likely(doubt)),
     evidence,
   }

@@ -25,13 +25,13 @@ export function headlineOf(finding: Finding, subject: Ref, now: number): string 
 }
 
 /** A finding as programs get it, without what speaks for it: who wants that asks for an explanation. */
-export function findingJson({ since, atLeast, evidence: _, advice: __, ...finding }: Finding, now: number): object {
-  const { reason, object, waiter, waitsFor, ...rest } = finding
+export function findingJson(finding: Finding, now: number): object {
+  const { reason, object, waiter, waitsFor, since, atLeast, stuck, sure, doubt } = finding
   const age =
     since === undefined
       ? {}
       : { since: new Date(since).toISOString(), ageSeconds: Math.floor((now - since) / 1000), atLeast }
-  return { reason, object, waiter, waitsFor, ...age, ...rest }
+  return { reason, object, waiter, waitsFor, ...age, stuck, sure, doubt }
 }
 
 export interface Explained {

@@ -165,7 +165,7 @@ interface Item {
   readonly waitsFor: string
 }
 
-const aboutOther = / \(VolumeAttachment [^)]+\)$/
+const aboutOther = / \((?:VolumeAttachment|PersistentVolumeClaim|Pod) [^)]+\)$/
 
 /** Where docs/operations.md says what to do. */
 const HEADINGS: Readonly<Record<string, RegExp>> = {
@@ -196,6 +196,10 @@ export async function checkState(
   expect(heading).toMatch(HEADINGS[title.split(':')[0] ?? ''] ?? /^$/)
   const stuck = await ask(client, STUCK, { json: true, stuckAfterMs })
   const { items } = JSON.parse(stuck.text) as { items: readonly Item[] }
+  // The age decides whether it counts as stuck, and never which cause comes first.
+  for (const threshold of [1_000, 180_000, 600_000]) {
+    expect(await ask(client, explain(kind, name), { stuckAfterMs: threshold })).toMatchObject({ first })
+  }
   const found = items.map((item) => `${item.reason}: ${item.waitsFor}`)
   const expected = `${reason}: ${says.replace(aboutOther, '')}`
   if (state.idle) expect(found).not.toContain(expected)

@@ -1,5 +1,6 @@
 import {
   type Around,
+  causesFirst,
   claimWaits,
   podWait,
   REASONS,
@@ -12,14 +13,13 @@ import { uniqueVolumeName } from '../../volume-names.ts'
 import type { Failure } from './call-log.ts'
 import type { RowView, WaitNow } from './view.ts'
 
-/** The waits of a row, as texts of the page. */
+/** The waits of a row, as texts of the page. The end of each chain of waits comes first, as `kubectl csi explain` has it. */
 export function waitsOf(view: RowView): readonly WaitNow[] {
   const around = aroundOf(view)
   const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, around)
   const ofPods = view.pods.flatMap((pod) => podWait(pod, around) ?? [])
-  return [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(around)].map((wait) =>
-    inWords(wait, view),
-  )
+  const waits = [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(around)]
+  return causesFirst(waits, around).map((wait) => inWords(wait, view))
 }
 
 function aroundOf({ failure, ...view }: RowView): Around {
