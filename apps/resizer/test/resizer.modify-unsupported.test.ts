@@ -1,9 +1,9 @@
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
-import { CLAIM_REF, claim, volume } from './testing/builders.ts'
-import { ResizerFixture } from './testing/fixture.ts'
-import { beginModify, wantClass } from './testing/modify.ts'
+import { CLAIM_REF, claim, volume } from '../src/testing/builders.ts'
+import { ResizerFixture } from '../src/testing/fixture.ts'
+import { beginModify, wantClass } from '../src/testing/modify.ts'
 
 const warning = (className: string): string =>
   `Warning VolumeModifyFailed: VAC "${className}" cannot be applied: CSI driver csi.example.com does not support ControllerModifyVolume.`
