@@ -59,11 +59,15 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /kubectl-csi\.cjs stuck$/, by: 'testing/e2e/tests/explain/cluster.ts', sign: 'apps/kubectl-csi/README.md' },
   { lines: /: (docker|kind|buildah) /, why: 'it needs Docker, Buildah or kind; tests build the folder that they read' },
   { lines: /: (cosign|gh) /, why: 'it needs a release; images/release/verify-lines.test.ts checks the line' },
-  { lines: /: npx --yes https:/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'test', '--help'" },
+  { lines: /: npx --yes https:/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "tester, '--help'" },
   { lines: /: npm pack \.cache\/npm-package/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'pack', folder" },
   // The embedded cluster.
   { lines: /: npm start -- --exit/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'--exit'" },
-  { lines: /: npm start -- (test )?--driver/, by: 'testing/e2e/tests/ground/driver-test.ts', sign: '--driver=unix://' },
+  {
+    lines: /: npm (start|run driver-test) -- --driver/,
+    by: 'testing/e2e/tests/ground/driver-test.ts',
+    sign: '--driver=unix://',
+  },
   { lines: /: npm start -- --attacher/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
   { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
   {
@@ -71,7 +75,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'testing/e2e/tests/ground/devcluster-terminal.ts',
     sign: '--load=attach=60',
   },
-  { lines: /: npm start -- --chaos/, by: 'testing/e2e/tests/ground/chaos.ts', sign: '--chaos=' },
   // Lines that need nothing.
   ...[
     'npm exec -- node images/tools/main.ts context',
