@@ -6,7 +6,7 @@ import { durationMs } from './output/age.ts'
 import { programVersion } from './version.ts'
 
 /** What a person asks for. */
-export type Question =
+export type CommandQuestion =
   | {
       readonly ask: 'explain'
       readonly kind: SubjectKind
@@ -15,8 +15,8 @@ export type Question =
     }
   | { readonly ask: 'stuck' }
 
-export interface Options {
-  readonly question: Question
+export interface PluginOptions {
+  readonly question: CommandQuestion
   readonly kubeconfig: string | undefined
   readonly context: string | undefined
   readonly json: boolean
@@ -38,8 +38,8 @@ const USAGE =
 export async function parseOptions(
   args: readonly string[],
   write: (text: string) => void,
-): Promise<Options | 'answered'> {
-  let question: Question | undefined
+): Promise<PluginOptions | 'answered'> {
+  let question: CommandQuestion | undefined
   const parser = yargs([...args])
     .scriptName('kubectl-csi')
     .usage(`$0 COMMAND\n\n${USAGE}`)
@@ -110,7 +110,7 @@ function wantsKind(argv: unknown, current: string): boolean {
 }
 
 /** `pod web` or `pod/web`. */
-function explainQuestion(given: string, name: string | undefined, namespace: string | undefined): Question {
+function explainQuestion(given: string, name: string | undefined, namespace: string | undefined): CommandQuestion {
   const [word = '', ...rest] = name === undefined ? given.split('/') : [given]
   const kind = (Object.keys(ALIASES) as SubjectKind[]).find((each) => ALIASES[each].includes(word.toLowerCase()))
   if (kind === undefined) throw new Error(`explain ${word}: known are ${Object.keys(KINDS).join(', ')}`)

@@ -5,6 +5,7 @@ import { ATTACHER_LEASE, lease } from './testing/facts.ts'
 import {
   attachedThere,
   attachment,
+  type BlockedState,
   CLAIM,
   CLASS,
   CSI_NODE,
@@ -18,7 +19,6 @@ import {
   ofPod,
   reporting,
   SOUND,
-  type State,
   there,
   VOLUME,
   WEBHOOK,
@@ -27,7 +27,7 @@ import {
 
 /** States in which a volume cannot be attached and mounted. */
 
-const STATES: Readonly<Record<string, State>> = {
+const STATES: Readonly<Record<string, BlockedState>> = {
   // Attaching.
   'attaching: a CSINode without drivers': {
     of: ['va', 'va-1'],

@@ -2,11 +2,11 @@ import { PERSISTENT_VOLUMES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { pv, storageClass } from '@csi-sidecars/testkit'
 import { it } from '@jest/globals'
 import {
+  type BlockedState,
   CLASS,
   checkState,
   ofClaim,
   provisioning,
-  type State,
   unbound,
   unscheduled,
   VOLUME,
@@ -16,7 +16,7 @@ import {
 
 /** States in which a volume cannot be pending, provisioned, and its pod scheduled. */
 
-const STATES: Readonly<Record<string, State>> = {
+const STATES: Readonly<Record<string, BlockedState>> = {
   // Pending.
   'pending: no class, and no default one': {
     of: ['pvc', 'pvc-1'],

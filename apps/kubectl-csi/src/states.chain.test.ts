@@ -4,6 +4,7 @@ import { expect, it } from '@jest/globals'
 import { ask, clientOf, explain, serving } from './testing/ask.ts'
 import { ago } from './testing/facts.ts'
 import {
+  type BlockedState,
   CLAIM,
   CLASS,
   checkState,
@@ -14,7 +15,6 @@ import {
   ofClaim,
   ofPod,
   SOUND,
-  type State,
   unbound,
   web,
 } from './testing/states.ts'
@@ -26,7 +26,7 @@ const HOMELESS = web({ spec: { nodeName: null } })
 const IN_USE = { metadata: { ...DELETED, finalizers: ['kubernetes.io/pvc-protection'] } }
 const ENDING = web({ metadata: { deletionTimestamp: ago(300) }, status: { phase: 'Running' } })
 
-const STATES: Readonly<Record<string, State>> = {
+const STATES: Readonly<Record<string, BlockedState>> = {
   'pending: a pod whose claim has no class': {
     of: ['pod', 'web'],
     objects: [CLASS, unbound({ storageClassName: null }), HOMELESS],

@@ -3,6 +3,7 @@ import { pod, vac } from '@csi-sidecars/testkit'
 import { it } from '@jest/globals'
 import {
   attachment,
+  type BlockedState,
   CLASS,
   checkState,
   FORBIDDEN,
@@ -11,14 +12,13 @@ import {
   modifying,
   ofClaim,
   SOUND,
-  type State,
   VOLUME,
   WEBHOOK,
 } from './testing/states.ts'
 
 /** States in which a volume cannot be expanded and modified. */
 
-const STATES: Readonly<Record<string, State>> = {
+const STATES: Readonly<Record<string, BlockedState>> = {
   // Expanding.
   'expanding: no resizer': {
     of: ['pvc', 'pvc-1'],

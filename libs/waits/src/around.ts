@@ -1,7 +1,7 @@
 import type { Party } from './wait.ts'
 
 /** A claim, as far as waits depend on it. Sizes are texts, as quantities are written. */
-export interface ClaimState {
+export interface WaitingClaim {
   readonly name: string
   readonly deleting: boolean
   readonly finalizers?: readonly string[] | undefined
@@ -38,7 +38,7 @@ export interface VolumeState {
   readonly reclaimPolicy: string
 }
 
-export interface AttachmentState {
+export interface WaitingAttachment {
   readonly key: string
   readonly nodeName: string
   readonly deleting: boolean
@@ -57,7 +57,7 @@ export interface NodeState {
 export type FailureText = string
 
 /** What is known of the class of a claim that has no volume yet. */
-export type ClassState =
+export type ClaimClass =
   | { readonly is: 'none'; readonly hasDefault: boolean }
   | { readonly is: 'missing' }
   | { readonly is: 'present'; readonly waitsForPod: boolean }
@@ -66,16 +66,16 @@ export type ClassState =
 export interface Around {
   /** Of the claim, be it there or not; undefined for a volume without one. */
   readonly claimKey: string | undefined
-  readonly claim: ClaimState | undefined
+  readonly claim: WaitingClaim | undefined
   readonly volume: VolumeState | undefined
   /** Whether the claim names a volume that does not exist; false where that is unknown. */
   readonly volumeGone?: boolean
-  readonly attachments: readonly AttachmentState[]
+  readonly attachments: readonly WaitingAttachment[]
   /** Those that use the claim. */
   readonly pods: readonly PodState[]
   /** What the PV controller or the provisioner has last said about a claim that is not bound. */
   readonly binding?: { readonly reason: string; readonly message: string } | undefined
-  readonly storageClass?: ClassState | undefined
+  readonly storageClass?: ClaimClass | undefined
   /** The volume's driver attaches. */
   readonly attaches: boolean
   /** The name of the volume in the status of nodes, where it is known. */
@@ -91,4 +91,16 @@ export interface Around {
 
 export function isTerminated({ phase }: PodState): boolean {
   return phase === 'Succeeded' || phase === 'Failed'
+}
+
+/** Of both sidecars only the attacher has one, on VolumeAttachments and PersistentVolumes. */
+export const OWN_FINALIZERS = 'external-attacher/'
+/** The provisioner keeps a volume with it until the driver has deleted it. */
+export const PROVISIONER_FINALIZERS = 'external-provisioner.volume.kubernetes.io/'
+/** Kubernetes' own: their waits are explained elsewhere. */
+const PROTECTION: ReadonlySet<string> = new Set(['kubernetes.io/pv-protection', 'kubernetes.io/pvc-protection'])
+
+/** Those that neither the sidecars nor Kubernetes itself wait for: their owners have to remove them. */
+export function foreignFinalizers(finalizers: readonly string[] | undefined): readonly string[] {
+  return (finalizers ?? []).filter((name) => !name.startsWith(OWN_FINALIZERS) && !PROTECTION.has(name))
 }

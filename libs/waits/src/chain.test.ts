@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
-import type { Around, AttachmentState, PodState } from './around.ts'
+import type { Around, PodState, WaitingAttachment } from './around.ts'
 import { awaitedBy, causesFirst } from './chain.ts'
-import type { Wait } from './wait.ts'
+import type { ObjectWait } from './wait.ts'
 
 const pod = (name: string, nodeName = ''): PodState => ({
   key: `default/${name}`,
@@ -11,7 +11,7 @@ const pod = (name: string, nodeName = ''): PodState => ({
   phase: 'Pending',
 })
 
-const attachment = (key: string, nodeName: string): AttachmentState => ({
+const attachment = (key: string, nodeName: string): WaitingAttachment => ({
   key,
   nodeName,
   deleting: false,
@@ -44,20 +44,20 @@ const around: Around = {
   warning: () => undefined,
 }
 
-const ofClaim = (reason: Wait['reason'], names?: readonly string[]): Wait => ({
+const ofClaim = (reason: ObjectWait['reason'], names?: readonly string[]): ObjectWait => ({
   about: { kind: 'claim', name: 'data' },
   reason,
   on: 'you',
   ...(names && { names }),
 })
-const ofPod = (reason: Wait['reason'], node?: string, name = 'web'): Wait => ({
+const ofPod = (reason: ObjectWait['reason'], node?: string, name = 'web'): ObjectWait => ({
   about: { kind: 'pod', name },
   reason,
   on: 'scheduler',
   ...(node && { node }),
 })
 
-it.each<[what: string, wait: Wait, awaited: readonly string[]]>([
+it.each<[what: string, wait: ObjectWait, awaited: readonly string[]]>([
   ['a pod without a volume awaits its claim', ofPod('PodWithoutVolume'), ['claim data']],
   ['a claim whose class waits for a pod awaits the pods without a node', ofClaim('ConsumerNotScheduled'), ['pod web']],
   ['a claim in deletion awaits the pods that use it', ofClaim('ClaimInUse', ['old']), ['pod old']],
@@ -72,7 +72,7 @@ it.each<[what: string, wait: Wait, awaited: readonly string[]]>([
   expect(awaitedBy(wait, around).map(({ kind, name }) => `${kind} ${name}`)).toEqual(awaited)
 })
 
-const reasons = (...waits: readonly Wait[]) => causesFirst(waits, around).map(({ reason }) => reason)
+const reasons = (...waits: readonly ObjectWait[]) => causesFirst(waits, around).map(({ reason }) => reason)
 
 it('the end of a chain comes first, and independent waits keep their order', () => {
   expect(reasons(ofPod('PodWithoutVolume'), ofClaim('NoClass'))).toEqual(['NoClass', 'PodWithoutVolume'])

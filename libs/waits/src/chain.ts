@@ -1,5 +1,5 @@
 import type { Around } from './around.ts'
-import type { Wait } from './wait.ts'
+import type { ObjectWait } from './wait.ts'
 
 /** An object whose own wait has to end first. A claim and a pod have their name, an attachment has its key. */
 export interface Awaited {
@@ -8,7 +8,7 @@ export interface Awaited {
 }
 
 /** The next objects in the chain of waits. Empty: the wait is the end of its chain, so its party has to act next. */
-export function awaitedBy(wait: Wait, { claim, pods, attachments }: Around): readonly Awaited[] {
+export function awaitedBy(wait: ObjectWait, { claim, pods, attachments }: Around): readonly Awaited[] {
   const { reason, names, node, about } = wait
   switch (reason) {
     case 'PodWithoutVolume':
@@ -42,8 +42,8 @@ function podsNamed(names: readonly string[] = []): readonly Awaited[] {
 }
 
 /** The same waits, each after the waits that have to end first. The age of a wait does not matter. */
-export function causesFirst(waits: readonly Wait[], around: Around): readonly Wait[] {
-  const depthOf = (wait: Wait, above: ReadonlySet<Wait>): number => {
+export function causesFirst(waits: readonly ObjectWait[], around: Around): readonly ObjectWait[] {
+  const depthOf = (wait: ObjectWait, above: ReadonlySet<ObjectWait>): number => {
     if (above.has(wait)) return 0
     const awaited = awaitedBy(wait, around).map(({ kind, name }) => `${kind} ${name}`)
     const next = waits.filter((each) => awaited.includes(objectOf(each, around)))
@@ -54,7 +54,7 @@ export function causesFirst(waits: readonly Wait[], around: Around): readonly Wa
 }
 
 /** As `Awaited` names it. A volume that leaves a node is its attachment there. */
-function objectOf({ about }: Wait, { attachments }: Around): string {
+function objectOf({ about }: ObjectWait, { attachments }: Around): string {
   const attachment = about.node === undefined ? undefined : attachments.find(({ nodeName }) => nodeName === about.node)
   return attachment === undefined ? `${about.kind} ${about.name}` : `attachment ${attachment.key}`
 }

@@ -1,8 +1,8 @@
-import { type Around, type AttachmentState, isTerminated, type PodState, type VolumeState } from './around.ts'
-import { failingOr, type Wait, type WaitOf, withMessage } from './wait.ts'
+import { type Around, isTerminated, type PodState, type VolumeState, type WaitingAttachment } from './around.ts'
+import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 
 /** What a pod waits for because of one claim; undefined when it runs, or has ended. */
-export function podWait(pod: PodState, around: Around): Wait | undefined {
+export function podWait(pod: PodState, around: Around): ObjectWait | undefined {
   const wait = pod.deleting ? leaving(pod, around) : arriving(pod, around)
   return wait && { ...wait, about: { kind: 'pod', name: pod.name } }
 }
@@ -91,7 +91,7 @@ function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, ar
 
 /** A detach that is under way, or fails. */
 export function detaching(
-  { detachError, nodeName: node }: AttachmentState,
+  { detachError, nodeName: node }: WaitingAttachment,
   { failing }: Around,
   reason: WaitOf['reason'],
 ): WaitOf {

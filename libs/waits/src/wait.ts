@@ -20,14 +20,14 @@ export interface About {
 }
 
 /** `works`: a party works on it. `waits`: it continues when something else happens. `trouble`: it fails or is blocked. */
-export type Level = 'works' | 'waits' | 'trouble'
+export type WaitLevel = 'works' | 'waits' | 'trouble'
 
-const retried = (level: Level): Kind => ({ level, remedy: 'retried' })
+const retried = (level: WaitLevel): Kind => ({ level, remedy: 'retried' })
 const BLOCKED: Kind = { level: 'trouble', remedy: 'blocked' }
 const IDLE: Kind = { level: 'waits', remedy: 'idle' }
 
 interface Kind {
-  readonly level: Level
+  readonly level: WaitLevel
   readonly remedy: Remedy
 }
 
@@ -102,7 +102,7 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 
 /** One wait: what is blocked, by which party. Each user of this package has its own texts. */
-export interface Wait {
+export interface ObjectWait {
   readonly about: About
   readonly reason: Reason
   readonly on: Party
@@ -115,7 +115,7 @@ export interface Wait {
 }
 
 /** A wait before what it is about. */
-export type WaitOf = Omit<Wait, 'about'>
+export type WaitOf = Omit<ObjectWait, 'about'>
 
 /** A failing call is the reason, else the reason is that it has not ended. */
 export function failingOr(message: string | undefined, fails: Reason, otherwise: WaitOf): WaitOf {

@@ -7,12 +7,12 @@ import { describe, expect, it } from '@jest/globals'
 import { type PodProxy, withProxy } from '../testing/client.ts'
 import { ATTACHER_LEASE, lease, RESIZER_LEASE } from '../testing/facts.ts'
 import { collectPending, listenerOf } from './collect-pending.ts'
-import type { Container } from './collect-sidecars.ts'
+import type { SidecarContainer } from './collect-sidecars.ts'
 import { collectSidecarPods } from './collect-sidecars.ts'
-import { Collection } from './collection.ts'
-import { Reader } from './reader.ts'
+import { FactCollection } from './collection.ts'
+import { ApiReader } from './reader.ts'
 
-const container = (name: string, args: readonly string[]): Container => ({
+const container = (name: string, args: readonly string[]): SidecarContainer => ({
   name,
   image: 'none',
   args,
@@ -35,7 +35,7 @@ async function asked({ proxy, pods = [leader(ATTACHER)], leases = [lease(ATTACHE
   for (const each of pods) server.create(PODS, each)
   const api = withProxy(new InProcessClient(server, { errorOf: apiErrorOf }), proxy)
   const { signal } = new AbortController()
-  const into = new Collection(new Reader(api.client, signal))
+  const into = new FactCollection(new ApiReader(api.client, signal))
   into.leases = leases
   await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)

@@ -2,7 +2,7 @@ import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import type { Lease, Pod } from '@csi-sidecars/kube-types'
 import { containersOf } from './collect-sidecars.ts'
-import type { Collection } from './collection.ts'
+import type { FactCollection } from './collection.ts'
 import { isOfSidecar, leaseKey } from './leases.ts'
 import { pendingPage } from './pending.ts'
 
@@ -16,7 +16,7 @@ const MOST_PAGES = 40
  * Asks each leader for its pending work, through the API server's proxy, once the pods of the sidecars are known. What
  * cannot be asked is named: a leader that is no pod, one without an HTTP endpoint, a Go original, which has no such path.
  */
-export async function collectPending(into: Collection, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function collectPending(into: FactCollection, clock: Clock, signal: AbortSignal): Promise<void> {
   const asked = new Set<string>()
   await Promise.all(
     (into.leases ?? []).filter(isHeldBySidecar).map(async (lease) => {
@@ -39,7 +39,7 @@ function isHeldBySidecar(lease: Lease): boolean {
   return isOfSidecar(lease) && (lease.spec?.holderIdentity ?? '') !== ''
 }
 
-async function ask(endpoint: string, into: Collection, signal: AbortSignal): Promise<void> {
+async function ask(endpoint: string, into: FactCollection, signal: AbortSignal): Promise<void> {
   let path = `${endpoint}?limit=500`
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
     const page = pendingPage(await into.reader.raw(path, { timeoutMs: LIMIT_MS, signal }))
@@ -52,7 +52,7 @@ async function ask(endpoint: string, into: Collection, signal: AbortSignal): Pro
 }
 
 /** The path of /debug/stuck of the leader; undefined, and named, where there is none. */
-function endpointOf(lease: Lease, into: Collection): string | undefined {
+function endpointOf(lease: Lease, into: FactCollection): string | undefined {
   const { namespace, name = '' } = lease.metadata ?? {}
   const holder = lease.spec?.holderIdentity
   const [pod] = into.sidecarPods.get(leaseKey(lease)) ?? []
@@ -84,6 +84,6 @@ function portOf(word: string, at: number, words: readonly string[]): string | un
   return /:(\d+)$/.exec(address ?? '')?.[1]
 }
 
-function notSeen({ reader }: Collection, { metadata }: Lease, why: string): void {
+function notSeen({ reader }: FactCollection, { metadata }: Lease, why: string): void {
   reader.notSeen({ what: `/debug/stuck of ${metadata?.name}`, why, essential: false })
 }

@@ -21,13 +21,23 @@ import {
   type VolumeAttachment,
   type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
-import { byObject, byUid, driverOf, type Facts, KnownObjects, keyOf, type Named, objectOf, type Seen } from './facts.ts'
+import {
+  byObject,
+  byUid,
+  type ClusterFacts,
+  driverOf,
+  KnownObjects,
+  keyOf,
+  type Named,
+  objectOf,
+  type ReadResult,
+} from './facts.ts'
 import type { PendingItem } from './pending.ts'
-import type { Reader } from './reader.ts'
+import type { ApiReader } from './reader.ts'
 
 /** The objects read so far; each of them is read once. */
-export class Collection {
-  readonly reader: Reader
+export class FactCollection {
+  readonly reader: ApiReader
   readonly pods = new Map<string, Pod>()
   readonly claims = new KnownObjects<PersistentVolumeClaim>()
   readonly volumes = new KnownObjects<PersistentVolume>()
@@ -45,15 +55,15 @@ export class Collection {
   readonly holdersGone = new Set<string>()
   leases: readonly Lease[] | undefined = []
 
-  constructor(reader: Reader) {
+  constructor(reader: ApiReader) {
     this.reader = reader
   }
 
-  claim(ref: ObjectRef): Promise<Seen<PersistentVolumeClaim>> {
+  claim(ref: ObjectRef): Promise<ReadResult<PersistentVolumeClaim>> {
     return this.#once(this.claims, PERSISTENT_VOLUME_CLAIMS, ref)
   }
 
-  volume(name: string): Promise<Seen<PersistentVolume>> {
+  volume(name: string): Promise<ReadResult<PersistentVolume>> {
     return this.#once(this.volumes, PERSISTENT_VOLUMES, { name })
   }
 
@@ -113,11 +123,11 @@ export class Collection {
     known.complete = listed !== undefined
   }
 
-  csiNode(name: string): Promise<Seen<CSINode>> {
+  csiNode(name: string): Promise<ReadResult<CSINode>> {
     return this.#once(this.csiNodes, CSI_NODES, { name })
   }
 
-  node(name: string): Promise<Seen<Node>> {
+  node(name: string): Promise<ReadResult<Node>> {
     return this.#once(this.nodes, NODES, { name })
   }
 
@@ -126,8 +136,8 @@ export class Collection {
     if ((await this.node(name)).is === 'absent') await this.csiNode(name)
   }
 
-  facts(now: number, stuckAfterMs: number): Facts {
-    const { reader, pods, attachments, neighbours, events, pending, ...known }: Collection = this
+  facts(now: number, stuckAfterMs: number): ClusterFacts {
+    const { reader, pods, attachments, neighbours, events, pending, ...known }: FactCollection = this
     return {
       ...known,
       now,
@@ -151,7 +161,7 @@ export class Collection {
     if (name !== '') await this.#once(table, resource, { name })
   }
 
-  async #once<T>(table: KnownObjects<T>, resource: Resource<T>, ref: ObjectRef): Promise<Seen<T>> {
+  async #once<T>(table: KnownObjects<T>, resource: Resource<T>, ref: ObjectRef): Promise<ReadResult<T>> {
     const key = keyOf(ref)
     if (table.has(key)) return table.get(key)
     const seen = await this.reader.get(resource, ref)

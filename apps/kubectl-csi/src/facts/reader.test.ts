@@ -3,12 +3,12 @@ import { apiErrorOf, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { InProcessClient, pv } from '@csi-sidecars/testkit'
 import { expect, it } from '@jest/globals'
-import { Reader, readOnly } from './reader.ts'
+import { ApiReader, readOnly } from './reader.ts'
 
 function reading() {
   const server = createInProcessServer({})
   const whole: KubeClient = new InProcessClient(server, { errorOf: apiErrorOf })
-  return { server, whole, reader: new Reader(readOnly(whole), new AbortController().signal) }
+  return { server, whole, reader: new ApiReader(readOnly(whole), new AbortController().signal) }
 }
 
 const refused = (code: number, message: string) => ({ do: 'answer', code, message, reason: '' }) as const

@@ -1,6 +1,6 @@
 import { ApiError, isNotFound, type KubeClient, type Selection } from '@csi-sidecars/kube-client'
 import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
-import { keyOf, type Named, refOf, type Seen, textOf, type Unseen } from './facts.ts'
+import { keyOf, type Named, type ReadResult, refOf, textOf, type Unseen } from './facts.ts'
 import { notUnderstood, withoutNulls } from './shapes.ts'
 
 /** The verbs that change nothing, and none of the watch, which would stay behind. */
@@ -39,7 +39,7 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
  * Reads what it may. A refusal, and an object that is not understood, cost their own part and are remembered; a server
  * that does not answer, or does not know who asks, ends everything.
  */
-export class Reader {
+export class ApiReader {
   readonly unseen: Unseen[] = []
   readonly #client: ReadOnlyClient
   readonly #signal: AbortSignal
@@ -49,7 +49,7 @@ export class Reader {
     this.#signal = signal
   }
 
-  async get<T>(resource: Resource<T>, ref: ObjectRef): Promise<Seen<T>> {
+  async get<T>(resource: Resource<T>, ref: ObjectRef): Promise<ReadResult<T>> {
     try {
       const object = this.#understood(resource, await this.#client.get(resource, ref, { signal: this.#signal }))
       return object === undefined ? { is: 'unseen' } : { is: 'present', object }

@@ -1,14 +1,14 @@
 import type { Node, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { byObject, type Facts } from '../facts/facts.ts'
+import { byObject, type ClusterFacts } from '../facts/facts.ts'
 import { pendingPage } from '../facts/pending.ts'
 import { headlineOf } from '../output/explanation.ts'
 import { ATTACHER_LEASE, ago, allOf, factsWith, lease } from '../testing/facts.ts'
 import { attachmentFindings } from './attachment.ts'
 
 const LED = { leases: [lease(ATTACHER_LEASE)] }
-const SOUND: Partial<Facts> = { ...LED, volumes: allOf(pv()), csiNodes: allOf(csiNode()) }
+const SOUND: Partial<ClusterFacts> = { ...LED, volumes: allOf(pv()), csiNodes: allOf(csiNode()) }
 const OURS = 'external-attacher/csi-example-com'
 const WHO = 'VolumeAttachment va-1: external-attacher of csi.example.com has been waiting 3m12s for'
 
@@ -24,7 +24,7 @@ const detaching = (message?: string) =>
 interface Row {
   readonly name: string
   readonly va: VolumeAttachment
-  readonly facts?: Partial<Facts>
+  readonly facts?: Partial<ClusterFacts>
   readonly reason: string
   readonly says: string
   readonly sure?: string

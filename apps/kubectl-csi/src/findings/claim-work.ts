@@ -1,9 +1,18 @@
 import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { type Facts, keyOf, refOf, timeOf } from '../facts/facts.ts'
+import { type ClusterFacts, keyOf, refOf, timeOf } from '../facts/facts.ts'
 import { usersOf } from './claim-users.ts'
 import { earliest, eventEvidence, lastEvent, lastTime } from './events.ts'
 import { causeOf, type FailureCause } from './failure.ts'
-import { CERTAIN, type Evidence, type Finding, likely, possible, type RowKey, sidecarOf, stuckNow } from './finding.ts'
+import {
+  CERTAIN,
+  type Evidence,
+  likely,
+  possible,
+  type RowKey,
+  sidecarOf,
+  stuckNow,
+  type WaitFinding,
+} from './finding.ts'
 import {
   ALIKE,
   doubtOf,
@@ -20,7 +29,7 @@ import { ROWS } from './rows.ts'
 
 /** Of a claim, beside the claim. */
 export interface ClaimContext {
-  readonly facts: Facts
+  readonly facts: ClusterFacts
   readonly driver: string
 }
 
@@ -44,7 +53,7 @@ export interface ClaimWork {
 const SIDECAR = 'external-resizer'
 
 /** Who is waited for in an expansion or a modification. */
-export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContext): Finding {
+export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContext): WaitFinding {
   const { claim } = work
   const object = refOf('PersistentVolumeClaim', claim)
   const leadership = leadershipOf(facts, SIDECAR, driver)
@@ -53,7 +62,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   const words = failed?.message ?? pending?.message
   const said = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
   const since = timeOf(pending?.since) ?? earliest(work.since, timeOf(failed?.firstTimestamp))
-  const finding = (cause: FailureCause, sure: Certainty, reason = cause.reason): Finding => ({
+  const finding = (cause: FailureCause, sure: Certainty, reason = cause.reason): WaitFinding => ({
     object,
     waiter: sidecarOf(SIDECAR, driver),
     since,
@@ -87,7 +96,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   return finding(work.silent, doubtIn(leadership, driver))
 }
 
-type Certainty = Pick<Finding, 'sure' | 'doubt'>
+type Certainty = Pick<WaitFinding, 'sure' | 'doubt'>
 
 function doubtIn({ is }: Leadership, driver: string): Certainty {
   if (is === 'unseen') return possible(NO_LEASES)
@@ -106,7 +115,7 @@ function causeOfWords(words: string, work: ClaimWork, { facts, driver }: ClaimCo
   return cause.reason === 'DriverRefuses' ? { ...cause, advice: work.refusedAdvice } : cause
 }
 
-function usersText(claim: PersistentVolumeClaim, facts: Facts): string | undefined {
+function usersText(claim: PersistentVolumeClaim, facts: ClusterFacts): string | undefined {
   const users = usersOf(claim, facts)
   if (users.length === 0) return undefined
   const why = 'because the driver expands only volumes that are not in use'
@@ -114,7 +123,7 @@ function usersText(claim: PersistentVolumeClaim, facts: Facts): string | undefin
 }
 
 /** The newest failure; none where a success came after it. */
-function lastFailure({ claim, failedReason, doneReasons }: ClaimWork, facts: Facts): Event | undefined {
+function lastFailure({ claim, failedReason, doneReasons }: ClaimWork, facts: ClusterFacts): Event | undefined {
   const failed = lastEvent(claim.metadata?.uid, facts, [failedReason])
   const done = lastEvent(claim.metadata?.uid, facts, doneReasons)
   return failed === undefined || (done !== undefined && lastTime(done) > lastTime(failed)) ? undefined : failed

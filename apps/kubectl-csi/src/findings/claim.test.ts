@@ -1,7 +1,7 @@
 import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { bound, pod, pvc, storageClass, vac } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { byObject, byUid, type Facts } from '../facts/facts.ts'
+import { byObject, byUid, type ClusterFacts } from '../facts/facts.ts'
 import { pendingPage } from '../facts/pending.ts'
 import { headlineOf } from '../output/explanation.ts'
 import { ago, allOf, factsWith, lease, RESIZER_LEASE } from '../testing/facts.ts'
@@ -10,7 +10,7 @@ import { claimFindings } from './claim.ts'
 const WHO =
   'PersistentVolumeClaim default/pvc-1: external-resizer of csi.example.com has been waiting at least 3m12s for'
 const { volume } = bound()
-const SOUND: Partial<Facts> = {
+const SOUND: Partial<ClusterFacts> = {
   leases: [lease(RESIZER_LEASE)],
   volumes: allOf(volume),
   storageClasses: allOf(storageClass()),
@@ -50,7 +50,7 @@ function event(reason: string, message: string, { last = 9, first = 100 } = {}):
 interface Row {
   readonly name: string
   readonly claim: PersistentVolumeClaim
-  readonly facts?: Partial<Facts>
+  readonly facts?: Partial<ClusterFacts>
   readonly reason: string
   readonly says: string
   readonly stuck?: boolean

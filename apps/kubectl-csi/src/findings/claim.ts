@@ -1,16 +1,16 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { type Around, awaitedBy, claimWaits, type Reason, type Wait } from '@csi-sidecars/waits'
-import { driverOf, type Facts, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
+import { type Around, awaitedBy, claimWaits, type ObjectWait, type Reason } from '@csi-sidecars/waits'
+import { type ClusterFacts, driverOf, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { aroundClaim, bindingEvent, refsOf } from './around.ts'
 import { usersOf } from './claim-users.ts'
 import { eventEvidence } from './events.ts'
-import type { Evidence, Finding } from './finding.ts'
+import type { Evidence, WaitFinding } from './finding.ts'
 import { modifyFinding } from './modify.ts'
 import { expandFinding, resizeEvidence, sinceOf } from './resize.ts'
 import { waitingFinding } from './waiting.ts'
 
 /** What a claim waits for: to be bound, to grow, to be modified, to be deleted. */
-export function claimFindings(claim: PersistentVolumeClaim, facts: Facts): readonly Finding[] {
+export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): readonly WaitFinding[] {
   const around = aroundClaim(keyOf(refOf('PersistentVolumeClaim', claim)), { is: 'present', object: claim }, facts)
   if (around.claim === undefined) return []
   return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, { claim, around }, facts) ?? [])
@@ -21,7 +21,7 @@ interface WithAround {
   readonly around: Around
 }
 
-function findingOf(wait: Wait, { claim, around }: WithAround, facts: Facts): Finding | undefined {
+function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: ClusterFacts): WaitFinding | undefined {
   const pv = objectOf(facts.volumes.get(claim.spec?.volumeName ?? ''))
   const driver = claim.metadata?.annotations?.['volume.kubernetes.io/storage-resizer'] ?? (pv && driverOf(pv))
   // Where the volume could not be read the driver is not known, and the work is shown all the same.
@@ -50,7 +50,7 @@ interface AboutClaim {
   readonly driver?: string | undefined
 }
 
-function aboutOf({ reason }: Wait, claim: PersistentVolumeClaim, facts: Facts): AboutClaim {
+function aboutOf({ reason }: ObjectWait, claim: PersistentVolumeClaim, facts: ClusterFacts): AboutClaim {
   const object = refOf('PersistentVolumeClaim', claim)
   const { metadata, spec, status } = claim
   switch (reason) {

@@ -1,4 +1,4 @@
-import type { Sidecar } from '../facts/leases.ts'
+import type { SidecarName } from '../facts/leases.ts'
 import type { RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
@@ -10,7 +10,7 @@ export interface FailureCause {
 }
 
 export interface FailureContext {
-  readonly sidecar: Sidecar | 'external-provisioner'
+  readonly sidecar: SidecarName | 'external-provisioner'
   readonly driver: string
   /** The node of an attachment. */
   readonly node?: string | undefined
@@ -19,7 +19,7 @@ export interface FailureContext {
 
 interface Rule {
   readonly words: RegExp
-  readonly only?: Sidecar
+  readonly only?: SidecarName
   readonly cause: (match: readonly string[], context: FailureContext) => FailureCause
 }
 

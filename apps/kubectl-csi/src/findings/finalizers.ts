@@ -1,6 +1,6 @@
 import { foreignFinalizers, OWN_FINALIZERS } from '@csi-sidecars/waits'
-import { type Facts, type Ref, textOf, timeOf } from '../facts/facts.ts'
-import { CERTAIN, type Finding } from './finding.ts'
+import { type ClusterFacts, type KindRef, textOf, timeOf } from '../facts/facts.ts'
+import { CERTAIN, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 interface Meta {
@@ -15,10 +15,10 @@ export function ownFinalizers({ metadata }: Meta): readonly string[] {
 
 /** What the deletion of an object waits for, as far as it is for others than these sidecars and Kubernetes itself. */
 export function foreignFinalizerFindings(
-  object: Ref,
+  object: KindRef,
   metadata: Meta['metadata'],
-  { now, stuckAfterMs }: Pick<Facts, 'now' | 'stuckAfterMs'>,
-): readonly Finding[] {
+  { now, stuckAfterMs }: Pick<ClusterFacts, 'now' | 'stuckAfterMs'>,
+): readonly WaitFinding[] {
   const since = timeOf(metadata?.deletionTimestamp)
   const foreign = foreignFinalizers(metadata?.finalizers)
   if (since === undefined || foreign.length === 0) return []

@@ -1,18 +1,18 @@
 import { isStuck, type Remedy, remedyOf } from '@csi-sidecars/waits'
-import type { Facts, Ref } from '../facts/facts.ts'
-import type { Sidecar } from '../facts/leases.ts'
+import type { ClusterFacts, KindRef } from '../facts/facts.ts'
+import type { SidecarName } from '../facts/leases.ts'
 import type { PendingItem } from '../facts/pending.ts'
 
 /** One field of one object, and its value. */
 export interface Evidence {
-  readonly object: Ref
+  readonly object: KindRef
   readonly field: string
   readonly value: string
 }
 
 /** The fields of an object that have a value. */
 export function evidenceOf(
-  object: Ref,
+  object: KindRef,
   fields: Readonly<Record<string, string | null | undefined>>,
 ): readonly Evidence[] {
   return Object.entries(fields).flatMap(([field, value]) => (value == null ? [] : [{ object, field, value }]))
@@ -31,10 +31,10 @@ export interface RowKey {
 export type Sureness = 'certain' | 'likely' | 'possible'
 
 /** What an object waits for, and since when. */
-export interface Finding {
+export interface WaitFinding {
   /** One word for programs. */
   readonly reason: string
-  readonly object: Ref
+  readonly object: KindRef
   /** Who waits: `external-attacher of csi.example.com`. */
   readonly waiter: string
   /** What for; reads on after `waits for`. */
@@ -48,7 +48,7 @@ export interface Finding {
   /** What ends it. Left out: the remedy of its reason. */
   readonly remedy?: Remedy
   /** The objects whose own findings have to end first. Left out: none, so the finding is the end of its chain. */
-  readonly awaits?: readonly Ref[]
+  readonly awaits?: readonly KindRef[]
   readonly sure: Sureness
   /** What makes it less than certain. */
   readonly doubt: string | undefined
@@ -60,7 +60,7 @@ interface Stuckness {
   readonly since: number | undefined
   /** What the sidecar says of its own work. */
   readonly pending?: PendingItem | undefined
-  readonly facts: Pick<Facts, 'now' | 'stuckAfterMs'>
+  readonly facts: Pick<ClusterFacts, 'now' | 'stuckAfterMs'>
 }
 
 /** The one definition of @csi-sidecars/waits, and never less than what the sidecar itself calls stuck. */
@@ -70,7 +70,7 @@ export function stuckNow(reason: string, { since, pending, facts }: Stuckness): 
   )
 }
 
-export function sidecarOf(sidecar: Sidecar, driver: string): string {
+export function sidecarOf(sidecar: SidecarName, driver: string): string {
   return `${sidecar} of ${driver}`
 }
 

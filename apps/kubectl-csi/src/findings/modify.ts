@@ -2,12 +2,12 @@ import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf } from '../facts/facts.ts'
 import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
 import type { FailureCause } from './failure.ts'
-import { evidenceOf, type Finding } from './finding.ts'
+import { evidenceOf, type WaitFinding } from './finding.ts'
 import { conditionEvidence, sinceOf } from './resize.ts'
 import { ROWS } from './rows.ts'
 
 /** What the modification of a claim waits for. */
-export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): Finding {
+export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}
   const target = state?.targetVolumeAttributesClassName || wanted

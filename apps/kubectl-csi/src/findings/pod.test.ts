@@ -1,7 +1,7 @@
 import type { Event, Pod } from '@csi-sidecars/kube-types'
 import { bound, csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { byUid, type Facts } from '../facts/facts.ts'
+import { byUid, type ClusterFacts } from '../facts/facts.ts'
 import { ago, allOf, factsWith } from '../testing/facts.ts'
 import { findingsOf } from './findings.ts'
 import { podFindings } from './pod.ts'
@@ -11,7 +11,7 @@ const { claim, volume } = bound()
 const POD = pod('web', { metadata: { uid: 'uid-web', creationTimestamp: ago(120) }, status: { phase: 'Pending' } })
 const HERE = va('here', { metadata: { creationTimestamp: ago(40) }, status: { attached: true } })
 const THERE = va('there', { spec: { nodeName: 'node-2' }, status: { attached: true } })
-const SOUND: Partial<Facts> = { claims: allOf(claim), volumes: allOf(volume), csiNodes: allOf(csiNode()) }
+const SOUND: Partial<ClusterFacts> = { claims: allOf(claim), volumes: allOf(volume), csiNodes: allOf(csiNode()) }
 
 function event(reason: string, message: string): Event {
   return {
@@ -24,7 +24,7 @@ function event(reason: string, message: string): Event {
   }
 }
 
-const reasons = (given: Pod, facts: Partial<Facts>) =>
+const reasons = (given: Pod, facts: Partial<ClusterFacts>) =>
   podFindings(given, factsWith({ ...SOUND, ...facts })).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
 
 describe('a pod', () => {
@@ -101,7 +101,7 @@ describe('a pod', () => {
 describe('the deletion of a volume', () => {
   const deleted = (finalizers: readonly string[]) =>
     pv('pv-1', { metadata: { deletionTimestamp: ago(60), finalizers } })
-  const of = (finalizers: readonly string[], facts: Partial<Facts> = {}) =>
+  const of = (finalizers: readonly string[], facts: Partial<ClusterFacts> = {}) =>
     volumeFindings(deleted(finalizers), factsWith(facts)).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
 
   it('waits for its attachments', () => {

@@ -1,13 +1,13 @@
 import type { Pod } from '@csi-sidecars/kube-types'
-import { type Around, awaitedBy, podWait, type Wait } from '@csi-sidecars/waits'
+import { type Around, awaitedBy, type ObjectWait, podWait } from '@csi-sidecars/waits'
 import {
+  type ClusterFacts,
   claimKeysOf,
   claimNamesOf,
-  type Facts,
   isRunning,
+  type KindRef,
   mayWait,
   objectOf,
-  type Ref,
   refOf,
   textOf,
   timeOf,
@@ -16,12 +16,12 @@ import { aroundClaim, podState, refsOf, volumeNameOf } from './around.ts'
 import { earliest, eventEvidence, lastEvent } from './events.ts'
 import { causeOf } from './failure.ts'
 import { foreignFinalizerFindings } from './finalizers.ts'
-import { type Evidence, type Finding, likely } from './finding.ts'
+import { type Evidence, likely, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 import { waitingFinding } from './waiting.ts'
 
 /** What a pod waits for beside its claims and attachments, which have findings of their own. */
-export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
+export function podFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   if (!isRunning(pod) || claimNamesOf(pod).length === 0 || !mayWait(pod)) return []
   const finalizers = foreignFinalizerFindings(refOf('Pod', pod), pod.metadata, facts)
   if (finalizers.length > 0) return finalizers
@@ -32,11 +32,11 @@ export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
 }
 
 interface OfClaim {
-  readonly wait: Wait
+  readonly wait: ObjectWait
   readonly around: Around
 }
 
-function waitsOf(pod: Pod, facts: Facts): readonly OfClaim[] {
+function waitsOf(pod: Pod, facts: ClusterFacts): readonly OfClaim[] {
   return claimKeysOf(pod).flatMap((key) => {
     const around = aroundClaim(key, facts.claims.get(key), facts)
     const wait = podWait({ ...podState(pod), phase: 'Pending' }, around)
@@ -45,18 +45,19 @@ function waitsOf(pod: Pod, facts: Facts): readonly OfClaim[] {
 }
 
 /** The objects that a pod waits for, also if only their findings say so. Empty for an object that is not a pod. */
-export function podAwaits(ref: Ref, facts: Facts): readonly Ref[] {
+export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[] {
   const pod = facts.pods.find((each) => textOf(refOf('Pod', each)) === textOf(ref))
   if (pod === undefined || !isRunning(pod) || !mayWait(pod)) return []
   return waitsOf(pod, facts).flatMap(({ wait, around }) => refsOf(awaitedBy(wait, around), ref.namespace))
 }
 
-function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: Facts): Finding | undefined {
+function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
   const { metadata } = pod
   // The finding of its claim says why.
   if (given.reason === 'PodWithoutVolume' && given.on !== 'scheduler') return undefined
   const mount = given.reason === 'Mounting' ? lastEvent(metadata?.uid, facts, MOUNT_WARNINGS) : undefined
-  const wait: Wait = mount === undefined ? given : { ...given, reason: 'MountPending', message: mount.message ?? '' }
+  const wait: ObjectWait =
+    mount === undefined ? given : { ...given, reason: 'MountPending', message: mount.message ?? '' }
   const isAttach = ATTACHING.has(wait.reason)
   const event = mount ?? (isAttach ? lastEvent(metadata?.uid, facts, ['FailedAttachVolume']) : undefined)
   const isMissing = wait.reason === 'ClaimMissing'
@@ -84,7 +85,7 @@ const ATTACHING: ReadonlySet<string> = new Set([
   'DetachedElsewhereFirst',
 ])
 
-function podEvidence(pod: Pod, { reason }: Wait): readonly Evidence[] {
+function podEvidence(pod: Pod, { reason }: ObjectWait): readonly Evidence[] {
   const object = refOf('Pod', pod)
   const { spec, status } = pod
   if (reason === 'ClaimMissing') {
@@ -98,7 +99,10 @@ function podEvidence(pod: Pod, { reason }: Wait): readonly Evidence[] {
   return [node, { object, field: '.status.conditions[PodScheduled].message', value: message }]
 }
 
-function volumeEvidence({ reason }: Wait, { around, facts }: { around: Around; facts: Facts }): readonly Evidence[] {
+function volumeEvidence(
+  { reason }: ObjectWait,
+  { around, facts }: { around: Around; facts: ClusterFacts },
+): readonly Evidence[] {
   const pv = objectOf(facts.volumes.get(around.volume?.key ?? ''))
   if (pv === undefined || !ATTACHING.has(reason) || reason === 'NotAskedFor') return []
   const modes = pv.spec?.accessModes?.join(', ') ?? ''
@@ -116,7 +120,7 @@ function volumeEvidence({ reason }: Wait, { around, facts }: { around: Around; f
 }
 
 /** Who may not read attachments still sees what the attach/detach controller says about the pod. */
-function attachEventFindings(pod: Pod, facts: Facts): readonly Finding[] {
+function attachEventFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   const event = lastEvent(pod.metadata?.uid, facts, ['FailedAttachVolume'])
   const unseen = facts.unseen.some(({ what }) => what.startsWith('volumeattachments'))
   if (event === undefined || !unseen) return []

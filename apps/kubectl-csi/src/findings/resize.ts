@@ -1,11 +1,11 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf, timeOf } from '../facts/facts.ts'
 import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
-import { type Evidence, evidenceOf, type Finding } from './finding.ts'
+import { type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** What the resizer's part of an expansion waits for. */
-export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContext): Finding {
+export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
   const word = claim.status?.allocatedResourceStatuses?.['storage']
   const { driver } = context
   const wanted = claim.status?.allocatedResources?.['storage'] ?? requestOf(claim) ?? ''

@@ -1,13 +1,13 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { type Around, awaitedBy, volumeWaits } from '@csi-sidecars/waits'
-import { driverOf, type Facts, keyOf, refOf, timeOf } from '../facts/facts.ts'
+import { type ClusterFacts, driverOf, keyOf, refOf, timeOf } from '../facts/facts.ts'
 import { aroundVolume, refsOf, volumeNameOf } from './around.ts'
 import { eventEvidence, lastEvent } from './events.ts'
-import type { Finding } from './finding.ts'
+import type { WaitFinding } from './finding.ts'
 import { waitingFinding } from './waiting.ts'
 
 /** What the deletion of a volume waits for. What its attachments and its claim wait for is theirs to say. */
-export function volumeFindings(pv: PersistentVolume, facts: Facts): readonly Finding[] {
+export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): readonly WaitFinding[] {
   const object = refOf('PersistentVolume', pv)
   const { metadata, spec, status } = pv
   const { claimRef } = spec ?? {}

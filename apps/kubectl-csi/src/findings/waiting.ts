@@ -1,12 +1,12 @@
-import { isStuck, REASONS, type Reason, remedyOf, type Wait } from '@csi-sidecars/waits'
-import type { Facts, Ref } from '../facts/facts.ts'
+import { isStuck, type ObjectWait, REASONS, type Reason, remedyOf } from '@csi-sidecars/waits'
+import type { ClusterFacts, KindRef } from '../facts/facts.ts'
 import { causeOf, type FailureCause } from './failure.ts'
-import { CERTAIN, type Evidence, type Finding, likely, type RowKey } from './finding.ts'
+import { CERTAIN, type Evidence, likely, type RowKey, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** Beside a wait: what only the objects of the API know. */
 export interface WaitingObject {
-  readonly object: Ref
+  readonly object: KindRef
   readonly since: number | undefined
   readonly atLeast?: boolean
   readonly evidence: readonly Evidence[]
@@ -14,10 +14,10 @@ export interface WaitingObject {
   readonly name?: string | undefined
   /** Of the volume, or of the class. */
   readonly driver?: string | undefined
-  readonly awaits?: readonly Ref[]
+  readonly awaits?: readonly KindRef[]
 }
 
-interface Words extends Wait {
+interface Words extends ObjectWait {
   readonly list: string
   /** The same, as pods of the namespace. */
   readonly pods: readonly string[]
@@ -31,7 +31,7 @@ interface Text {
 }
 
 /** The wait as a finding, with the text of this command. Undefined for what another finding of the object says. */
-export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): Finding | undefined {
+export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: ClusterFacts): WaitFinding | undefined {
   const { reason, names = [], message } = wait
   const text = TEXTS[reason]
   if (text === undefined) return undefined
@@ -91,7 +91,7 @@ const LAST_TRY = 'it is what the last try has ended with'
 const NOT_OURS = 'binding is not the work of these sidecars; the events of the claim say more'
 
 /** What makes a finding less than certain. */
-const DOUBTS: ByReason<string | ((words: Words, unseen: Facts['unseen']) => string | undefined)> = {
+const DOUBTS: ByReason<string | ((words: Words, unseen: ClusterFacts['unseen']) => string | undefined)> = {
   NoConsumer: (_, unseen) => (unseen.some(({ what }) => what === 'pods') ? 'pods could not be read' : undefined),
   Binding: NOT_OURS,
   ClaimNotBound: NOT_OURS,

@@ -19,7 +19,7 @@ import { ATTACHER_LEASE, ago, lease, RESIZER_LEASE } from './facts.ts'
 
 /** For tests of states in which something blocks a volume: its objects, and what is said of them as read from an API server. */
 
-export interface State {
+export interface BlockedState {
   readonly objects: readonly Stored[]
   /** What a user asks about. */
   readonly of: readonly [SubjectKind, string]
@@ -145,11 +145,11 @@ export const ofClaim = (reason: string, message: string): Stored =>
   said('PersistentVolumeClaim', 'pvc-1', [reason, message])
 export const ofPod = (reason: string, message: string): Stored => said('Pod', 'web', [reason, message])
 
-export const provisioning = (message: string): Pick<State, 'objects' | 'of'> => ({
+export const provisioning = (message: string): Pick<BlockedState, 'objects' | 'of'> => ({
   of: ['pvc', 'pvc-1'],
   objects: [CLASS, unbound({ storageClassName: 'sc-1' }), ofClaim('ProvisioningFailed', message)],
 })
-export const unscheduled = (message: string): Pick<State, 'objects' | 'of' | 'reason'> => ({
+export const unscheduled = (message: string): Pick<BlockedState, 'objects' | 'of' | 'reason'> => ({
   of: ['pod', 'web'],
   reason: 'NotScheduled',
   objects: [...SOUND, CLAIM, web({ spec: { nodeName: null } }), ofPod('FailedScheduling', message)],
@@ -183,7 +183,7 @@ const HEADINGS: Readonly<Record<string, RegExp>> = {
 /** Explains the object, lists what is stuck, and compares. */
 export async function checkState(
   title: string,
-  { of: [kind, name], objects, says, reason, ...state }: State,
+  { of: [kind, name], objects, says, reason, ...state }: BlockedState,
 ): Promise<void> {
   const client = clientOf(serving(objects))
   const stuckAfterMs = 120_000

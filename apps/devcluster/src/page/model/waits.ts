@@ -3,12 +3,12 @@ import {
   type Around,
   causesFirst,
   claimWaits,
+  type ObjectWait,
   podWait,
   REASONS,
   type Reason,
   remedyOf,
   volumeWaits,
-  type Wait,
 } from '@csi-sidecars/waits'
 import type { Failure } from './call-log.ts'
 import type { RowView, WaitNow } from './view.ts'
@@ -31,7 +31,7 @@ function aroundOf({ failure, ...view }: RowView): Around {
   }
 }
 
-function inWords({ reason, on, about, message, ...wait }: Wait, view: RowView): WaitNow {
+function inWords({ reason, on, about, message, ...wait }: ObjectWait, view: RowView): WaitNow {
   return {
     who: on,
     level: REASONS[reason].level,
