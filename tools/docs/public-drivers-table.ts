@@ -8,7 +8,7 @@ interface PublicDriver {
   readonly note?: string
 }
 
-/** For each public driver of the tests, the sidecars that this project replaces, and the others. */
+/** Returns a row for each public driver of the tests: the sidecars that this project replaces, and the others. */
 export function publicDriversTable(): string {
   const file = new URL('../../charts/tests/public-drivers.json', import.meta.url)
   const drivers: readonly PublicDriver[] = JSON.parse(readFileSync(file, 'utf8'))

@@ -5,7 +5,7 @@ import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
 import { programVersion } from './version.ts'
 
-/** What a person asks for. */
+/** The question on the command line. */
 export type CommandQuestion =
   | {
       readonly ask: 'explain'
@@ -43,7 +43,7 @@ export async function parseOptions(
   const parser = yargs([...args])
     .scriptName('kubectl-csi')
     .usage(`$0 COMMAND\n\n${USAGE}`)
-    // Of a flag that is given twice the last one counts, as for kubectl.
+    // If a flag is repeated, the last value counts, as in kubectl.
     .parserConfiguration({ 'duplicate-arguments-array': false })
     .options({
       kubeconfig: { type: 'string', describe: 'Path to the kubeconfig file to use', requiresArg: true },

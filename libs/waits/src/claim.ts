@@ -2,7 +2,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import { type Around, foreignFinalizers, type WaitingClaim } from './around.ts'
 import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 
-/** What a claim waits for, first things first; none when it has all that it asks for. */
+/** Returns the waits of a claim, in the order in which they end. Empty if the claim has everything that it requests. */
 export function claimWaits(claim: WaitingClaim, around: Around): readonly ObjectWait[] {
   const about = { kind: 'claim', name: claim.name } as const
   const lost = lostVolume(claim, around)
@@ -28,7 +28,7 @@ function ending({ deleting, finalizers }: WaitingClaim, { pods }: Around): reado
   return [{ on: 'persistent-volume', ...own }, ...others]
 }
 
-/** From the objects first, then from what the PV controller and the provisioner say. */
+/** Prefers the objects to the events of the PV controller and the provisioner. */
 function binding(claim: WaitingClaim, around: Around): readonly WaitOf[] | undefined {
   if (claim.phase === 'Bound') return undefined
   const wait = byClass(claim, around) ?? byEvent(claim, around)

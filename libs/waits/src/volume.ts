@@ -9,7 +9,7 @@ import {
 import { detaching, UNMOUNT } from './pod.ts'
 import { failingOr, type ObjectWait, type WaitOf } from './wait.ts'
 
-/** What a volume waits for that is to leave nodes, or the cluster. */
+/** Returns the waits of a volume that leaves nodes or the cluster. */
 export function volumeWaits(around: Around): readonly ObjectWait[] {
   const { volume } = around
   const about = { kind: 'volume', name: volume?.key ?? '' } as const
@@ -24,7 +24,7 @@ function isProvisioners(finalizer: string): boolean {
   return finalizer.startsWith(PROVISIONER_FINALIZERS)
 }
 
-/** Attachments that no pod needs any more. */
+/** Returns the waits of attachments that no pod needs. */
 function leaving(around: Around): readonly ObjectWait[] {
   const { volume, attachments, pods, failing, nameOnNodes } = around
   return attachments.flatMap((attachment): ObjectWait[] => {

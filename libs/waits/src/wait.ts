@@ -1,6 +1,6 @@
 import type { Remedy } from './stuck.ts'
 
-/** Whose turn it is. */
+/** The party that has to act next. */
 export type Party =
   | 'you'
   | 'scheduler'
@@ -11,11 +11,11 @@ export type Party =
   | 'csi-resizer'
   | `kubelet/${string}`
 
-/** What a wait is about. */
+/** The object of a wait. */
 export interface About {
   readonly kind: 'claim' | 'pod' | 'volume'
   readonly name: string
-  /** Of a volume that leaves it. */
+  /** The node that the volume leaves. */
   readonly node?: string
 }
 
@@ -101,7 +101,7 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS
 
-/** One wait: what is blocked, by which party. Each user of this package has its own texts. */
+/** One wait of an object for a party. Each user of this package has its own texts. */
 export interface ObjectWait {
   readonly about: About
   readonly reason: Reason
@@ -114,7 +114,7 @@ export interface ObjectWait {
   readonly message?: string
 }
 
-/** A wait before what it is about. */
+/** A wait without its object. */
 export type WaitOf = Omit<ObjectWait, 'about'>
 
 /** A failing call is the reason, else the reason is that it has not ended. */
@@ -122,7 +122,7 @@ export function failingOr(message: string | undefined, fails: Reason, otherwise:
   return message === undefined ? otherwise : { ...otherwise, reason: fails, message }
 }
 
-/** `message` only where there is one. */
+/** Adds the message, if there is one. */
 export function withMessage(wait: WaitOf, message: string | undefined): WaitOf {
   return message === undefined ? wait : { ...wait, message }
 }

@@ -38,7 +38,7 @@ export async function collectAll(into: FactCollection): Promise<void> {
   await nodesOf(into)
 }
 
-/** The pods that use claims. Then their claims, where they wait, and those that would have findings whatever else is known. */
+/** Reads the pods that use claims, the claims of waiting pods, and the claims that have findings of their own. */
 async function podsAndClaims(into: FactCollection): Promise<void> {
   const { reader, claims } = into
   const uses = (pod: Pod): boolean => claimNamesOf(pod).length > 0
@@ -54,7 +54,7 @@ async function podsAndClaims(into: FactCollection): Promise<void> {
   for (const key of wanted) if (!claims.has(key) && !skipped.has(key)) claims.set(key, { is: 'absent' })
 }
 
-/** Of many pods, what findings read. */
+/** Keeps the fields of a pod that findings read, because clusters have many pods. */
 function withoutContainers(pod: Pod): Pod {
   return pod.spec == null ? pod : { ...pod, spec: { ...pod.spec, containers: [], initContainers: [] } }
 }

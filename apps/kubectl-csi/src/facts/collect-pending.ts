@@ -6,10 +6,10 @@ import type { FactCollection } from './collection.ts'
 import { isOfSidecar, leaseKey } from './leases.ts'
 import { pendingPage } from './pending.ts'
 
-/** A leader that does not answer costs this much, and no more. */
+/** The longest wait for a leader that does not answer. */
 const LIMIT_MS = 1_500
 const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
-/** Of any one sidecar. */
+/** The most pages that are read of one sidecar. */
 const MOST_PAGES = 40
 
 /**
@@ -51,7 +51,7 @@ async function ask(endpoint: string, into: FactCollection, signal: AbortSignal):
   throw new Error(`it has more than ${MOST_PAGES} pages of pending work, the rest was not read`)
 }
 
-/** The path of /debug/stuck of the leader; undefined, and named, where there is none. */
+/** The path of `/debug/stuck` of the leader. Undefined if there is none; the reason is then recorded as not seen. */
 function endpointOf(lease: Lease, into: FactCollection): string | undefined {
   const { namespace, name = '' } = lease.metadata ?? {}
   const holder = lease.spec?.holderIdentity
@@ -66,7 +66,7 @@ function endpointOf(lease: Lease, into: FactCollection): string | undefined {
   return undefined
 }
 
-/** `pod:port`, with `https:` in front where the sidecar serves TLS. */
+/** Returns `pod:port`, with `https:` in front if the sidecar serves TLS. */
 export function listenerOf(pod: Pod, lease: string): string | undefined {
   for (const { args = [], command = [] } of containersOf(pod, lease)) {
     const words = [...command, ...args].join(' ').split(/\s/)
@@ -78,7 +78,7 @@ export function listenerOf(pod: Pod, lease: string): string | undefined {
   return undefined
 }
 
-/** Of `--http-endpoint=:8080` or `--http-endpoint :8080`, as an argument of its command line. */
+/** Returns the port of `--http-endpoint=:8080` or `--http-endpoint :8080`. */
 function portOf(word: string, at: number, words: readonly string[]): string | undefined {
   const address = word.endsWith('-http-endpoint') ? words[at + 1] : word.split('-http-endpoint=')[1]
   return /:(\d+)$/.exec(address ?? '')?.[1]

@@ -21,7 +21,7 @@ export const KINDS: Readonly<Record<SubjectKind, string>> = {
   node: 'Node',
 }
 
-/** Reads the object and everything that it may wait for. Resolves with false where there is no such object. */
+/** Reads the object and everything that it may wait for. Resolves with false if the object does not exist. */
 export async function collect(kind: SubjectKind, ref: KindRef, into: FactCollection): Promise<boolean> {
   const found = await COLLECT[kind](ref, into)
   if (!found) return false
@@ -77,7 +77,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
       into.attachmentsWhere(({ spec }) => spec?.nodeName === name),
     ])
     await surroundings(into)
-    // What is left of a node that is gone is still worth explaining.
+    // Attachments of a deleted node still need an explanation.
     return node.is !== 'absent' || csiNode.is !== 'absent' || into.attachments.size > 0
   },
 }
@@ -117,7 +117,7 @@ function isLimited(spec: VolumeAttachment['spec'], { csiNodes }: FactCollection)
   return drivers?.find(({ name }) => name === spec?.attacher)?.allocatable?.count !== undefined
 }
 
-/** Where the volumes of a pod are attached to other nodes: those nodes, and the pods there. */
+/** Reads the other nodes to which volumes of the pod are attached, and the pods that use these volumes. */
 async function usersElsewhere(nodeName: string, into: FactCollection): Promise<void> {
   const others = [...into.attachments.values()].filter(({ spec }) => spec?.nodeName !== nodeName)
   const volumes = new Set(others.map(({ spec }) => spec?.source.persistentVolumeName))
@@ -133,7 +133,7 @@ export function isPending({ metadata, status }: VolumeAttachment): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.attached !== true
 }
 
-/** Of claims and pods only: a VolumeAttachment has its error in its status. */
+/** Reads the events of claims and pods. A VolumeAttachment has its error in its status. */
 async function collectEvents(into: FactCollection): Promise<void> {
   const about: KindRef[] = [
     ...[...into.pods.values()].filter(mayWait).map((pod) => refOf('Pod', pod)),

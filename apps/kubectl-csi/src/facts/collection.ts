@@ -67,7 +67,7 @@ export class FactCollection {
     return this.#once(this.volumes, PERSISTENT_VOLUMES, { name })
   }
 
-  /** All attachments that `where` picks, page by page: there is no selector for what they are about. */
+  /** Reads all attachments that `where` picks, page by page. The API has no selector for their volume or node. */
   async attachmentsWhere(where: (va: VolumeAttachment) => boolean): Promise<void> {
     for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) this.addAttachment(va)
   }
@@ -89,7 +89,7 @@ export class FactCollection {
     this.pods.set(keyOf({ namespace, name }), pod)
   }
 
-  /** What an attachment depends on. */
+  /** Reads the objects that an attachment depends on. */
   async surroundingsOf({ spec }: VolumeAttachment): Promise<void> {
     const { attacher = '', nodeName = '', source } = spec ?? {}
     await Promise.all([
@@ -100,7 +100,7 @@ export class FactCollection {
     ])
   }
 
-  /** What a claim depends on, its volume among it. */
+  /** Reads the objects that a claim depends on, including its volume. */
   async surroundingsOfClaim({ spec, status }: PersistentVolumeClaim): Promise<void> {
     const { volumeName = '', storageClassName = '', volumeAttributesClassName = '' } = spec ?? {}
     const target = status?.modifyVolumeStatus?.targetVolumeAttributesClassName ?? ''

@@ -13,7 +13,7 @@ import type {
 } from '@csi-sidecars/kube-types'
 import type { PendingItem } from './pending.ts'
 
-/** What a read has shown: the object, that there is none, or nothing because the read was refused or never made. */
+/** The result of a read. `unseen`: the read was refused or never made. */
 export type ReadResult<T> =
   | { readonly is: 'present'; readonly object: T }
   | { readonly is: 'absent' }
@@ -77,13 +77,13 @@ export interface ClusterFacts {
   readonly attributesClasses: ObjectTable<VolumeAttributesClass>
   /** Undefined: they could not be read. */
   readonly leases: readonly Lease[] | undefined
-  /** By the uid of their object. */
+  /** The events, by the uid of their object. */
   readonly events: ReadonlyMap<string, readonly Event[]>
-  /** From /debug/stuck of the leaders that could be reached, by the text of their object. */
+  /** The items of `/debug/stuck` of all reachable leaders, by the text of their object. */
   readonly pending: ReadonlyMap<string, readonly PendingItem[]>
   /** The pods of sidecars, by the `namespace/name` of their Lease. */
   readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>
-  /** Of the Leases, by `namespace/name`, those whose holder is no pod of their namespace. */
+  /** The Leases whose holder is not a pod of their namespace, by `namespace/name`. */
   readonly holdersGone: ReadonlySet<string>
   readonly unseen: readonly Unseen[]
 }
@@ -138,7 +138,7 @@ export function groupedBy<T>(items: Iterable<T>, keyOf: (item: T) => string): Re
   return groups
 }
 
-/** Milliseconds of a timestamp of the API; undefined where there is none. */
+/** Returns the milliseconds of a timestamp of the API. Undefined if it is missing or invalid. */
 export function timeOf(text: string | null | undefined): number | undefined {
   const ms = Date.parse(text ?? '')
   return Number.isNaN(ms) ? undefined : ms

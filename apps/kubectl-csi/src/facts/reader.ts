@@ -18,9 +18,9 @@ export function readOnly(client: KubeClient): ReadOnlyClient {
 export interface ListQuery<T> extends Selection {
   /** Those to keep. */
   readonly where?: (object: T) => boolean
-  /** What to keep of each of them. */
+  /** Reduces an object to the fields to keep. */
   readonly keep?: (object: T) => T
-  /** Of those that are not understood, and not among the others. */
+  /** Receives the key of each object that is not understood. Such objects are not in the result. */
   readonly notUnderstood?: (key: string) => void
 }
 
@@ -89,7 +89,7 @@ export class ApiReader {
     if (!this.unseen.some(({ what, why }) => what === unseen.what && why === unseen.why)) this.unseen.push(unseen)
   }
 
-  /** The object without nulls; undefined, and remembered, where it is not what it should be. */
+  /** Returns the object without nulls. Undefined if it has an unexpected shape, which is recorded as not seen. */
   #understood<T>({ kind, plural }: Resource<T>, given: T, skipped?: (key: string) => void): T | undefined {
     const object = withoutNulls(given)
     const why = notUnderstood(plural, object)

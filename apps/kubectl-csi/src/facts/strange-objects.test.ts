@@ -98,7 +98,7 @@ const FULL: Readonly<Record<string, KubeObject>> = {
   } as KubeObject,
 }
 
-/** What is stuck whatever the others are. */
+/** The objects that are stuck, independent of all other objects. */
 const WITNESSES: Readonly<Record<string, readonly KubeObject[]>> = {
   volumeattachments: [
     va('witness', {

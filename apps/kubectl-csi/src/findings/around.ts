@@ -151,7 +151,7 @@ const BINDING = [
   'VolumeMismatch',
 ] as const
 
-/** What the PV controller or the provisioner has last said about a claim. */
+/** Returns the last event of the PV controller or the provisioner about a claim. */
 export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: ClusterFacts): Event | undefined {
   const last = lastEvent(metadata?.uid, facts, BINDING)
   // The controllers repeat that they wait, between the tries that fail.

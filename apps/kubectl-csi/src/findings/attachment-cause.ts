@@ -18,12 +18,12 @@ interface Surroundings {
   readonly pending: PendingItem | undefined
 }
 
-/** What the objects show now comes before the text of the last failure, and that before silence. */
+/** Prefers the present objects to the text of the last failure, and that text to silence. */
 export function attachmentCause(va: VolumeAttachment, around: Surroundings): AttachmentCause {
   return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
 }
 
-/** A cause that is in the objects: whatever was said before, it holds now. */
+/** Returns a cause that the present objects show. It takes precedence over earlier messages. */
 function seenNow(va: VolumeAttachment, facts: ClusterFacts): AttachmentCause | undefined {
   const { volumes, csiNodes, nodes } = facts
   const { attacher = '', nodeName = '', source } = va.spec ?? {}
@@ -56,7 +56,7 @@ function nodeLost(node: string): FailureCause {
 const MIGRATED_PLUGINS = 'storage.alpha.kubernetes.io/migrated-plugins'
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 
-/** An in-tree volume is the driver's only where the node has migration on. */
+/** An in-tree volume belongs to the driver only if migration is on at the node. */
 function migrationOff(
   { spec }: VolumeAttachment,
   { metadata }: CSINode,
@@ -76,7 +76,7 @@ function migrationOff(
   }
 }
 
-/** As many volumes of the driver as the node can have are attached, or being attached before this one. */
+/** Returns a cause if the node already has its maximum number of volumes of the driver. */
 function nodeFull(va: VolumeAttachment, csiNode: CSINode, { neighbours }: ClusterFacts): AttachmentCause | undefined {
   const { attacher: driver = '', nodeName: node = '' } = va.spec ?? {}
   const most = csiNode.spec.drivers?.find(({ name }) => name === driver)?.allocatable?.count
@@ -100,7 +100,7 @@ function absent(object: KindRef): readonly Evidence[] {
   return [{ object, field: '.metadata.name', value: '(there is no such object)' }]
 }
 
-/** What the last try ended with, as the status has it, or the sidecar itself. */
+/** Returns the result of the last try, from the status or from the sidecar. */
 function saidLast(va: VolumeAttachment, { pending }: Surroundings): AttachmentCause | undefined {
   const { attacher = '', nodeName: node } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined

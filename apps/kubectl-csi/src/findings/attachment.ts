@@ -9,7 +9,7 @@ import { ROWS } from './rows.ts'
 
 const SIDECAR = 'external-attacher'
 
-/** What an attach or a detach waits for; none when it is done. */
+/** Returns the waits of an attach or a detach. Empty when it is done. */
 export function attachmentFindings(va: VolumeAttachment, facts: ClusterFacts): readonly WaitFinding[] {
   const { metadata, spec, status } = va
   const deletedAt = timeOf(metadata?.deletionTimestamp)

@@ -3,7 +3,7 @@ import { type ClusterFacts, claimKeysOf, isRunning, type KindRef, keyOf, refOf }
 
 type Users = ReadonlyMap<string, readonly Pod[]>
 
-/** Of one list of pods: clusters have many of them, and many claims. */
+/** The users by claim, for each list of pods. Clusters have too many pods and claims to search for each claim. */
 const known = new WeakMap<readonly Pod[], Users>()
 
 /** The pods that use a claim, by its `namespace/name`, and have not ended. */

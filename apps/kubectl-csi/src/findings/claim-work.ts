@@ -27,32 +27,32 @@ import {
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
-/** Of a claim, beside the claim. */
+/** The facts that the findings of a claim need in addition to the claim. */
 export interface ClaimContext {
   readonly facts: ClusterFacts
   readonly driver: string
 }
 
-/** Work of the resizer that is not done, and what is to be said where nothing else is known. */
+/** Unfinished work of the resizer, and the cause if no better one is known. */
 export interface ClaimWork {
   readonly claim: PersistentVolumeClaim
   readonly operation: 'expand' | 'modify'
-  /** The reason of its failures' events, and of those that come with its success. */
+  /** The reasons of the events about failures and about success. */
   readonly failedReason: string
   readonly doneReasons: readonly string[]
-  /** The time since which it may have waited, where no event says so. */
+  /** The start of the wait, if no event shows an earlier one. */
   readonly since: number | undefined
   /** Known from the claim itself; it comes before the text of failures. */
   readonly known?: FailureCause | undefined
   readonly silent: FailureCause
-  /** Where words say no more than that the driver refuses. */
+  /** The advice if the message shows only that the driver refuses. */
   readonly refusedAdvice: RowKey
   readonly evidence: readonly Evidence[]
 }
 
 const SIDECAR = 'external-resizer'
 
-/** Who is waited for in an expansion or a modification. */
+/** Returns the finding of an expansion or a modification. */
 export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContext): WaitFinding {
   const { claim } = work
   const object = refOf('PersistentVolumeClaim', claim)
@@ -122,7 +122,7 @@ function usersText(claim: PersistentVolumeClaim, facts: ClusterFacts): string | 
   return `${users.length === 1 ? 'Pod' : 'Pods'} ${users.map(keyOf).join(', ')} to end, ${why}`
 }
 
-/** The newest failure; none where a success came after it. */
+/** Returns the newest failure. Undefined if a success came after it. */
 function lastFailure({ claim, failedReason, doneReasons }: ClaimWork, facts: ClusterFacts): Event | undefined {
   const failed = lastEvent(claim.metadata?.uid, facts, [failedReason])
   const done = lastEvent(claim.metadata?.uid, facts, doneReasons)

@@ -9,7 +9,7 @@ import { modifyFinding } from './modify.ts'
 import { expandFinding, resizeEvidence, sinceOf } from './resize.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** What a claim waits for: to be bound, to grow, to be modified, to be deleted. */
+/** Returns the waits of a claim: to be bound, to grow, to be modified, to be deleted. */
 export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): readonly WaitFinding[] {
   const around = aroundClaim(keyOf(refOf('PersistentVolumeClaim', claim)), { is: 'present', object: claim }, facts)
   if (around.claim === undefined) return []
@@ -24,7 +24,7 @@ interface WithAround {
 function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: ClusterFacts): WaitFinding | undefined {
   const pv = objectOf(facts.volumes.get(claim.spec?.volumeName ?? ''))
   const driver = claim.metadata?.annotations?.['volume.kubernetes.io/storage-resizer'] ?? (pv && driverOf(pv))
-  // Where the volume could not be read the driver is not known, and the work is shown all the same.
+  // If the volume could not be read, the driver is unknown. The work is shown nevertheless.
   const context = { facts, driver: driver ?? '(unknown driver)' }
   switch (wait.reason) {
     case 'Expanding':

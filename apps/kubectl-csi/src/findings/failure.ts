@@ -2,7 +2,7 @@ import type { SidecarName } from '../facts/leases.ts'
 import type { RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** What the text of a failure says about what is waited for. */
+/** The cause that the text of a failure names. */
 export interface FailureCause {
   readonly reason: string
   readonly waitsFor: string
@@ -121,7 +121,7 @@ const RULES: readonly Rule[] = [
 
 const OFFLINE = 'the pods that use the claim to end, because the driver expands only volumes that are not in use'
 
-/** What a failure waits for, by its text. Undefined: the text is unknown. */
+/** Returns the cause that the text of a failure names. Undefined: the text is unknown. */
 export function causeOf(message: string, context: FailureContext): FailureCause | undefined {
   for (const { words, only, cause } of RULES) {
     if (only !== undefined && only !== context.sidecar) continue

@@ -13,7 +13,7 @@ export function ownFinalizers({ metadata }: Meta): readonly string[] {
   return (metadata?.finalizers ?? []).filter((name) => name.startsWith(OWN_FINALIZERS))
 }
 
-/** What the deletion of an object waits for, as far as it is for others than these sidecars and Kubernetes itself. */
+/** Returns a finding if the deletion of an object waits for a finalizer that neither the sidecars nor Kubernetes own. */
 export function foreignFinalizerFindings(
   object: KindRef,
   metadata: Meta['metadata'],

@@ -30,27 +30,27 @@ export interface RowKey {
  */
 export type Sureness = 'certain' | 'likely' | 'possible'
 
-/** What an object waits for, and since when. */
+/** One wait of an object, with its evidence and advice. */
 export interface WaitFinding {
   /** One word for programs. */
   readonly reason: string
   readonly object: KindRef
   /** Who waits: `external-attacher of csi.example.com`. */
   readonly waiter: string
-  /** What for; reads on after `waits for`. */
+  /** The awaited event. The text continues `waits for`. */
   readonly waitsFor: string
   /** Milliseconds. Undefined: unknown. */
   readonly since: number | undefined
   /** It may have begun earlier than `since`. */
   readonly atLeast: boolean
-  /** A user should look at it; else it is only under way. */
+  /** True if a user should look at it. False while it is only under way. */
   readonly stuck: boolean
-  /** What ends it. Left out: the remedy of its reason. */
+  /** The remedy of the wait. Default: the remedy of its reason. */
   readonly remedy?: Remedy
-  /** The objects whose own findings have to end first. Left out: none, so the finding is the end of its chain. */
+  /** The objects whose own findings have to end first. Default: none, so the finding is the end of its chain. */
   readonly awaits?: readonly KindRef[]
   readonly sure: Sureness
-  /** What makes it less than certain. */
+  /** The reason why the finding is not certain. */
   readonly doubt: string | undefined
   readonly evidence: readonly Evidence[]
   readonly advice: RowKey
@@ -58,12 +58,12 @@ export interface WaitFinding {
 
 interface Stuckness {
   readonly since: number | undefined
-  /** What the sidecar says of its own work. */
+  /** The item of the sidecar about the same work. */
   readonly pending?: PendingItem | undefined
   readonly facts: Pick<ClusterFacts, 'now' | 'stuckAfterMs'>
 }
 
-/** The one definition of @csi-sidecars/waits, and never less than what the sidecar itself calls stuck. */
+/** Applies the definition of `@csi-sidecars/waits`. Work that the sidecar calls stuck is always stuck. */
 export function stuckNow(reason: string, { since, pending, facts }: Stuckness): boolean {
   return (
     pending?.stuck === true || isStuck(remedyOf(reason), { since, now: facts.now, olderThanMs: facts.stuckAfterMs })

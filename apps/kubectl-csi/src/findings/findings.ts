@@ -8,13 +8,13 @@ import { podFindings } from './pod.ts'
 import { volumeFindings } from './volume.ts'
 
 export interface Findings {
-  /** The longest wait first; what is stuck before what is only under way. */
+  /** Stuck findings come before findings that are under way. In each group the longest wait comes first. */
   readonly findings: readonly WaitFinding[]
   /** Objects that are not understood. */
   readonly unseen: readonly Unseen[]
 }
 
-/** All that wait. Pure. An object that is not understood costs its own line, never the others. */
+/** Returns all findings. An object that is not understood gets a line of its own and does not affect the others. */
 export function findingsOf(facts: ClusterFacts): Findings {
   const found: WaitFinding[] = []
   const unseen: Unseen[] = []

@@ -22,7 +22,7 @@ export type Leadership =
   | { readonly is: 'none' }
   | { readonly is: 'unseen' }
 
-/** What the Lease says. Of several, in several namespaces, the one that was renewed last. */
+/** Returns the leadership that the Lease shows. If several namespaces have the Lease, the last renewed one counts. */
 export function leadershipOf(
   { leases, now }: Pick<ClusterFacts, 'leases' | 'now'>,
   sidecar: SidecarName,
@@ -100,7 +100,7 @@ export interface NotReady {
   readonly state: string
 }
 
-/** Containers beside the sidecar, the driver's among them, and its own, that are not ready. */
+/** Returns the containers in the pods of the sidecar that are not ready, including the sidecar and the driver. */
 export function notReadyContainers(
   leadership: Leadership,
   { sidecarPods }: Pick<ClusterFacts, 'sidecarPods'>,
@@ -126,7 +126,7 @@ export function containersText(containers: readonly NotReady[]): string {
   return containers.map(({ pod, name, state }) => `container ${name} of ${textOf(pod)} (${state})`).join(', ')
 }
 
-/** What is waited for where there is no leader, and what for after that. */
+/** Returns the text of a wait for a leader, and of the next wait. */
 export function noLeaderText(
   leadership: NoLeader,
   facts: Pick<ClusterFacts, 'sidecarPods' | 'holdersGone' | 'now'>,
@@ -139,7 +139,7 @@ export function noLeaderText(
   return `a leader, and no replica leads${why}${then === undefined ? '' : `; after that for ${then}`}`
 }
 
-/** What is wrong with who leads, where nothing else is known. */
+/** Returns a problem of the leader, as the cause if no better one is known. */
 export function leaderCause(
   leadership: Leadership,
   facts: ClusterFacts,

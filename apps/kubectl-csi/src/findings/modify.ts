@@ -6,7 +6,7 @@ import { evidenceOf, type WaitFinding } from './finding.ts'
 import { conditionEvidence, sinceOf } from './resize.ts'
 import { ROWS } from './rows.ts'
 
-/** What the modification of a claim waits for. */
+/** Returns the finding of a modification that is not done. */
 export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}
@@ -41,7 +41,7 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
   )
 }
 
-/** What the claim says itself, and whether the class is there. */
+/** Returns a cause that the claim or a missing class shows. */
 function knownCause(claim: PersistentVolumeClaim, { facts, driver }: ClaimContext): FailureCause | undefined {
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const state = claim.status?.modifyVolumeStatus

@@ -6,7 +6,7 @@ import { ROWS } from './rows.ts'
 /** Two controllers may work on one claim at once. */
 export type SidecarOperation = 'attach' | 'detach' | 'expand' | 'modify'
 
-/** What the sidecar itself says about its work on the object. */
+/** Returns the item of the sidecar about its work on the object. */
 export function pendingOf(
   { pending }: ClusterFacts,
   ref: KindRef,
@@ -25,7 +25,7 @@ export function pendingEvidence(item: PendingItem | undefined): readonly Evidenc
   return [{ object, field: 'state', value: work }, ...evidenceOf(object, known)]
 }
 
-/** What only the sidecars know of: nothing that they call stuck is left out because its object does not show it. */
+/** Returns findings for stuck work that only the sidecars know of. */
 export function pendingFindings({ pending }: ClusterFacts, found: readonly WaitFinding[]): readonly WaitFinding[] {
   const shown = new Set(found.filter(({ stuck }) => stuck).map(({ object }) => textOf(object)))
   return [...pending]

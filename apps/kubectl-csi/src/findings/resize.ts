@@ -4,7 +4,7 @@ import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
 import { type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** What the resizer's part of an expansion waits for. */
+/** Returns the finding of the resizer's part of an expansion. */
 export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
   const word = claim.status?.allocatedResourceStatuses?.['storage']
   const { driver } = context
@@ -49,7 +49,7 @@ export function sinceOf(claim: PersistentVolumeClaim, types: readonly string[]):
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
-/** What the claim asks for, what it has, and what its conditions say. */
+/** Returns the requested and the present size of the claim, and its conditions. */
 export function resizeEvidence(claim: PersistentVolumeClaim): readonly Evidence[] {
   const { status } = claim
   const known = evidenceOf(refOf('PersistentVolumeClaim', claim), {

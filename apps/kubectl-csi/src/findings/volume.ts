@@ -6,7 +6,7 @@ import { eventEvidence, lastEvent } from './events.ts'
 import type { WaitFinding } from './finding.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** What the deletion of a volume waits for. What its attachments and its claim wait for is theirs to say. */
+/** Returns the waits of the deletion of a volume. Its attachments and its claim have findings of their own. */
 export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): readonly WaitFinding[] {
   const object = refOf('PersistentVolume', pv)
   const { metadata, spec, status } = pv

@@ -4,7 +4,7 @@ import { causeOf, type FailureCause } from './failure.ts'
 import { CERTAIN, type Evidence, likely, type RowKey, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Beside a wait: what only the objects of the API know. */
+/** The facts of a finding that only the objects of the API have. */
 export interface WaitingObject {
   readonly object: KindRef
   readonly since: number | undefined
@@ -12,7 +12,7 @@ export interface WaitingObject {
   readonly evidence: readonly Evidence[]
   /** The provisioner of the class, or the name of an object that is missing. */
   readonly name?: string | undefined
-  /** Of the volume, or of the class. */
+  /** The driver of the volume or of the class. */
   readonly driver?: string | undefined
   readonly awaits?: readonly KindRef[]
 }
@@ -59,7 +59,7 @@ export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: Cl
   }
 }
 
-/** What another program refuses says more than that it is refused. */
+/** The message of another program says more than the fact of a failure. */
 const FAILS: ReadonlySet<Reason> = new Set([
   'ProvisioningFails',
   'ClassCannotProvision',
@@ -73,7 +73,7 @@ function provisionerCause(message = '', driver = 'of the class'): FailureCause |
 
 type ByReason<T> = Readonly<Partial<Record<Reason, T>>>
 
-/** The word for programs, where it is another one than the reason. */
+/** The reason in JSON, if it differs from the reason of the wait. */
 const SAID_AS: ByReason<string> = {
   Binding: 'ClaimNotBound',
   ClassCannotProvision: 'ProvisioningFails',
@@ -90,7 +90,7 @@ const SAID_AS: ByReason<string> = {
 const LAST_TRY = 'it is what the last try has ended with'
 const NOT_OURS = 'binding is not the work of these sidecars; the events of the claim say more'
 
-/** What makes a finding less than certain. */
+/** The reasons why a finding is not certain. */
 const DOUBTS: ByReason<string | ((words: Words, unseen: ClusterFacts['unseen']) => string | undefined)> = {
   NoConsumer: (_, unseen) => (unseen.some(({ what }) => what === 'pods') ? 'pods could not be read' : undefined),
   Binding: NOT_OURS,
@@ -113,7 +113,7 @@ const KUBELET = 'the kubelet'
 const ATTACH_DETACH = 'the attach/detach controller'
 const FILE_SYSTEM = 'the file system of the claim'
 
-/** What one party waits for, with one row of advice. */
+/** Builds the texts of one waiting party that share one row of advice. */
 function texts(waiter: string, advice: RowKey, waitsFor: ByReason<Text['waitsFor']>): ByReason<Text> {
   return Object.fromEntries(
     Object.entries(waitsFor).map(([reason, text]) => [reason, { waiter, advice, waitsFor: text }]),
@@ -132,7 +132,7 @@ const GROWING_POD = 'a pod that uses the claim, where the kubelet can make it gr
 const growing = ({ names, pods }: Words): string =>
   names === undefined ? GROWING_POD : `the kubelet to make it grow, where ${pods.join(', ')} runs`
 
-/** What the scheduler's message says about volumes and nodes, after `to choose a node`. */
+/** The end of the text `to choose a node`, by the message of the scheduler. */
 const NO_NODE: readonly (readonly [RegExp, string])[] = [
   [/max volume count/, ': the nodes have as many volumes as their CSINodes allow'],
   [/volume node affinity conflict/, ': its volume is reachable from none that is left'],

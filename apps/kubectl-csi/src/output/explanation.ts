@@ -13,7 +13,7 @@ export function verdictOf(findings: readonly WaitFinding[], { unseen }: Pick<Clu
   return unseen.some(({ essential }) => essential) ? 'unknown' : 'well'
 }
 
-/** What the object waits for since when, in one sentence about the object that was asked for. */
+/** Returns one sentence about the subject: the awaited event, and the age of the wait. */
 export function headlineOf(finding: WaitFinding, subject: KindRef, now: number): string {
   const { object, waiter, waitsFor, since, atLeast } = finding
   const about = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`
@@ -23,7 +23,7 @@ export function headlineOf(finding: WaitFinding, subject: KindRef, now: number):
   return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${cause}.`
 }
 
-/** A finding as programs get it, without what speaks for it: who wants that asks for an explanation. */
+/** Returns a finding as JSON without its evidence, which only explanations contain. */
 export function findingJson(finding: WaitFinding, now: number): object {
   const { reason, object, waiter, waitsFor, since, atLeast, stuck, sure, doubt } = finding
   const age =
@@ -55,7 +55,7 @@ export function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ')
 }
 
-/** For programs: the same texts, but what would turn them around on a terminal is escaped. */
+/** Returns JSON in which characters that change the order of text on a terminal are escaped. */
 export function jsonText(value: unknown): string {
   const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   return `${JSON.stringify(value, undefined, 2).replace(/\p{Bidi_Control}/gu, escaped)}\n`

@@ -4,7 +4,7 @@ import { ageText } from './age.ts'
 import { findingJson, jsonText, oneLine, verdictOf } from './explanation.ts'
 import { unseenPart } from './text.ts'
 
-/** Of many objects that wait for the same reason the oldest are enough to see which; JSON has all of them. */
+/** The text shows so many of the oldest objects of one reason. JSON has all of them. */
 const MOST_OF_A_REASON = 20
 
 /** A line for each object that is stuck, the longest wait of each reason first, under a sentence that counts them. */

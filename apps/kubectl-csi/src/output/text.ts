@@ -4,11 +4,11 @@ import type { Evidence, WaitFinding } from '../findings/finding.ts'
 import { type Explained, headlineOf, oneLine, verdictOf } from './explanation.ts'
 
 interface ExplainedText extends Explained {
-  /** What is known of the object when nothing is stuck. */
+  /** The line about the object if nothing is stuck. */
   readonly well: string
 }
 
-/** For people: what is waited for, the evidence, what to do, how sure, and what was not seen. */
+/** Returns the explanation as text: the wait, its evidence, the advice, the certainty, and the unseen objects. */
 export function explanationText(explained: ExplainedText): string {
   const { subject, findings, facts, adviser, well } = explained
   const [first, ...others] = findings

@@ -10,7 +10,7 @@ import { run } from '../run.ts'
 import { withProxy } from './client.ts'
 import { NOW } from './facts.ts'
 
-/** An object, and where it is stored. */
+/** An object, and the resource under which it is stored. */
 export type Stored = readonly [Resource<unknown>, object]
 
 /** An API server that has these objects at the moment of all tests. */
@@ -30,7 +30,7 @@ export function explain(kind: SubjectKind, name: string): CommandQuestion {
   return { ask: 'explain', kind, name, namespace: undefined }
 }
 
-/** What the command writes, its first line, and its exit code. */
+/** Runs the command. Returns its output, the first line, and the exit code. */
 export async function ask(
   client: ReadOnlyClient,
   question: CommandQuestion,

@@ -17,11 +17,11 @@ import type { SubjectKind } from '../facts/collect.ts'
 import { ask, clientOf, explain, STUCK, type Stored, serving } from './ask.ts'
 import { ATTACHER_LEASE, ago, lease, RESIZER_LEASE } from './facts.ts'
 
-/** For tests of states in which something blocks a volume: its objects, and what is said of them as read from an API server. */
+/** Tests of states that block a volume: the objects, and the answers of the command about them. */
 
 export interface BlockedState {
   readonly objects: readonly Stored[]
-  /** What a user asks about. */
+  /** The subject of the question. */
   readonly of: readonly [SubjectKind, string]
   /** After `waits for` or `has been waiting 5m for`, in the first line. */
   readonly says: string
@@ -167,7 +167,7 @@ interface Item {
 
 const aboutOther = / \((?:VolumeAttachment|PersistentVolumeClaim|Pod) [^)]+\)$/
 
-/** Where docs/operations.md says what to do. */
+/** The headings of docs/operations.md with the advice, by the part of a title before its colon. */
 const HEADINGS: Readonly<Record<string, RegExp>> = {
   pending: /Pods that wait for volumes/,
   provisioning: /Pods that wait for volumes/,
