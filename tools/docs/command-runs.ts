@@ -123,9 +123,10 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run emulator/, by: 'testing/e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
   { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
+  { lines: /pictures\.ts$/, why: 'it writes pictures of the repository, and needs chromium' },
   {
-    lines: /pictures\.ts$|testing\/bench\/picture\.ts$/,
-    why: 'it writes pictures of the repository, which tests compare',
+    lines: /: cd apps\/attacher && MODEL_RUNS/,
+    why: 'it runs for minutes; `npm test` runs the same model with fewer seeds',
   },
   {
     lines: /npm run (bench|mutate)| testing\/bench\/[\w-]+\.ts/,
