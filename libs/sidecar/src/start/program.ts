@@ -9,6 +9,7 @@ import {
 } from '@csi-sidecars/telemetry'
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
 import { type FlagTable, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
+import { replaceRemovedFlags } from '../flags/removed-flags.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
 import { type Ending, type ServeOptions, type ServeSettings, type StopSignal, serve } from '../serve/serve.ts'
@@ -79,7 +80,8 @@ export function startOf(plan: StartPlan, standard: StandardFlags): Command {
 
 /** Runs a program from its command line to its end. Every failure of the start is one line that says what is wrong. */
 export async function runProgram(program: Program, host: Host, version: string): Promise<Ending> {
-  const command = program.parse(host)
+  const { args, notices } = replaceRemovedFlags(host.args)
+  const command = program.parse({ ...host, args })
   if (command.kind !== 'start') {
     host.stderr.write(command.kind === 'help' ? command.usage : refusalText(command))
     return { code: command.kind === 'help' ? 0 : 2 }
@@ -103,6 +105,7 @@ export async function runProgram(program: Program, host: Host, version: string):
     checkLogging(standard)
     const notice = automaxprocsNotice(standard.values)
     if (notice !== undefined) log.info(notice)
+    for (const { message, pairs } of notices) log.warn(message, pairs)
     const metrics = new Metrics()
     registerProcessMetrics(metrics)
     const { clock } = host

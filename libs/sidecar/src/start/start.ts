@@ -1,5 +1,6 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { Backlog } from '@csi-sidecars/controller'
+import { MissingPermissions } from '@csi-sidecars/informer'
 import { type ClusterConfig, loadClusterConfig } from '@csi-sidecars/kube-client'
 import { API_IN_FLIGHT_LIMIT, type Logger, releaseMemory } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
@@ -146,8 +147,9 @@ function sharedParts(
   given: Pick<SharedParts, 'client' | 'driver' | 'startLog'>,
 ): SharedParts {
   const { client, driver } = given
-  const caches = new CacheRegistry({ client, clock, log, traced: tracer !== undefined })
-  const backlog = new Backlog({ driver: driver.name, clock, metrics })
+  const missing = new MissingPermissions({ clock, log, metrics })
+  const caches = new CacheRegistry({ client, clock, log, missing, traced: tracer !== undefined })
+  const backlog = new Backlog({ driver: driver.name, clock, metrics, missingPermissions: () => missing.rules })
   return { ...given, caches, clock, metrics, backlog, log, env: host.env }
 }
 
