@@ -3,7 +3,7 @@ import { CancelledError, scope } from '@csi-sidecars/base'
 import { Backlog, type Lead, runTerm } from '@csi-sidecars/controller'
 import { API_IN_FLIGHT_LIMIT, Metrics, registerProcessMetrics, releaseMemory } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
-import type { AppControllers, AppParts } from '../app.ts'
+import type { AppControllers } from '../app.ts'
 import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
 import { loadSecurity, openProfiling } from '../http/secure/load.ts'
 import { type Ending, type Host, processHost, type StartContext } from '../process.ts'
@@ -12,9 +12,10 @@ import { CacheRegistry } from '../serve/caches.ts'
 import { identified } from '../serve/runs.ts'
 import { type Service, serve } from '../serve/serve.ts'
 import { failing } from '../start-error.ts'
+import { askServer, selectControllers } from './apps.ts'
 import { checkCommandLine, checkLogging, type GatedSidecar, openAppLog } from './checks.ts'
 import { earlyStop, endOf, logLastLines, refuse, serveSettings, terminationMessage } from './endings.ts'
-import { logOf, notApplicable, type Program, releasesOnExit, type StartPlan, withSidecarName } from './program.ts'
+import { logOf, type Program, releasesOnExit, type StartPlan } from './program.ts'
 import { type LeadingApp, rolesOf } from './roles.ts'
 import { type Endpoint, kubeClient, loadConfig, openEndpoint, reviewClient, tracingOf } from './steps.ts'
 
@@ -119,18 +120,7 @@ async function startControllers(
   const config = await loadConfig(context, plan)
   const client = await Promise.try(() => kubeClient(context, config)).catch(failing(table.clientFailed))
   context.metrics.reading({ ...API_IN_FLIGHT_LIMIT, type: 'gauge', read: () => client.limits.inFlight })
-  const asked: GatedSidecar[] = []
-  for (const sidecar of sidecars) {
-    const server = {
-      ...sidecar,
-      client,
-      log: logOf(sidecar, context.log),
-      env: context.host.env,
-      signal: context.signal,
-    }
-    const gates = await sidecar.app.askServer?.(server).catch(withSidecarName(sidecar))
-    asked.push({ ...sidecar, gates: gates ?? sidecar.gates })
-  }
+  const gated = await askServer(context, client, sidecars)
 
   const identity = await identifyDriver(context, handshake)
   const log = context.log.with(table.context(identity.name))
@@ -145,13 +135,14 @@ async function startControllers(
     const open = (): Promise<Endpoint> => openEndpoint({ ...context, log }, plan, endpointOptions)
     const early = table.endpointFirst ? await open() : undefined
     const driver = await openDriver({ ...context, log }, handshake, identity)
-    const shared = sharedParts(context, { client, driver, startLog: log })
-    const { caches, backlog } = shared
-    const selected = await Promise.all(asked.map((sidecar) => selectControllers(sidecar, shared)))
+    const { clock, metrics } = context
+    const caches = new CacheRegistry({ ...context, client, traced: context.tracer !== undefined })
+    const backlog = new Backlog({ driver: driver.name, clock, metrics })
+    const shared = { ...context, client, driver, caches, backlog, startLog: log, env: context.host.env }
+    const selected = await Promise.all(gated.map((sidecar) => selectControllers(sidecar, shared)))
     const endpoint = early ?? (await open())
-    const queues = new QueueMetrics(context.metrics, context.clock)
+    const queues = new QueueMetrics(metrics, clock)
     for (const each of selected) queues.declare(...each.queues)
-    const { clock } = context
     /** While an app leads, the workers of its controllers take keys from their queues and call `reconcile`. */
     const work = ({ controllers }: AppControllers, lead: Lead): Promise<void> =>
       runTerm(lead, identified(context, driver, controllers(lead)), { clock, driver, queues, backlog })
@@ -171,30 +162,3 @@ async function startControllers(
     throw error
   }
 }
-
-function sharedParts(
-  { host, clock, metrics, log, tracer, signal }: StartContext,
-  given: Pick<AppParts, 'client' | 'driver' | 'startLog'>,
-): SharedParts {
-  const caches = new CacheRegistry({ client: given.client, clock, log, traced: tracer !== undefined })
-  const backlog = new Backlog({ driver: given.driver.name, clock, metrics })
-  return { ...given, caches, clock, metrics, backlog, log, env: host.env, signal }
-}
-
-async function selectControllers(
-  sidecar: GatedSidecar,
-  shared: SharedParts,
-): Promise<AppControllers & Pick<LeadingApp, 'sidecar' | 'log'>> {
-  const { app, flags, gates, companions } = sidecar
-  const log = logOf(sidecar, shared.log)
-  const caches = companions.length > 0 ? shared.caches.ownedBy(app.name) : shared.caches
-  try {
-    const startLog = logOf(sidecar, shared.startLog)
-    return { sidecar, log, ...(await app.controllers({ ...shared, caches, log, startLog, flags, gates })) }
-  } catch (error) {
-    throw notApplicable(error, sidecar)
-  }
-}
-
-/** The parts that all apps of a process share. */
-type SharedParts = Omit<AppParts, 'flags' | 'gates'>
