@@ -18,7 +18,8 @@ export interface HandshakeTable {
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    readonly migrated: (driverName: string) => ConnectionFailures
+    /** Undefined: the sidecar does not connect again to a driver with an in-tree ancestor. */
+    readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }
   /** The questions about the driver's capabilities, in this order. */
@@ -27,6 +28,8 @@ export interface HandshakeTable {
   readonly decisive: Decisive
   /** The step after which metrics count calls under the driver's name. Earlier calls count without a name. */
   readonly namedFrom: 'name' | 'capabilities'
+  /** True: the driver is asked for its name before it is probed. Default: after the Probe. */
+  readonly nameFirst?: true
   /** Longest response of the driver in a log line, in characters. Default: no limit. */
   readonly maxLogLength?: number
 }

@@ -21,11 +21,20 @@ export async function askServer(
   return asked
 }
 
-/** Lets an app choose its controllers. If several apps run, an error says how to start without the app. */
+type SelectedApp = AppControllers & Omit<LeadingApp, 'lead'>
+
+/** Lets each app choose its controllers, in turn. */
 export async function selectControllers(
-  sidecar: GatedSidecar,
+  sidecars: readonly GatedSidecar[],
   shared: Omit<AppParts, 'flags' | 'gates'>,
-): Promise<AppControllers & Omit<LeadingApp, 'lead'>> {
+): Promise<readonly SelectedApp[]> {
+  const selected: SelectedApp[] = []
+  for (const sidecar of sidecars) selected.push(await select(sidecar, shared))
+  return selected
+}
+
+/** If several apps run, an error says how to start without the app. */
+async function select(sidecar: GatedSidecar, shared: Omit<AppParts, 'flags' | 'gates'>): Promise<SelectedApp> {
   const { app, flags, gates, companions } = sidecar
   const log = logOf(sidecar, shared.log)
   const caches = companions.length > 0 ? shared.caches.ownedBy(app.name) : shared.caches

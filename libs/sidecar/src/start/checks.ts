@@ -2,7 +2,7 @@ import { type Logger, openLog, RunContexts } from '@csi-sidecars/telemetry'
 import { type FeatureGates, resolveGates } from '../flags/feature-gates.ts'
 import { automaxprocsNotice, bothAddresses, loggingError, type StandardFlags } from '../flags/flag-checks.ts'
 import type { Host, StartContext } from '../process.ts'
-import { PrintAndExit, StartError } from '../start-error.ts'
+import { PrintAndExit, StartError, stepError } from '../start-error.ts'
 import { logOf, type Sidecar, type StartPlan, standardOf, withSidecarName } from './program.ts'
 
 /** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */
@@ -69,7 +69,7 @@ function gatesOf(sidecar: Sidecar, log: Logger, { gatesFailed, logsGates }: Star
   const resolved = resolveGates(sidecar.app.gates, given)
   if (resolved.kind === 'refused') {
     const pairs = logsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
-    return withSidecarName(sidecar)(new StartError(gatesFailed, { cause: new Error(resolved.error), pairs }))
+    return withSidecarName(sidecar)(stepError(gatesFailed, new Error(resolved.error), pairs))
   }
   for (const { message, pairs } of resolved.notices) logOf(sidecar, log).info(message, pairs)
   return resolved.gates

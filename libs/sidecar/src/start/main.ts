@@ -139,7 +139,7 @@ async function startControllers(
     const caches = new CacheRegistry({ ...context, client, traced: context.tracer !== undefined })
     const backlog = new Backlog({ driver: driver.name, clock, metrics })
     const shared = { ...context, client, driver, caches, backlog, startLog: log, env: context.host.env }
-    const selected = await Promise.all(gated.map((sidecar) => selectControllers(sidecar, shared)))
+    const selected = await selectControllers(gated, shared)
     const endpoint = early ?? (await open())
     const queues = new QueueMetrics(metrics, clock)
     for (const each of selected) queues.declare(...each.queues)
