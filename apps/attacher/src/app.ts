@@ -8,14 +8,14 @@ import {
   RELEASE_ON_EXIT,
   StartError,
 } from '@csi-sidecars/sidecar'
-import { finalizerName } from './caches/names.ts'
 import { openAttachingCaches, openAttachments } from './caches/open.ts'
 import { attacherControllers } from './controllers.ts'
 import { ATTACHER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
-import type { AttacherParts, AttacherSettings } from './parts.ts'
 import { PV_QUEUE } from './persistent-volume/controller.ts'
 import { EventPermission } from './reporting/failure-reporter.ts'
+import type { AttacherParts, AttacherSettings } from './term/deps.ts'
+import { finalizerName } from './term/deps.ts'
 import { VA_QUEUE } from './volume-attachment/controller.ts'
 import { listsPublishedNodes } from './volume-attachment/observe.ts'
 

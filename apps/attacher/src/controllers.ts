@@ -1,10 +1,10 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
 import { guarded } from '@csi-sidecars/kube-client'
-import type { AttacherParts, TermParts } from './parts.ts'
 import { volumeController } from './persistent-volume/controller.ts'
+import type { AttacherParts, TermParts } from './term/deps.ts'
 import { trivialController } from './trivial/controller.ts'
 import { attachmentController } from './volume-attachment/controller.ts'
-import { VolumeFinalizers } from './volume-finalizers.ts'
+import { VolumeFinalizers } from './volumes/volume-finalizers.ts'
 
 /** The attacher's controllers for as long as this process leads. */
 export function attacherControllers(parts: AttacherParts, { assertLeading }: Lead): readonly Controller[] {

@@ -1,7 +1,7 @@
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { NODE_ID_ANNOTATION } from '../src/caches/names.ts'
+import { NODE_ID_ANNOTATION } from '../src/caches/attachment.ts'
 import { apiError } from '../src/testing/api-error.ts'
 import { AttacherScenario } from '../src/testing/model/scenario.ts'
 import { FINALIZER } from '../src/testing/views.ts'

@@ -9,16 +9,15 @@ import {
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
 import { attachmentProjection } from '../src/caches/attachment.ts'
-import { finalizerName } from '../src/caches/names.ts'
 import { volumeProjection } from '../src/caches/volume.ts'
 import { decideRelease, type VolumeSettings } from '../src/persistent-volume/decide.ts'
 import { onVolume } from '../src/persistent-volume/triggers.ts'
-import { listedHandle } from '../src/published-nodes/diff.ts'
+import { finalizerName } from '../src/term/deps.ts'
 import { apiError } from '../src/testing/api-error.ts'
 import { DRIVER } from '../src/testing/views.ts'
-import { callSource, type SourceFailure } from '../src/volume-attachment/call-source.ts'
 import { secretOf } from '../src/volume-attachment/decide-attach.ts'
-import { readVolume, type VolumeView } from '../src/volume-attachment/observe.ts'
+import { callSource, listedHandle, type SourceFailure } from '../src/volumes/call-source.ts'
+import { readVolume, type VolumeView } from '../src/volumes/volume-view.ts'
 
 /** The attacher's operations by the name of their direction. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([

@@ -1,8 +1,13 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolumeSpec, VolumeAttachment, VolumeError } from '@csi-sidecars/kube-types'
 import { seconds, text, textMap, texts } from './fields.ts'
-import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from './names.ts'
 import { callSpec } from './volume.ts'
+
+/** On VolumeAttachments: the node's id as it was published, for a detach after the node has gone. */
+export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
+/** On VolumeAttachments with --recover-lost-volumes: what a detach needs once the PersistentVolume is gone. */
+export const HANDLE_ANNOTATION = 'csi-sidecars/volume-handle'
+export const VOLUME_UID_ANNOTATION = 'csi-sidecars/volume-uid'
 
 /** The index of attachments, of whatever attacher, by the volume they name. */
 export const BY_VOLUME = 'volume'

@@ -4,15 +4,21 @@ import {
   CSI_NODES,
   PERSISTENT_VOLUME_MESSAGE,
   PERSISTENT_VOLUMES,
+  type PersistentVolume,
   VOLUME_ATTACHMENT_MESSAGE,
   VOLUME_ATTACHMENTS,
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
-import type { AttachingCaches } from '../parts.ts'
 import { type Attachment, attachmentProjection, BY_VOLUME } from './attachment.ts'
-import { nodeProjection } from './node.ts'
-import { volumeProjection } from './volume.ts'
+import { type DriverNode, nodeProjection } from './node.ts'
+import { type Volume, volumeProjection } from './volume.ts'
+
+/** What attaching reads beside the attachments. */
+export interface AttachingCaches {
+  readonly volumes: Informer<Volume, PersistentVolume>
+  readonly nodes: Informer<DriverNode>
+}
 
 export interface CacheOptions {
   readonly caches: CacheRegistry

@@ -10,11 +10,10 @@ import { DRIVER, FINALIZER, view } from '../testing/views.ts'
 import { decideAttach } from '../volume-attachment/decide-attach.ts'
 import { decideDetach } from '../volume-attachment/decide-detach.ts'
 import { placementOf } from '../volume-attachment/lanes.ts'
-import { nodeOf, readVolume } from '../volume-attachment/observe.ts'
-import { PublishedVolumes } from '../volume-attachment/published.ts'
+import { AttachmentMemory } from '../volume-attachment/memory.ts'
 import { onAttachment } from '../volume-attachment/triggers.ts'
-import { type Attachment, attachmentProjection } from './attachment.ts'
-import { NODE_ID_ANNOTATION } from './names.ts'
+import { nodeOf, readVolume } from '../volumes/volume-view.ts'
+import { type Attachment, attachmentProjection, NODE_ID_ANNOTATION } from './attachment.ts'
 import { nodeProjection } from './node.ts'
 import { volumeProjection } from './volume.ts'
 
@@ -110,7 +109,7 @@ describe('whatever the API holds', () => {
       placementOf(
         va.key,
         { maxInflightPerNode: 1 },
-        { attachments: { get: () => va }, volumes, published: new PublishedVolumes() },
+        { attachments: { get: () => va }, volumes, memory: new AttachmentMemory() },
       )
     })
     await fc.assert(property, runs)

@@ -3,7 +3,9 @@ import { isPVMigratable } from '@csi-sidecars/csi-translation'
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { text, textMap, texts } from './fields.ts'
-import { MIGRATED_TO_ANNOTATION } from './names.ts'
+
+/** On in-tree PersistentVolumes: the CSI driver that serves them now. */
+export const MIGRATED_TO_ANNOTATION = 'pv.kubernetes.io/migrated-to'
 
 /**
  * What is kept of a PersistentVolume.

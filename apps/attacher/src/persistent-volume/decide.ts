@@ -1,7 +1,7 @@
 import { type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { Update } from '../sources.ts'
+import type { UpdateEvent } from '../term/undone-write.ts'
 
 export interface VolumeSettings {
   readonly driverName: string
@@ -18,7 +18,7 @@ function mayBeReleased(pv: Volume, { driverName }: VolumeSettings): boolean {
   return pv.deleting || (pv.kind === 'inTree' && pv.migratedTo !== driverName)
 }
 
-type Change = Pick<Update<Volume>, 'before' | 'after'>
+type Change = Pick<UpdateEvent<Volume>, 'before' | 'after'>
 
 /** Another writer has removed our finalizer from a living volume; we remove it when the volume may be released. */
 export function hasLostFinalizer({ before, after }: Change, settings: VolumeSettings): boolean {

@@ -1,3 +1,4 @@
+import type { Clock } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Informer, Reader } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
@@ -5,8 +6,8 @@ import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-ty
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { UndoneWrites } from '../undone-writes.ts'
-import type { VolumeFinalizers } from '../volume-finalizers.ts'
+import { type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { concernsUs, decideRelease, needsFinalizer, type VolumeSettings } from './decide.ts'
 
 export interface VolumeDeps {
@@ -14,9 +15,10 @@ export interface VolumeDeps {
   readonly volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
   readonly attachments: Reader<Attachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
-  /** Volumes from which other writers have removed our finalizer. */
-  readonly undone: Pick<UndoneWrites, 'has' | 'waitMs'>
+  /** Volumes from which other writers have removed our finalizer, by uid. */
+  readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly settings: VolumeSettings
+  readonly clock: Clock
   readonly log: Logger
 }
 
@@ -29,7 +31,7 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
   const log = deps.log.with({ PersistentVolume: name })
   log.v(4)?.info('Started PersistentVolume processing')
   const attachments = deps.attachments.byIndex(BY_VOLUME, name)
-  if (deps.undone.has(pv) && needsFinalizer(pv, attachments, deps.settings))
+  if (deps.undone.has(pv.uid) && needsFinalizer(pv, attachments, deps.settings))
     return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
@@ -54,8 +56,12 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
 }
 
 /** Whatever fails is tried again after the back-off. */
-async function restore(pv: Volume, { undone, finalizers, settings, log }: VolumeDeps, run: Run): Promise<Outcome> {
-  const afterMs = undone.waitMs(pv)
+async function restore(
+  pv: Volume,
+  { undone, finalizers, settings, clock, log }: VolumeDeps,
+  run: Run,
+): Promise<Outcome> {
+  const afterMs = undoneWaitMs(undone.get(pv.uid), clock)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
   run.enter('writing')
   const restored = await finalizers.add(pv.key, run.signal).catch((error: unknown) => {

@@ -3,9 +3,11 @@ import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
-import type { Listing } from '../volume-attachment/memory.ts'
 import { type Compared, compare, type Published, type Verdict } from './diff.ts'
 import type { WorkSince } from './work-log.ts'
+
+/** The result of comparing the driver's listing with an attachment's status. */
+export type ListingResult = 'same' | 'different'
 
 export interface ComparisonOptions {
   /** One page of ListVolumes; each has a deadline of its own, so that a long listing can end. */
@@ -16,7 +18,7 @@ export interface ComparisonOptions {
    * Has the attachment worked on: as usual, or though by what is stored there is nothing to do, because the driver says
    * something else, or says the same beside the error of an earlier try.
    */
-  readonly reprocess: (key: string, listing: Listing | undefined) => void
+  readonly reprocess: (va: Attachment, listing: ListingResult | undefined) => void
   /** Whether the status has an error that is out of date once the driver lists the same. */
   readonly hasStaleError: (va: Attachment) => boolean
   /** Begins to note what is worked on: a listing says nothing sure about a call that ran beside it. */
@@ -105,7 +107,7 @@ function act(
     log.error(new Error(verdict.why), 'VolumeAttachment cannot be compared with the driver', { VolumeAttachment })
     return
   }
-  if (verdict.is === 'same' && hasStaleError(va)) reprocess(va.key, 'same')
+  if (verdict.is === 'same' && hasStaleError(va)) reprocess(va, 'same')
   if (verdict.is !== 'different') return
   const attached = va.attached === true
   const { uid } = va
@@ -124,7 +126,7 @@ function act(
     { VolumeAttachment, volumeHandle, attachedStatus: attached, found },
   )
   // What is not attached yet and not to go is attached without being forced; it may be under way at this moment.
-  reprocess(va.key, attached || va.deleting ? 'different' : undefined)
+  reprocess(va, attached || va.deleting ? 'different' : undefined)
 }
 
 /** All pages of one listing. */

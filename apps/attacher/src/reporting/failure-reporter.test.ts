@@ -5,6 +5,7 @@ import type { Event } from '@csi-sidecars/kube-types'
 import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
+import { ATTACHMENT_EVENTS } from '../volume-attachment/events.ts'
 import { EventPermission, FailureReporter } from './failure-reporter.ts'
 
 let clock: FakeClock
@@ -62,7 +63,7 @@ function begin(): void {
         metadata: { name: 'e', namespace: 'ns' },
       }),
   } as unknown as KubeClient
-  reporter = new FailureReporter({ api, backlog, permission, driverName: 'd', clock, log })
+  reporter = new FailureReporter({ api, backlog, permission, texts: ATTACHMENT_EVENTS, driverName: 'd', clock, log })
   ended = reporter.run(stop.signal)
 }
 

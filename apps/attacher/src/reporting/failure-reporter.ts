@@ -5,9 +5,9 @@ import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecar
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { PERIOD_MS, type Series, SeriesTable } from './due-events.ts'
-import { failureEvent, recoveryEvent } from './events.ts'
-import { SIDECAR } from './subject.ts'
 
+/** The name of the Go original, under which pending work and events are reported. */
+export const SIDECAR = 'external-attacher'
 /** Between two looks at what fails. */
 const LOOK_MS = 5_000
 /** Event writes in all. */
@@ -36,12 +36,19 @@ export class EventPermission {
   }
 }
 
+/** The texts of the events. */
+export interface FailureTexts {
+  readonly failed: (work: PendingWork) => EventText
+  readonly recovered: (subject: Subject, failures: number) => EventText
+}
+
 export interface FailureReporterOptions {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly backlog: Backlog
   readonly permission: EventPermission
   readonly driverName: string
+  readonly texts: FailureTexts
   readonly clock: Clock
   readonly log: Logger
 }
@@ -91,9 +98,9 @@ export class FailureReporter {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { backlog, clock } = this.#options
+    const { backlog, clock, texts } = this.#options
     for (const { subject, series } of this.#recovered.splice(0, OBJECTS_PER_LOOK)) {
-      const text = recoveryEvent(subject, series.tries)
+      const text = texts.recovered(subject, series.tries)
       await this.#write(subject, { series: { ...series, events: new Map() }, text, count: 1, signal })
     }
     const look = this.#series.look(clock.now(), OBJECTS_PER_LOOK)
@@ -108,7 +115,7 @@ export class FailureReporter {
       const { work, series } = event
       const now = clock.now()
       Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: work.tries, message: work.message })
-      await this.#write(work, { series, text: failureEvent(work), count: Math.max(1, work.tries), signal })
+      await this.#write(work, { series, text: texts.failed(work), count: Math.max(1, work.tries), signal })
     }
   }
 

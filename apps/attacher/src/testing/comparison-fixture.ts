@@ -48,7 +48,7 @@ export class ComparisonFixture {
           whenSynced: async () => {},
         },
         view: async (va) => ({ va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }),
-        reprocess: (key, listing) =>
+        reprocess: ({ key }, listing) =>
           this.forced.push(listing === 'different' ? key : `${key} ${listing ?? 'as usual'}`),
         hasStaleError: ({ attachError }) => attachError !== undefined,
         workSince: () => this.work.since(),

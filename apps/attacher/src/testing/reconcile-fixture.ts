@@ -6,13 +6,11 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
 import { type Volume, volumeProjection } from '../caches/volume.ts'
-import type { Published } from '../published-nodes/diff.ts'
 import { AttachmentMemory } from '../volume-attachment/memory.ts'
 import { reconcileAttachment } from '../volume-attachment/reconcile.ts'
 import type { AttachmentDeps } from '../volume-attachment/run.ts'
-import type { VolumeFinalizers } from '../volume-finalizers.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { FakeApi } from './fake-api.ts'
 import { csi, DRIVER, FINALIZER, view } from './views.ts'
 
@@ -53,12 +51,8 @@ export class ReconcileFixture {
   publish: (request: ControllerPublishVolumeRequest) => Promise<Record<string, string>> = async () => ({})
   unpublish: (request: ControllerUnpublishVolumeRequest) => Promise<void> = async () => {}
   lost = false
-  listsPublishedNodes = false
   readonly clock = new FakeClock()
-  readonly memory = new AttachmentMemory({ baseMs: 1_000, maxMs: 60_000, clock: this.clock })
-  /** What the driver lists; each question is a call `list`. */
-  listed: () => Published = () => new Map()
-  readonly nodes: DriverNode[] = []
+  readonly memory = new AttachmentMemory()
   /** What the cache holds instead of what the server does. */
   readonly late = new Map<string, VolumeAttachment | undefined>()
   /** What the write of our finalizer to the volume returns. */
@@ -107,12 +101,7 @@ export class ReconcileFixture {
             [...new Set([...api.objects.keys(), ...late.keys()])].flatMap((name) => this.#stored(name) ?? []),
         } as never,
       },
-      listPublished: async () => {
-        calls.push('list')
-        return this.listed()
-      },
       volumes: { get: () => this.#storedVolume() },
-      nodes: { values: () => this.nodes.values() },
       finalizers: {
         add: async (name: string) => {
           api.requests.push(`hold ${name}`)
@@ -123,20 +112,17 @@ export class ReconcileFixture {
       memory,
       observe: async (name) => {
         const found = this.#stored(name)
-        return (
-          found &&
-          view({
-            va: found,
-            volume: { from: 'pv', name: 'pv1', pv: this.#storedVolume() },
-            forced: memory.isForced(found),
-            confirmed: memory.listing(name) === 'same',
-            stripped: memory.finalizers.has(found),
-            capabilities: { ...view().capabilities, listsPublishedNodes: this.listsPublishedNodes },
-            formerNodeId: memory.formerNode(found) ?? found.nodeId,
-            statusPending: memory.statusPending(name),
-            published: [...memory.published.ofAttachment(found.uid)],
-          })
-        )
+        if (found === undefined) return undefined
+        const { listing, finalizerRemoved, ...record } = memory.of(found)
+        return view({
+          va: found,
+          volume: { from: 'pv', name: 'pv1', pv: this.#storedVolume() },
+          forced: listing === 'different',
+          confirmed: listing === 'same',
+          stripped: finalizerRemoved !== undefined,
+          statusPending: record.statusPending,
+          published: record.published,
+        })
       },
       placementUnchanged: () => true,
       wake: (cause) => woken.push(cause),

@@ -1,7 +1,7 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
-import { finalizerName } from '../caches/names.ts'
 import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { finalizerName } from '../term/deps.ts'
 import type { AttachmentView } from '../volume-attachment/observe.ts'
 
 export const DRIVER = 'csi.example.com'
@@ -65,10 +65,9 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
     confirmed: false,
     stripped: false,
     statusPending: false,
-    formerNodeId: undefined,
     published: [],
     lostDetached: false,
-    capabilities: { publishReadonly: false, singleNodeMultiWriter: false, listsPublishedNodes: false },
+    capabilities: { publishReadonly: false, singleNodeMultiWriter: false },
     settings: { driverName: DRIVER, finalizer: FINALIZER, defaultFsType: '', recoverLostVolumes: false },
     ...change,
   }

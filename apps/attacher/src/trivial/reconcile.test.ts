@@ -1,3 +1,4 @@
+import { FakeClock } from '@csi-sidecars/base'
 import type { Outcome } from '@csi-sidecars/controller'
 import { recordingRun } from '@csi-sidecars/controller/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -5,7 +6,7 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, expect, it } from '@jest/globals'
 import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
-import { STATUS_REVERTED } from '../status-reverted.ts'
+import { STATUS_REVERTED } from '../term/undone-write.ts'
 import { apiError, uidMismatch } from '../testing/api-error.ts'
 import { FakeApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
@@ -47,8 +48,10 @@ function run(
     return held && project(held)
   }
   const attachments = { learn, store: { get } as never }
-  const undone = { waitMs: () => waitMs }
-  return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, undone, log }, recordingRun(signal))
+  const clock = new FakeClock()
+  const undone = new Map([['u', { repeats: 1, until: clock.monotonic() + waitMs }]])
+  const deps = { api: api.client as KubeClient, attachments, undone, clock, log }
+  return reconcileTrivially('va1', deps, recordingRun(signal))
 }
 
 it('waits where another writer resets it again and again', async () => {

@@ -1,18 +1,19 @@
+import type { Clock } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
-import { STATUS_REVERTED, statusReverted } from '../status-reverted.ts'
-import type { UndoneWrites } from '../undone-writes.ts'
+import { STATUS_REVERTED, statusReverted, type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
 import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
 
 export interface TrivialDeps {
   readonly api: KubeClient
   readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
-  /** Attachments that other writers have reverted to not attached. */
-  readonly undone: Pick<UndoneWrites, 'waitMs'>
+  /** Attachments that other writers have reverted to not attached, by uid. */
+  readonly undone: ReadonlyMap<string, UndoneWrite>
+  readonly clock: Clock
   readonly log: Logger
 }
 
@@ -24,7 +25,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   const { signal } = run
   const va = deps.attachments.store.get(key)
   if (va === undefined || !va.ours || va.attached === true) return SETTLED
-  const afterMs = deps.undone.waitMs(va)
+  const afterMs = undoneWaitMs(deps.undone.get(va.uid), deps.clock)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
   const patch = triviallyAttachedPatch(va)
   if (patch === undefined) return SETTLED

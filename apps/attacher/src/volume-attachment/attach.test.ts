@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { STATUS_REVERTED } from '../status-reverted.ts'
+import { STATUS_REVERTED } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, pv, ReconcileFixture, va } from '../testing/reconcile-fixture.ts'
 
@@ -54,17 +54,10 @@ describe('an attach', () => {
     'orphans what was published under a former handle of its volume, unless that %s again',
     async (_, status, keys) => {
       fixture.api.put(va({ metadata: FINALIZED, status: status as never }))
-      fixture.memory.force('va1')
+      fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
       const request = { volumeId: 'former', nodeId: 'node1-id' }
-      const former = {
-        uid: 'va1-uid',
-        volume: 'former',
-        nodeName: 'node1',
-        request,
-        secret: undefined,
-        migrated: false,
-      }
-      fixture.memory.published.publishing(former)
+      const former = { volume: 'former', nodeName: 'node1', request, secret: undefined, migrated: false }
+      fixture.memory.publishing({ uid: 'va1-uid' }, former)
       await fixture.run()
       expect([fixture.calls.length, fixture.enqueued]).toEqual([1, keys])
     },

@@ -5,14 +5,14 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import { STATUS_REVERTED, statusReverted } from '../status-reverted.ts'
+import { STATUS_REVERTED, statusReverted } from '../term/undone-write.ts'
+import type { SecretRef } from '../volumes/call-source.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { AttachmentGoneError, during, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
 import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, attachedPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
-import type { SecretRef } from './requests.ts'
 import { type AttachmentRun, loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './run.ts'
 
 type Context = Readonly<Record<string, string>>
@@ -95,8 +95,6 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
         break
       case 'addFinalizer': {
         const isTooLate = (va: Attachment): boolean => va.deleting && !va.finalizers?.includes(step.finalizer)
-        const before = newest(run).nodeId
-        if (before !== undefined && before !== step.nodeId) deps.memory.noteFormerNode(run.va, before)
         await patchTested(run, (va) => (isTooLate(va) ? undefined : addFinalizerPatch(va, step))).catch(
           during('could not save VolumeAttachment'),
         )
@@ -135,15 +133,11 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   const secrets = secretsFrom(call.secret)
   if (deps.attachments.store.get(key)?.uid !== va.uid) throw new AttachmentGoneError(key)
   const volume = volumeName(va, view.volume)
-  // Its PersistentVolume was recreated with another handle. What was never reported as attached is in use nowhere,
-  // and neither is what was attached from a cache that was behind: the node knows the volume of now.
-  if (va.attached !== true || deps.memory.published.hasReplaced(va.uid))
-    for (const orphan of deps.memory.published.volumeReplaced(va.uid, volume)) deps.enqueue(orphan)
-  deps.memory.published.publishing({
-    uid: va.uid,
+  // The PersistentVolume was recreated with another handle. No pod uses a volume that was never marked as attached.
+  if (va.attached !== true) for (const orphan of deps.memory.orphan(va, volume)) deps.enqueue(orphan)
+  deps.memory.publishing(va, {
     volume,
     nodeName: va.nodeName,
-    firstAt: va.attached === true ? undefined : newest(run).resourceVersion,
     request: { volumeId, nodeId },
     secret: call.secretRef,
     migrated,

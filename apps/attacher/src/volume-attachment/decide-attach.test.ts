@@ -235,7 +235,6 @@ describe('the publish request', () => {
     const capabilities = {
       publishReadonly: row.publishReadonly,
       singleNodeMultiWriter: false,
-      listsPublishedNodes: false,
     }
     const request = requestOf({ capabilities, volume: ofPv(volume({ csi: csi({ readOnly: row.readOnly }) })) })
     expect(request).toMatchObject({ readonly: row.readonly })
@@ -273,7 +272,6 @@ describe('the publish request', () => {
     const capabilities = {
       publishReadonly: false,
       singleNodeMultiWriter: row.singleNodeMultiWriter,
-      listsPublishedNodes: false,
     }
     const request = requestOf({ capabilities, volume: ofPv(volume({ accessModes: row.modes })) })
     expect(request).toMatchObject({ volumeCapability: { accessMode: { mode: row.mode } } })
@@ -281,7 +279,7 @@ describe('the publish request', () => {
 
   it('names a translated volume as translation does, unrepaired', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd', fsType: 'xfs', readOnly: true } })
-    const capabilities = { publishReadonly: true, singleNodeMultiWriter: false, listsPublishedNodes: false }
+    const capabilities = { publishReadonly: true, singleNodeMultiWriter: false }
     expect(requestOf({ capabilities, volume: ofPv(inTree) })).toMatchObject({
       volumeId: 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d',
       readonly: true,

@@ -3,10 +3,11 @@ import type { Cause } from '@csi-sidecars/controller'
 import { volumeCapabilityOf } from '@csi-sidecars/csi'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import { type CallSource, callSource } from './call-source.ts'
-import type { AttachmentView, VolumeView } from './observe.ts'
+import type { PublishRequest, SecretRef } from '../volumes/call-source.ts'
+import { type CallSource, callSource } from '../volumes/call-source.ts'
+import type { VolumeView } from '../volumes/volume-view.ts'
+import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, type PublishNote } from './patches.ts'
-import type { PublishRequest, SecretRef } from './requests.ts'
 
 export type AttachStep =
   /** The volume must not be deleted while it is attached. After this step the rest is decided again. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { attachment, csi, DRIVER, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
 import { type DetachStep, decideDetach } from './decide-detach.ts'
+import type { Publication } from './memory.ts'
 import type { AttachmentView } from './observe.ts'
-import type { Publication } from './published.ts'
 
 const summary = (steps: readonly DetachStep[]): string[] =>
   steps.map((step) => (step.do === 'fail' || step.do === 'block' ? `${step.do}: ${step.message}` : step.do))
@@ -179,7 +179,6 @@ describe('decideDetach', () => {
 
 describe('the node id of a detach', () => {
   const published = (nodeId: string, volumeId = 'handle-1'): Publication => ({
-    uid: 'va1-uid',
     volume: volumeId,
     nodeName: 'node1',
     request: { volumeId, nodeId },

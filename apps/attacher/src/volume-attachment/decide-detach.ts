@@ -1,10 +1,10 @@
 import type { Cause } from '@csi-sidecars/controller'
-import { listedHandle } from '../published-nodes/diff.ts'
-import { type CallSource, callSource } from './call-source.ts'
+import type { UnpublishRequest } from '../volumes/call-source.ts'
+import { type CallSource, callSource } from '../volumes/call-source.ts'
+import type { VolumeView } from '../volumes/volume-view.ts'
 import { type AttachStep, fail, nodeFailure, retryWhenRecreated, secretOf } from './decide-attach.ts'
 import { hasStaleError } from './decide-attached.ts'
-import type { AttachmentView, VolumeView } from './observe.ts'
-import type { UnpublishRequest } from './requests.ts'
+import type { AttachmentView } from './observe.ts'
 
 export type DetachStep =
   | Extract<AttachStep, { do: 'loadSecret' | 'fail' }>
@@ -14,15 +14,6 @@ export type DetachStep =
       readonly migrated: boolean
       /** By what the attachment remembers of it, since its PersistentVolume is gone. */
       readonly lost?: true
-    }
-  /** The driver may still have it under the id that the node had before; `nodeId` is the one of now. */
-  | {
-      readonly do: 'unpublishFormerNode'
-      readonly request: UnpublishRequest
-      readonly migrated: boolean
-      readonly nodeId: string
-      /** The handle under which the driver lists it. */
-      readonly listedAs: string
     }
   /** The caches may be behind: what follows must not happen while the volume is there. */
   | { readonly do: 'confirmLost'; readonly name: string }
@@ -57,20 +48,8 @@ export function decideDetach(view: AttachmentView): readonly DetachStep[] {
   const nodeId = nodeIdOf(view, csi.volumeHandle)
   if (nodeId === undefined) return [...steps, nodeFailure(view)]
   steps.push({ do: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
-  steps.push(...formerNode(view, { volumeId: csi.volumeHandle, nodeId, migrated }))
   if (hasFinalizer) steps.push(removeFinalizer(settings))
   return steps
-}
-
-/** Only a listing can say whether the volume is still there: the id may be another node's by now. */
-function formerNode(
-  { volume, formerNodeId, capabilities }: AttachmentView,
-  { volumeId, nodeId, migrated }: UnpublishRequest & { readonly migrated: boolean },
-): readonly DetachStep[] {
-  if (!capabilities.listsPublishedNodes || formerNodeId === undefined || formerNodeId === nodeId) return []
-  const listed = listedHandle(volume, formerNodeId)
-  const listedAs = listed.ok ? listed.volumeHandle : volumeId
-  return [{ do: 'unpublishFormerNode', request: { volumeId, nodeId: formerNodeId }, migrated, nodeId, listedAs }]
 }
 
 function removeFinalizer({ finalizer }: AttachmentView['settings']): DetachStep {

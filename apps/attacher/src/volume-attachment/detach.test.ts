@@ -72,9 +72,9 @@ describe('a detach', () => {
   })
 
   it('orphans what was published under another node id of the attachment', async () => {
-    const publication = { uid: 'va1-uid', volume: 'handle-1', nodeName: 'node1', secret: undefined, migrated: false }
+    const publication = { volume: 'handle-1', nodeName: 'node1', secret: undefined, migrated: false }
     for (const nodeId of ['former-id', 'node1-id'])
-      fixture.memory.published.publishing({ ...publication, request: { volumeId: 'handle-1', nodeId } })
+      fixture.memory.publishing({ uid: 'va1-uid' }, { ...publication, request: { volumeId: 'handle-1', nodeId } })
     await fixture.run()
     expect(fixture.enqueued).toEqual(['handle-1 on former-id'])
   })
@@ -88,7 +88,7 @@ describe('a detach of a volume that is gone', () => {
     settings: { ...view().settings, recoverLostVolumes: true },
   })
   const run = () => fixture.run({ observe: async () => gone })
-  const isRemembered = () => fixture.memory.isLostDetached({ key: 'va1', uid: 'va1-uid' })
+  const isRemembered = () => fixture.memory.of({ uid: 'va1-uid' }).lostDetached
 
   it.each([
     ['is called once the API server has said so', undefined],
@@ -121,7 +121,7 @@ describe('a detach of a volume that is gone', () => {
 
 it('a detach that is not for a lost volume is not remembered as one', async () => {
   await fixture.run()
-  expect(fixture.memory.isLostDetached({ key: 'va1', uid: 'va1-uid' })).toBe(false)
+  expect(fixture.memory.of({ uid: 'va1-uid' }).lostDetached).toBe(false)
   fixture.api.put(deleting())
   fixture.unpublish = () => Promise.reject(new RpcError(CODES.NotFound, 'no such volume'))
   expect(await fixture.run()).toMatchObject({ kind: 'retry' })

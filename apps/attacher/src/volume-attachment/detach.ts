@@ -6,7 +6,6 @@ import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Attachment } from '../caches/attachment.ts'
 import { type DetachStep, decideDetach } from './decide-detach.ts'
 import { during, isNotFoundByDriver, OperationError } from './failure.ts'
-import { unpublishFormerNode } from './former-node.ts'
 import type { AttachmentView } from './observe.ts'
 import { detachedPatch, removeFinalizerPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
@@ -34,7 +33,7 @@ export async function detach(run: AttachmentRun, view: AttachmentView): Promise<
   } catch (error) {
     return await failed(run, steps.at(-1)?.do === 'block' ? 'blocked detach' : 'detach', error)
   }
-  run.deps.memory.clearStatusPending(run.key)
+  run.deps.memory.note(run.va, { statusPending: false })
   // Under another handle or node id, which it had before.
   orphanPublications(run)
   run.complete()
@@ -59,19 +58,16 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         await unpublish(run, step, secret)
         const { request } = step
         log.v(2)?.info('Detached')
-        deps.memory.published.unpublished(request)
+        deps.memory.unpublished(request, run.va)
         deps.wake({ on: 'unpublish', name: request.volumeId })
         break
       }
-      case 'unpublishFormerNode':
-        await unpublishFormerNode(run, step, secret)
-        break
       case 'confirmLost':
         await confirmLost(run, step.name)
         break
       case 'removeFinalizer': {
         // Its answer may be lost: without our finalizer nothing else would bring the write of the status.
-        deps.memory.markStatusPending(run.key)
+        deps.memory.note(run.va, { statusPending: true })
         const change = (va: Attachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
         const saved = await patchTested(run, change).catch(during('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
@@ -102,7 +98,7 @@ async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<R
     // A lost volume may be gone from the back end as well, and then it is on no node.
     if (lost !== true || !isNotFoundByDriver(error)) throw error
   }
-  if (lost === true) deps.memory.markLostDetached(run.va)
+  if (lost === true) deps.memory.note(run.va, { lostDetached: true })
 }
 
 /** Throws unless the API server itself says that there is no volume of that name. */
@@ -119,7 +115,7 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
 
 /** Pending from now on until it is written: without our finalizer nothing else would bring another try. */
 async function markDetached(run: AttachmentRun): Promise<void> {
-  run.deps.memory.markStatusPending(run.key)
+  run.deps.memory.note(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')
   await patchStatus(run, detachedPatch).catch(during('could not mark as detached'))
 }

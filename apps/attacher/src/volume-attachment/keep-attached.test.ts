@@ -1,11 +1,18 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { undoneAgain } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
 import { attachment, FINALIZER, view, withFinalizer } from '../testing/views.ts'
 import { decideAttached, hasStaleError } from './decide-attached.ts'
 
 const attachError = { message: 'no', time: TIME }
-const VA = { key: 'va1', uid: 'va1-uid' }
+const VA = { uid: 'va1-uid' }
+
+/** Another writer removes our finalizer from the attachment. */
+function noteRemoval({ memory, clock }: ReconcileFixture): void {
+  const backoff = { baseMs: 1_000, maxMs: 60_000 }
+  memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
+}
 
 describe('for one that is attached there', () => {
   const attached = { attached: true }
@@ -48,7 +55,7 @@ describe('a run', () => {
 
   it('restores our finalizer beside those of others, without a call', async () => {
     fixture.api.put(va({ metadata: { finalizers: ['a/b'] }, status: { attached: true } }))
-    fixture.memory.finalizers.note(VA)
+    noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.api.get('va1')?.metadata.finalizers).toEqual(['a/b', FINALIZER])
     expect(fixture.calls).toEqual([])
@@ -56,15 +63,15 @@ describe('a run', () => {
 
   it('waits where another writer removes it again and again', async () => {
     fixture.api.put(va({ status: { attached: true } }))
-    fixture.memory.finalizers.note(VA)
-    fixture.memory.finalizers.note(VA)
+    noteRemoval(fixture)
+    noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'postponed', ms: 1_000 })
     expect(fixture.api.requests).toEqual([])
   })
 
   it('is a failure, but no attach error, where the finalizer is refused', async () => {
     fixture.api.put(va({ status: { attached: true } }))
-    fixture.memory.finalizers.note(VA)
+    noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(403, 'Forbidden', 'policy'))
     await expect(fixture.run()).rejects.toThrow('could not restore the finalizer: policy')
     expect(fixture.api.requests.filter((each) => each.includes('attachError'))).toEqual([])
@@ -72,7 +79,7 @@ describe('a run', () => {
 
   it('is refused once where the server refuses the same patch for another reason', async () => {
     fixture.api.put(va({ status: { attached: true } }))
-    fixture.memory.finalizers.note(VA)
+    noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)
     await expect(fixture.run()).rejects.toThrow('policy')
     expect(fixture.api.requests.map((each) => each.split(' ')[0])).toEqual(['patch', 'get'])
@@ -80,7 +87,7 @@ describe('a run', () => {
 
   it('clears the error that a listing has made stale, once', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true, attachError } }))
-    fixture.memory.noteListing('va1', 'same')
+    fixture.memory.note(VA, { listing: 'same' })
     await fixture.run()
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -90,7 +97,7 @@ describe('a run', () => {
 
   it('keeps the force mark of an attach that fails', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note(VA, { listing: 'different' })
     fixture.publish = () => Promise.reject(new Error('no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     fixture.publish = async () => ({})

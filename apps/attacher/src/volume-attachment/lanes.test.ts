@@ -5,20 +5,20 @@ import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
 import { attachment, csi, volume } from '../testing/views.ts'
 import { attachmentLanes, placementOf, volumeName } from './lanes.ts'
-import { PublishedVolumes } from './published.ts'
+import { AttachmentMemory } from './memory.ts'
 
 const reader = <T extends { key: string }>(...objects: T[]): { get(key: string): T | undefined } => {
   const byKey = new Map(objects.map((object) => [object.key, object]))
   return { get: (key) => byKey.get(key) }
 }
 
-const none = new PublishedVolumes()
+const none = new AttachmentMemory()
 
 describe('placementOf', () => {
   const place = (va: Attachment | undefined, pv?: Volume, maxInflightPerNode = 0): Placement => {
     const attachments = reader(...(va ? [va] : []))
     const volumes = reader(...(pv ? [pv] : []))
-    return placementOf('va1', { maxInflightPerNode }, { attachments, volumes, published: none })
+    return placementOf('va1', { maxInflightPerNode }, { attachments, volumes, memory: none })
   }
   const groups = (...args: Parameters<typeof place>): string[] => place(...args).limits.map(({ group }) => group)
   const deleting = attachment({ deleting: true })
@@ -106,18 +106,12 @@ describe('placementOf', () => {
   })
 
   it('places an orphaned publication as a detach', () => {
-    const published = new PublishedVolumes()
+    const memory = new AttachmentMemory()
     const request = { volumeId: 'handle-1', nodeId: 'id' }
-    published.publishing({
-      uid: 'u',
-      volume: 'handle-1',
-      nodeName: 'node1',
-      request,
-      secret: undefined,
-      migrated: false,
-    })
-    const [key = ''] = published.attachmentGone('u')
-    const sources = { attachments: reader(deleting), volumes: reader(volume()), published }
+    const publication = { volume: 'handle-1', nodeName: 'node1', request, secret: undefined, migrated: false }
+    memory.publishing({ uid: 'u' }, publication)
+    const [key = ''] = memory.forget({ uid: 'u' })
+    const sources = { attachments: reader(deleting), volumes: reader(volume()), memory }
     expect(placementOf(key, { maxInflightPerNode: 3 }, sources)).toEqual(place(deleting, volume(), 3))
   })
 
@@ -138,7 +132,7 @@ describe('attachmentLanes', () => {
       attachment({ key: `${deleting ? 'd' : 'a'}${i}`, pvName: `pv${i}${deleting}`, deleting }),
     )
   const started = (workers: number, ...waves: Attachment[][]): string[] => {
-    const sources = { attachments: reader(...waves.flat()), volumes: reader<Volume>(), published: none }
+    const sources = { attachments: reader(...waves.flat()), volumes: reader<Volume>(), memory: none }
     const lanes = attachmentLanes({ workers, maxInflightPerNode: 0 }, sources)
     const taken: string[] = []
     for (const wave of waves) {
@@ -181,7 +175,7 @@ describe('attachmentLanes', () => {
       attachment({ key: 'rwx on n2', pvName: 'rwx', nodeName: 'n2' }),
       attachment({ key: 'rwo off n1', pvName: 'rwo', nodeName: 'n1', deleting: true }),
     ]
-    const sources = { attachments: reader(...vas), volumes, published: none }
+    const sources = { attachments: reader(...vas), volumes, memory: none }
     const lanes = attachmentLanes({ workers: 10, maxInflightPerNode: 0 }, sources)
     const take = (): string[] => {
       const taken: string[] = []

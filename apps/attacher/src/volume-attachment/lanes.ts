@@ -2,9 +2,9 @@ import type { Reader } from '@csi-sidecars/informer'
 import { type GroupLimit, Lanes, type Placement, reservedFor } from '@csi-sidecars/workqueue'
 import type { Attachment } from '../caches/attachment.ts'
 import { forManyNodes, modesOf, type Volume } from '../caches/volume.ts'
-import { callSource } from './call-source.ts'
-import { type VolumeView, volumeOf } from './observe.ts'
-import type { PublishedVolumes } from './published.ts'
+import { callSource } from '../volumes/call-source.ts'
+import { type VolumeView, volumeOf } from '../volumes/volume-view.ts'
+import type { AttachmentMemory } from './memory.ts'
 
 const ATTACH = 0
 const DETACH = 1
@@ -19,7 +19,7 @@ export interface LaneSettings {
 export interface LaneSources {
   readonly attachments: Pick<Reader<Attachment>, 'get'>
   readonly volumes: Pick<Reader<Volume>, 'get'>
-  readonly published: Pick<PublishedVolumes, 'orphanedPublication'>
+  readonly memory: Pick<AttachmentMemory, 'orphanedPublication'>
 }
 
 /**
@@ -43,12 +43,8 @@ type NodeLimit = Pick<LaneSettings, 'maxInflightPerNode'>
  * - It leaves a node before it comes to another: a detach waits for no attach elsewhere, and an attach for every detach,
  *   also for one that still waits for a worker.
  */
-export function placementOf(
-  key: string,
-  limit: NodeLimit,
-  { attachments, volumes, published }: LaneSources,
-): Placement {
-  const orphaned = published.orphanedPublication(key)
+export function placementOf(key: string, limit: NodeLimit, { attachments, volumes, memory }: LaneSources): Placement {
+  const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return detachPlacement(orphaned.volume, orphaned.nodeName, limit)
   const va = attachments.get(key)
   // Gone while it was queued: there is nothing to call, so it fits anywhere.

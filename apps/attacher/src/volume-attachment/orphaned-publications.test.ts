@@ -9,15 +9,14 @@ beforeEach(() => {
   fixture = new ReconcileFixture()
   const request = { volumeId: 'handle-9', nodeId: 'node1-id' }
   const publication = {
-    uid: 'gone',
     volume: 'handle-9',
     nodeName: 'node1',
     request,
     secret: undefined,
     migrated: false,
   }
-  fixture.memory.published.publishing(publication)
-  fixture.memory.published.attachmentGone('gone')
+  fixture.memory.publishing({ uid: 'gone' }, publication)
+  fixture.memory.forget({ uid: 'gone' })
 })
 
 describe('the detach of an orphaned publication', () => {
@@ -26,7 +25,7 @@ describe('the detach of an orphaned publication', () => {
     expect(fixture.own.phases).toEqual(['calling', 'completed'])
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
     expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
-    expect(fixture.memory.published.orphanedPublication(KEY)).toBeUndefined()
+    expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()
   })
 
   it('is called under the key of the run, and can be called off', async () => {
@@ -44,6 +43,6 @@ describe('the detach of an orphaned publication', () => {
     const refusal = new RpcError(CODES.Internal, 'no')
     fixture.unpublish = () => Promise.reject(refusal)
     expect(await fixture.run({}, KEY)).toMatchObject({ kind: 'retry', cause: { cause: refusal } })
-    expect(fixture.memory.published.orphanedPublication(KEY)).toBeDefined()
+    expect(fixture.memory.orphanedPublication(KEY)).toBeDefined()
   })
 })

@@ -1,9 +1,9 @@
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
+import { volumeOf } from '../volumes/volume-view.ts'
 import { failureOf, isNotFoundByDriver, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
-import { volumeOf } from './observe.ts'
-import type { Publication } from './published.ts'
+import type { Publication } from './memory.ts'
 import { type AttachmentDeps, loadSecret } from './run.ts'
 
 /**
@@ -37,7 +37,7 @@ export async function reconcileOrphanedPublication(
     }
   }
   log.v(2)?.info('Detached')
-  memory.published.unpublished(request)
+  memory.unpublished(request)
   run.complete()
   deps.wake({ on: 'unpublish', name: request.volumeId })
   return SETTLED
@@ -48,7 +48,7 @@ function hasLiveAttachment(
   { attachments, volumes, memory, finalizer }: AttachmentDeps,
 ): boolean {
   for (const va of attachments.store.values()) {
-    if (!va.ours || va.nodeName !== nodeName || memory.isGone(va)) continue
+    if (!va.ours || va.nodeName !== nodeName || memory.of(va).gone) continue
     if (va.deleting && va.finalizers?.includes(finalizer) !== true) continue
     if (volumeName(va, volumeOf(va, volumes)) === volume) return true
   }

@@ -6,7 +6,7 @@ import {
   type VolumeError,
 } from '@csi-sidecars/kube-types'
 import type { Attachment, RememberedVolume } from '../caches/attachment.ts'
-import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/names.ts'
+import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/attachment.ts'
 
 /** The API server refuses a VolumeError whose message is longer. */
 const LONGEST_MESSAGE_BYTES = 1024

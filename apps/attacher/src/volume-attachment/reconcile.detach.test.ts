@@ -48,14 +48,13 @@ describe('a detach', () => {
     ])
   })
 
-  it('has no pending status when it went meanwhile', async () => {
+  it('writes no pending status once the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
     await fixture.run()
-    expect(fixture.memory.statusPending('va1')).toBe(true)
+    expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(true)
     fixture.api.objects.delete('va1')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(fixture.memory.statusPending('va1')).toBe(false)
     expect(fixture.api.requests).toHaveLength(2)
   })
 
@@ -68,7 +67,7 @@ describe('a detach', () => {
     fixture.api.fail('patch va1/status', gone)
     fixture.api.fail('get va1', gone)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(fixture.memory.statusPending('va1')).toBe(false)
+    expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(false)
   })
 
   it('stores the error without a code and keeps the finalizer', async () => {
@@ -93,7 +92,7 @@ describe('a detach', () => {
 
   it('writes nothing for a forced one that has neither finalizer nor attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([])
@@ -101,7 +100,7 @@ describe('a detach', () => {
 
   it('reverts the status of a forced one that only says attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.api.requests).toEqual([
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',
@@ -117,9 +116,9 @@ it('a detach goes to the node id under which the volume was published here', asy
       view({
         va: project(deleting()),
         node: { known: 'id', nodeId: 'new' },
-        published: [...fixture.memory.published.ofAttachment('va1-uid')],
+        published: fixture.memory.of({ uid: 'va1-uid' }).published,
       }),
   })
   expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
-  expect([...fixture.memory.published.ofAttachment('va1-uid')]).toEqual([])
+  expect(fixture.memory.of({ uid: 'va1-uid' }).published).toEqual([])
 })

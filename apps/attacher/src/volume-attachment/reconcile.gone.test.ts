@@ -61,7 +61,7 @@ describe('an attachment that goes while its run is under way', () => {
     fixture.lost = false
     fixture.unpublish = async () => {}
     expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
-    expect(fixture.memory.published.orphanedPublication(LEFT)).toBeUndefined()
+    expect(fixture.memory.orphanedPublication(LEFT)).toBeUndefined()
   })
 
   it.each([
@@ -93,7 +93,7 @@ describe('an attachment that goes while its run is under way', () => {
     await fixture.run()
     await fixture.run({}, LEFT)
     expect(fixture.calls.some((call) => call.startsWith('unpublish'))).toBe(unpublished)
-    expect(fixture.memory.published.orphanedPublication(LEFT) === undefined).toBe(unpublished)
+    expect(fixture.memory.orphanedPublication(LEFT) === undefined).toBe(unpublished)
   })
 
   it('takes the secret along for the unpublish', async () => {
@@ -122,7 +122,7 @@ describe('an attachment that goes while its run is under way', () => {
     await fixture.run()
     fixture.unpublish = async () => Promise.reject(new RpcError(CODES[code], 'no'))
     expect(await fixture.run({}, LEFT)).toMatchObject(outcome)
-    expect(fixture.memory.published.orphanedPublication(LEFT) === undefined).toBe(outcome.kind === 'settled')
+    expect(fixture.memory.orphanedPublication(LEFT) === undefined).toBe(outcome.kind === 'settled')
   })
 
   it('is not published any more when its end is known before', async () => {
@@ -155,7 +155,7 @@ describe('an attachment that goes while its run is under way', () => {
     expect(fixture.calls).toHaveLength(2)
     fixture.late.clear()
     fixture.api.put(va())
-    fixture.memory.forget('va1')
+    fixture.memory.forget({ uid: 'va1-uid' })
     await fixture.run()
     expect(fixture.calls).toHaveLength(3)
   })
@@ -178,7 +178,7 @@ describe('an attachment that goes while its run is under way', () => {
 
   it('comes back for the one that was thought to be gone and is there', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
-    fixture.memory.markGone({ key: 'va1', uid: 'va1-uid' })
+    fixture.memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.calls).toHaveLength(1)
   })

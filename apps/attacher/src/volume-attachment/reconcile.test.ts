@@ -150,7 +150,7 @@ describe('an attach', () => {
 
   it('uses up a force mark, and writes nothing that changes nothing', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
@@ -204,7 +204,7 @@ describe('a volume that was recreated before our finalizer was on it', () => {
 
 it('a run that was begun in the wrong line does nothing but come again, and keeps its force mark', async () => {
   fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-  fixture.memory.noteListing('va1', 'different')
+  fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
   expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })
   expect([fixture.api.requests, fixture.calls]).toEqual([[], []])
   await fixture.run()

@@ -1,5 +1,6 @@
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Attachment } from '../caches/attachment.ts'
+import { undoneWaitMs } from '../term/undone-write.ts'
 import { attach } from './attach.ts'
 import { detach } from './detach.ts'
 import { AttachmentGoneError } from './failure.ts'
@@ -12,13 +13,13 @@ import { type AttachmentDeps, type AttachmentRun, isGone, orphanPublications } f
 export async function reconcileAttachment(key: string, deps: AttachmentDeps, own: Run): Promise<Outcome> {
   const { memory } = deps
   const { signal } = own
-  const orphaned = memory.published.orphanedPublication(key)
+  const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return await reconcileOrphanedPublication(orphaned, deps, own)
   const log = deps.log.with({ VolumeAttachment: key })
   const cached = deps.attachments.store.get(key)
-  if (cached !== undefined && memory.isGone(cached)) {
+  if (cached !== undefined && memory.of(cached).gone) {
     if (await isGone(cached, deps, signal)) return SETTLED
-    memory.clearGone(key)
+    memory.note(cached, { gone: false })
   }
   // The volume has changed since, and calls for it have another placement. What follows looks at the caches at once.
   if (!deps.placementUnchanged(key)) return AGAIN
@@ -26,18 +27,20 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, own
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
   const view = await deps.observe(key, signal)
   if (view === undefined) {
-    memory.forget(key)
     log.v(3)?.info('VolumeAttachment was deleted, ignoring')
     return SETTLED
   }
   log.v(4)?.info('Started VolumeAttachment processing')
   const run: AttachmentRun = { ...own, key, deps, log, va: view.va }
-  const outcome = await perform(run, view).catch(gone(run))
-  if (outcome.kind === 'settled') memory.clearListing(key)
+  const outcome = await perform(run, view)
+    .catch(gone(run))
+    .finally(() => {
+      // The cache may have seen the end of the attachment during the run.
+      if (!isKnown(run)) for (const orphan of memory.forget(run.va)) deps.enqueue(orphan)
+    })
+  if (outcome.kind === 'settled') memory.note(view.va, { listing: undefined })
   log.v(4)?.info('CSIHandler: finished processing', { outcome: outcome.kind })
   if (isKnown(run)) return outcome
-  // Its end may have been seen before the publish was sent.
-  orphanPublications(run)
   // Its failure says nothing of an attachment that was recreated under its name, so that one's back-off is its own.
   return outcome.kind === 'retry' || outcome.kind === 'blocked' ? { kind: 'superseded', cause: outcome.cause } : outcome
 }
@@ -48,11 +51,12 @@ function perform(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
 }
 
 /** How long what another writer undoes again and again is left as it is; a detach never waits for that. */
-function undoneWait(va: Attachment, { memory, finalizer }: AttachmentDeps): number {
+function undoneWait(va: Attachment, { memory, finalizer, clock }: AttachmentDeps): number {
   if (va.deleting) return 0
+  const { statusReverted, finalizerRemoved } = memory.of(va)
   return Math.max(
-    va.attached === true ? 0 : memory.statuses.waitMs(va),
-    va.finalizers?.includes(finalizer) ? 0 : memory.finalizers.waitMs(va),
+    va.attached === true ? 0 : undoneWaitMs(statusReverted, clock),
+    va.finalizers?.includes(finalizer) ? 0 : undoneWaitMs(finalizerRemoved, clock),
   )
 }
 
@@ -60,11 +64,10 @@ function undoneWait(va: Attachment, { memory, finalizer }: AttachmentDeps): numb
 function gone(run: AttachmentRun): (error: unknown) => Outcome {
   return (error) => {
     if (!(error instanceof AttachmentGoneError)) throw error
-    const { key, deps, log, va } = run
+    const { deps, log, va } = run
     log.v(3)?.info('VolumeAttachment was deleted, ignoring')
     run.waitFor()
-    deps.memory.clearStatusPending(key)
-    if (isKnown(run)) deps.memory.markGone(va)
+    deps.memory.note(va, { statusPending: false, gone: true })
     orphanPublications(run)
     return SETTLED
   }

@@ -37,9 +37,9 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
   // An earlier one was stored, and its answer was lost.
   const { attached, deleting, finalizers } = newest(run)
-  if (operation === 'attach' && attached === true && !deleting) memory.force(run.key)
+  if (operation === 'attach' && attached === true && !deleting) memory.note(run.va, { listing: 'different' })
   // Else only the status is left to write, and that needs no volume.
-  const needsVolume = finalizers?.includes(finalizer) || memory.isForced(run.va)
+  const needsVolume = finalizers?.includes(finalizer) || memory.of(run.va).listing === 'different'
   if (attempt === 'blocked detach' && recorded && needsVolume) return { kind: 'blocked', cause }
   return { kind: 'retry', cause, afterMs: failure.retryAfterMs }
 }

@@ -14,14 +14,12 @@ import {
 import { type Patch, SECRETS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { Published } from '../published-nodes/diff.ts'
-import type { VolumeFinalizers } from '../volume-finalizers.ts'
+import type { SecretRef } from '../volumes/call-source.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { AttachmentGoneError, during } from './failure.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { Observe } from './observe.ts'
-import type { SecretRef } from './requests.ts'
 
 export interface CallOptions {
   readonly migrated: boolean
@@ -42,11 +40,8 @@ export interface AttachmentDeps {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly driver: PublishClient
-  /** What the driver lists as published, in a listing that is sent from now on. */
-  readonly listPublished: (signal: AbortSignal) => Promise<Published>
   readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
   readonly volumes: Pick<Reader<Volume>, 'get'>
-  readonly nodes: Pick<Reader<DriverNode>, 'values'>
   readonly finalizers: VolumeFinalizers
   readonly finalizer: string
   readonly memory: AttachmentMemory
@@ -173,7 +168,7 @@ export async function isGone(
 
 /** The attachment is no longer responsible for what was published for it and still is. */
 export function orphanPublications({ deps, va }: AttachmentRun): void {
-  for (const key of deps.memory.published.attachmentGone(va.uid)) deps.enqueue(key)
+  for (const key of deps.memory.orphan(va)) deps.enqueue(key)
 }
 
 /** The Secret's encoded data: read for each call, never kept, decoded only for the call. */

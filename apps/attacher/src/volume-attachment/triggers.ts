@@ -5,8 +5,8 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { Update } from '../sources.ts'
-import type { PublishedVolumes } from './published.ts'
+import type { UpdateEvent } from '../term/undone-write.ts'
+import type { AttachmentMemory } from './memory.ts'
 
 /**
  * Our attachments, whenever there may be something to do for them. Others' are never queued, and neither are those at
@@ -37,7 +37,7 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Attac
  * An error that was stored must not cause the retry that its back-off delays. What a run writes needs no other run either,
  * unless another writer has changed the object meanwhile; a run checks at its end that its own success is still stored.
  */
-function matters({ before, after, cause }: Update<Attachment>, finalizer: string, inWork: boolean): boolean {
+function matters({ before, after, cause }: UpdateEvent<Attachment>, finalizer: string, inWork: boolean): boolean {
   if (isAtRest(before, finalizer) && isAtRest(after, finalizer)) return false
   if (cause === 'resync' || hasLostFinalizer({ before, after }, finalizer)) return true
   if (cause === 'own' || inWork) return othersChanged(before, after, finalizer)
@@ -81,7 +81,7 @@ function statusChanged(before: Attachment, after: Attachment): boolean {
 
 /** Another writer has removed our finalizer from a living attachment; our own detach removes it from deleted ones. */
 export function hasLostFinalizer(
-  { before, after }: Pick<Update<Attachment>, 'before' | 'after'>,
+  { before, after }: Pick<UpdateEvent<Attachment>, 'before' | 'after'>,
   finalizer: string,
 ): boolean {
   if (after.deleting || before.finalizers?.includes(finalizer) !== true) return false
@@ -89,7 +89,7 @@ export function hasLostFinalizer(
 }
 
 /** Another writer has set a living attachment back to not attached: we do that to deleted ones alone. */
-export function isStatusReverted({ before, after }: Pick<Update<Attachment>, 'before' | 'after'>): boolean {
+export function isStatusReverted({ before, after }: Pick<UpdateEvent<Attachment>, 'before' | 'after'>): boolean {
   return before.attached === true && after.attached !== true && !after.deleting
 }
 
@@ -98,11 +98,11 @@ export const onDetachWanted: Trigger<Attachment> = (event) =>
   event.type === 'updated' && event.after.deleting && !event.before.deleting ? [event.after.key] : []
 
 /** Orphaned publications on a node where an attachment ends: it may have been the last one responsible for them. */
-export function onAttachmentEnd(published: Pick<PublishedVolumes, 'orphanedPublicationsOn'>): Trigger<Attachment> {
+export function onAttachmentEnd(memory: Pick<AttachmentMemory, 'orphanedPublicationsOn'>): Trigger<Attachment> {
   return (event) => {
     if (event.type === 'added') return []
     const va = event.type === 'deleted' ? event.object : event.after
-    return event.type === 'deleted' || va.deleting ? published.orphanedPublicationsOn(va.nodeName) : []
+    return event.type === 'deleted' || va.deleting ? memory.orphanedPublicationsOn(va.nodeName) : []
   }
 }
 

@@ -1,7 +1,6 @@
 import { type Patch, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { applyPatch } from '@csi-sidecars/testkit'
-import { type Attachment, attachmentProjection } from '../../caches/attachment.ts'
-import { NODE_ID_ANNOTATION } from '../../caches/names.ts'
+import { type Attachment, attachmentProjection, NODE_ID_ANNOTATION } from '../../caches/attachment.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
 /**

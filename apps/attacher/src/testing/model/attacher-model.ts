@@ -8,7 +8,7 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import { FakeApi } from '@csi-sidecars/testkit'
-import { MIGRATED_TO_ANNOTATION } from '../../caches/names.ts'
+import { MIGRATED_TO_ANNOTATION } from '../../caches/volume.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 import { type Call, ModelStorage } from './driver.ts'
 import { Process, type ProcessOptions } from './process.ts'

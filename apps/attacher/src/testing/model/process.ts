@@ -16,7 +16,7 @@ import { attachmentProjection, BY_VOLUME } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/node.ts'
 import { volumeProjection } from '../../caches/volume.ts'
 import { attacherControllers } from '../../controllers.ts'
-import type { AttacherSettings } from '../../parts.ts'
+import type { AttacherSettings } from '../../term/deps.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
 import { type Call, ModelDriver, type ModelStorage } from './driver.ts'

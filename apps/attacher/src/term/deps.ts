@@ -3,13 +3,18 @@ import type { Backlog, Controller } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from './caches/attachment.ts'
-import type { DriverNode } from './caches/node.ts'
-import type { Volume } from './caches/volume.ts'
-import type { EventPermission } from './reporting/failure-reporter.ts'
-import type { VolumeFinalizers } from './volume-finalizers.ts'
+import type { Attachment } from '../caches/attachment.ts'
+import type { AttachingCaches } from '../caches/open.ts'
+import type { EventPermission } from '../reporting/failure-reporter.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
+
+/** The finalizer that a driver's attacher puts on VolumeAttachments and PersistentVolumes. */
+export function finalizerName(driverName: string): string {
+  const sanitised = driverName.replace(/[^A-Za-z0-9-]/gu, '-')
+  return `external-attacher/${sanitised}${sanitised.endsWith('-') ? 'X' : ''}`
+}
 
 /** The settings of this process that decisions depend on; the same for its whole life. */
 export interface AttachSettings {
@@ -46,12 +51,6 @@ export interface AttacherParts {
   readonly backlog: Backlog
   readonly clock: Clock
   readonly log: Logger
-}
-
-/** What attaching reads beside the attachments. */
-export interface AttachingCaches {
-  readonly volumes: Informer<Volume, PersistentVolume>
-  readonly nodes: Informer<DriverNode>
 }
 
 /** What the controllers of one term are made of. Nothing is written, and no driver called, without the lead. */

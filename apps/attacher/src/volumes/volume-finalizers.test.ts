@@ -1,13 +1,10 @@
-import { type RecordingRun, recordingRun } from '@csi-sidecars/controller/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type Volume, volumeProjection } from './caches/volume.ts'
-import { reconcileVolume } from './persistent-volume/reconcile.ts'
-import { apiError } from './testing/api-error.ts'
-import { FakeApi } from './testing/fake-api.ts'
-import { csi, DRIVER, FINALIZER } from './testing/views.ts'
+import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { apiError } from '../testing/api-error.ts'
+import { FakeApi } from '../testing/fake-api.ts'
+import { csi, DRIVER, FINALIZER } from '../testing/views.ts'
 import { VolumeFinalizers } from './volume-finalizers.ts'
 
 const UID = '{"op":"test","path":"/metadata/uid","value":"u"}'
@@ -88,65 +85,5 @@ describe('VolumeFinalizers', () => {
     api.fail('patch pv1', apiError(403, 'Forbidden', 'not you'))
     await expect(finalizers().add('pv1', signal)).rejects.toThrow('not you')
     expect(api.requests.filter((request) => request.startsWith('patch'))).toHaveLength(4)
-  })
-})
-
-describe('reconcileVolume', () => {
-  const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b', FINALIZER] }
-  const REMOVE = (index: number): string =>
-    `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers/${index}","value":"${FINALIZER}"},{"op":"remove","path":"/metadata/finalizers/${index}"}]`
-  let own: RecordingRun
-  let undone: { has: () => boolean; waitMs: () => number }
-  const run = (attachments: unknown[] = []): ReturnType<typeof reconcileVolume> =>
-    reconcileVolume(
-      'pv1',
-      {
-        api: client(),
-        volumes,
-        attachments: { byIndex: () => attachments } as never,
-        finalizers: finalizers(),
-        undone,
-        settings: { driverName: DRIVER, finalizer: FINALIZER },
-        log: silentLogger,
-      },
-      own,
-    )
-
-  beforeEach(() => {
-    own = recordingRun()
-    undone = { has: () => false, waitMs: () => 0 }
-    cached = project(pv(deleted))
-    api.put(pv(deleted))
-  })
-
-  it('releases a volume that is being deleted and attached nowhere', async () => {
-    expect(await run()).toEqual({ kind: 'settled' })
-    expect(api.requests).toEqual([REMOVE(1)])
-    expect([own.causes, own.phases]).toEqual([[], ['writing', 'completed']])
-  })
-
-  it('keeps one that any attachment names', async () => {
-    await run([{ key: 'va1' }])
-    expect(api.requests).toEqual([])
-    expect([own.causes, own.phases]).toEqual([[{ on: 'attachment', name: 'va1' }], []])
-  })
-
-  it('starts the next try from a fresh read when the list has changed', async () => {
-    api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
-    expect(await run()).toMatchObject({ kind: 'retry' })
-    expect(await run()).toEqual({ kind: 'settled' })
-    expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
-  })
-
-  it('leaves alone the volume that was recreated under the name', async () => {
-    api.put(pv({ ...deleted, uid: 'v' }))
-    expect(await run()).toMatchObject({ kind: 'retry' })
-    expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)
-    expect(cached?.uid).toBe('v')
-  })
-
-  it('is content with a volume that is gone', async () => {
-    api.objects.clear()
-    expect(await run()).toEqual({ kind: 'settled' })
   })
 })

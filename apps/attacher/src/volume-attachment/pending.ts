@@ -1,18 +1,16 @@
-import type { PendingTable, Subject } from '@csi-sidecars/controller'
+import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { AttachmentMemory } from '../volume-attachment/memory.ts'
-
-/** As the Go original is called. */
-export const SIDECAR = 'external-attacher'
+import { SIDECAR } from '../reporting/failure-reporter.ts'
+import type { AttachmentMemory } from './memory.ts'
 
 export interface SubjectSources {
   readonly attachments: Pick<Reader<Attachment>, 'get'>
   readonly volumes: Pick<Reader<Volume>, 'get'>
   readonly nodes: Pick<Reader<DriverNode>, 'get'>
-  readonly memory: Pick<AttachmentMemory, 'published' | 'isForced' | 'isGone' | 'statusPending'>
+  readonly memory: Pick<AttachmentMemory, 'of' | 'orphanedPublication'>
   readonly finalizer: string
 }
 
@@ -33,14 +31,13 @@ export function attachmentTable(sources: SubjectSources): PendingTable {
 /** What is due for an attachment, or for an orphaned publication; undefined where actual and desired state are equal. */
 export function subjectOf(key: string, sources: SubjectSources): Subject | undefined {
   const { attachments, memory, finalizer } = sources
-  const orphaned = memory.published.orphanedPublication(key)
+  const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return { operation: 'detach', node: orphaned.nodeName }
   const va = attachments.get(key)
-  if (va === undefined || !va.ours || memory.isGone(va)) return undefined
-  const forced = memory.isForced(va)
-  const settled = va.deleting
-    ? va.finalizers?.includes(finalizer) !== true && !memory.statusPending(key)
-    : va.attached === true
+  if (va === undefined || !va.ours || memory.of(va).gone) return undefined
+  const { listing, statusPending } = memory.of(va)
+  const forced = listing === 'different'
+  const settled = va.deleting ? va.finalizers?.includes(finalizer) !== true && !statusPending : va.attached === true
   if (settled && !forced) return undefined
   return {
     operation: va.deleting ? 'detach' : 'attach',
@@ -68,4 +65,20 @@ function obstacleOf(va: Attachment, { volumes, nodes }: SubjectSources): string 
   const node = nodes.get(va.nodeName)
   if (node === undefined) return 'CSINodeMissing'
   return node.nodeId === undefined ? 'DriverNotOnNode' : undefined
+}
+
+/** What is done to an attachment; one that is gone has left a volume behind, if anything. */
+export function attachmentTraceSubject(attachments: Pick<Reader<Attachment>, 'get'>): (key: string) => TraceSubject {
+  return (key) => {
+    const va = attachments.get(key)
+    return {
+      operation: va === undefined || va.deleting ? 'detach' : 'attach',
+      names: {
+        'k8s.volumeattachment.name': key,
+        ...(va?.pvName !== undefined && { 'k8s.persistentvolume.name': va.pvName }),
+        ...(va !== undefined && { 'k8s.node.name': va.nodeName }),
+      },
+      traceparent: va?.traceparent,
+    }
+  }
 }

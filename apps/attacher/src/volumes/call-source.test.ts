@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { csi, ofPv, volume } from '../testing/views.ts'
-import { callSource } from './call-source.ts'
-import type { VolumeView } from './observe.ts'
+import { callSource, listedHandle } from './call-source.ts'
+import type { VolumeView } from './volume-view.ts'
+
+const inline = (driver: string, volumeHandle: string): VolumeView => ({
+  from: 'inline',
+  spec: { csi: { driver, volumeHandle } },
+})
+const GCE = 'pd.csi.storage.gke.io'
+const GCE_NODE = 'projects/p1/zones/z1/instances/i1'
 
 describe('a source that nothing can be called with', () => {
   const rows: { name: string; volume: VolumeView; code: string | undefined; message: unknown }[] = [
@@ -55,5 +62,35 @@ describe('a source', () => {
     { name: 'of an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
   ])('$name is migrated: $migrated', ({ volume: of, migrated }) => {
     expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })
+  })
+})
+
+describe('the handle that a driver lists', () => {
+  const unrepaired = 'projects/UNSPECIFIED/zones/z1/disks/d'
+  const repaired = 'projects/p1/zones/z1/disks/d'
+  const labels = { labels: { 'topology.kubernetes.io/zone': 'z1' } }
+  const rows: { name: string; volume: VolumeView; is: unknown }[] = [
+    {
+      name: 'a CSI volume',
+      volume: ofPv(volume({ csi: csi({ volumeHandle: unrepaired }) })),
+      is: unrepaired,
+    },
+    { name: 'a translated volume', volume: ofPv(volume({ gcePersistentDisk: { pdName: 'd' } }, labels)), is: repaired },
+    { name: 'an inline volume', volume: inline(GCE, unrepaired), is: repaired },
+    {
+      name: 'an inline volume that lacks nothing',
+      volume: inline(GCE, 'projects/p/zones/z/disks/d'),
+      is: 'projects/p/zones/z/disks/d',
+    },
+  ]
+  it.each(rows)('of $name is $is', ({ volume: of, is }) => {
+    expect(listedHandle(of, GCE_NODE)).toEqual({ ok: true, volumeHandle: is })
+  })
+
+  it('is none where the repair fails', () => {
+    expect(listedHandle(inline(GCE, 'projects/UNSPECIFIED'), GCE_NODE)).toMatchObject({
+      ok: false,
+      code: 'GCE_HANDLE_ELEMENTS',
+    })
   })
 })

@@ -1,11 +1,10 @@
-import { FakeClock } from '@csi-sidecars/base'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Attachment } from '../caches/attachment.ts'
 import type { DriverNode } from '../caches/node.ts'
 import type { Volume } from '../caches/volume.ts'
 import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
-import { AttachmentMemory } from '../volume-attachment/memory.ts'
-import { subjectOf } from './subject.ts'
+import { AttachmentMemory } from './memory.ts'
+import { attachmentTraceSubject, subjectOf } from './pending.ts'
 
 const DUE = 1_700_000_000
 
@@ -13,7 +12,7 @@ let memory: AttachmentMemory
 let pv: Volume | undefined
 let node: DriverNode | undefined
 beforeEach(() => {
-  memory = new AttachmentMemory({ baseMs: 1_000, maxMs: 60_000, clock: new FakeClock() })
+  memory = new AttachmentMemory()
   pv = volume()
   node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: 'node1-id' }
 })
@@ -52,31 +51,33 @@ describe('what is due', () => {
   })
 
   it('is another attach where the driver has lost it, since that was noticed', () => {
-    memory.noteListing('va1', 'different')
+    memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     const expected = { ...ABOUT, operation: 'attach', sinceSeconds: undefined }
     expect(subject(withFinalizer({ attached: true, dueSeconds: DUE }))).toEqual(expected)
   })
 
   it('is the status of one that is detached and does not say so', () => {
-    memory.markStatusPending('va1')
+    memory.note({ uid: 'va1-uid' }, { statusPending: true })
     expect(subject(attachment({ deleting: true }))).toMatchObject({ operation: 'detach' })
   })
 
   it('is nothing for one that the server has said to be gone', () => {
-    memory.markGone({ key: 'va1', uid: 'va1-uid' })
+    memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(subject(attachment())).toBeUndefined()
   })
 
   it('is the detach of an orphaned publication', () => {
-    memory.published.publishing({
-      uid: 'u',
-      volume: 'h',
-      nodeName: 'node1',
-      request: { volumeId: 'h', nodeId: 'node1-id' },
-      secret: undefined,
-      migrated: false,
-    })
-    const [key = ''] = memory.published.attachmentGone('u')
+    memory.publishing(
+      { uid: 'u' },
+      {
+        volume: 'h',
+        nodeName: 'node1',
+        request: { volumeId: 'h', nodeId: 'node1-id' },
+        secret: undefined,
+        migrated: false,
+      },
+    )
+    const [key = ''] = memory.forget({ uid: 'u' })
     expect(subject(undefined, key)).toEqual({ operation: 'detach', node: 'node1' })
   })
 })
@@ -109,4 +110,28 @@ describe('its obstacle', () => {
     node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: undefined }
     expect(obstacle()).toBe('DriverNotOnNode')
   })
+})
+
+const TRACED = { key: 'va-1', pvName: 'pv-1', nodeName: 'node-1', deleting: false } as Attachment
+const NAMES = { 'k8s.volumeattachment.name': 'va-1', 'k8s.persistentvolume.name': 'pv-1', 'k8s.node.name': 'node-1' }
+
+it.each([
+  ['one that is wanted', TRACED, { operation: 'attach', names: NAMES, traceparent: undefined }],
+  ['one that goes', { ...TRACED, deleting: true }, { operation: 'detach', names: NAMES, traceparent: undefined }],
+  [
+    'one that is gone',
+    undefined,
+    { operation: 'detach', names: { 'k8s.volumeattachment.name': 'va-1' }, traceparent: undefined },
+  ],
+  [
+    'one with its volume inside, and a trace',
+    { ...TRACED, pvName: undefined, traceparent: '00-1-2-01' },
+    {
+      operation: 'attach',
+      names: { 'k8s.volumeattachment.name': 'va-1', 'k8s.node.name': 'node-1' },
+      traceparent: '00-1-2-01',
+    },
+  ],
+])('a trace says of %s what is done, and where', (_, va, subject) => {
+  expect(attachmentTraceSubject({ get: () => va as Attachment | undefined })('va-1')).toEqual(subject)
 })

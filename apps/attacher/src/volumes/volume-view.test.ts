@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { Volume } from '../caches/volume.ts'
 import { apiError } from '../testing/api-error.ts'
 import { attachment, csi, ofPv, volume } from '../testing/views.ts'
-import { nodeOf, readVolume, type VolumeView, volumeOf } from './observe.ts'
+import { nodeOf, readVolume, type VolumeView, volumeOf } from './volume-view.ts'
 
 const inlineSpec = { csi: csi() }
 

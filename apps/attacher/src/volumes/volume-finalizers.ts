@@ -1,7 +1,7 @@
 import type { Informer } from '@csi-sidecars/informer'
 import { isConflict, isInvalid, type KubeClient } from '@csi-sidecars/kube-client'
 import { addFinalizerPatch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import type { Volume } from './caches/volume.ts'
+import type { Volume } from '../caches/volume.ts'
 
 /** Tries before a finalizer list that keeps changing under our hands is an error. */
 const TRIES = 3

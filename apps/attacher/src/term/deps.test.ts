@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { finalizerName } from './names.ts'
+import { finalizerName } from './deps.ts'
 
 it.each([
   ['csi.example.com', 'external-attacher/csi-example-com'],

@@ -1,8 +1,23 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { TranslationError, type TranslationErrorCode, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
+import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
+import {
+  repairVolumeHandle,
+  TranslationError,
+  type TranslationErrorCode,
+  translateInTreePVToCSI,
+} from '@csi-sidecars/csi-translation'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { callSpec } from '../caches/volume.ts'
-import type { VolumeView } from './observe.ts'
+import type { VolumeView } from './volume-view.ts'
+
+/** A call without its secrets: they are read for each call, and kept nowhere. */
+export type PublishRequest = Omit<ControllerPublishVolumeRequest, 'secrets'>
+export type UnpublishRequest = Omit<ControllerUnpublishVolumeRequest, 'secrets'>
+
+export interface SecretRef {
+  readonly name: string
+  readonly namespace: string
+}
 
 type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
 
@@ -63,6 +78,22 @@ function translated(inTree: PersistentVolume): CallSource {
 function pvSpec(spec: PersistentVolumeSpec | undefined, migrated: boolean): CallSource {
   if (spec?.csi == null) return no('PV_NOT_CSI', 'pv spec contained non-csi source that was not migrated')
   return { ok: true, spec, csi: spec.csi, migrated }
+}
+
+export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | SourceFailure
+
+/** The handle under which the driver lists the volume: a translated one can lack a part that only the node's id shows. */
+export function listedHandle(volume: VolumeView, nodeId: string): ListedHandle {
+  const source = callSource(volume)
+  if (!source.ok) return source
+  const { driver, volumeHandle } = source.csi
+  // Inline volumes come translated and look like volumes that always were CSI; all of them are repaired.
+  if (!source.migrated && volume.from !== 'inline') return { ok: true, volumeHandle }
+  try {
+    return { ok: true, volumeHandle: repairVolumeHandle(driver, volumeHandle, nodeId) }
+  } catch (error) {
+    return { ok: false, code: error instanceof TranslationError ? error.code : undefined, message: messageOf(error) }
+  }
 }
 
 function no(code: SourceErrorCode | undefined, message: string): SourceFailure {
