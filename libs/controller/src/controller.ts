@@ -1,33 +1,36 @@
 import type { KeyOrder } from '@csi-sidecars/workqueue'
 import type { ReadCache } from './lead.ts'
 import type { Outcome } from './outcome.ts'
-import type { PendingTable, Phase, Subject } from './pending.ts'
+import type { PendingTable, Subject } from './pending.ts'
 import type { Enqueuer, Source } from './sources.ts'
 import type { Cause } from './waiting.ts'
 
-/** One run over one key. */
+/**
+ * One run over one key.
+ *
+ * Guarantees: a key is never in two runs at the same time. While the run uses `signal` for its calls and writes, reports
+ * show its phase: the guarded clients enter `calling` and `writing` for it.
+ *
+ * Caveats: a change that the run has not seen starts another run, without the back-off of this run.
+ */
 export interface Run {
   /** Aborted when the run must end now. */
   readonly signal: AbortSignal
-  /** The last run has failed and this one repeats it: its requests to the API server have low priority until it succeeds. */
+  /** True if the last run over the key has failed. Its requests to the API server should have low priority. */
   readonly retrying: boolean
-  /** What the key waited for when the run began; it may continue to wait for a part of it. */
+  /** The causes that the key waited for when the run began. The key may continue to wait for some of them. */
   readonly waitedFor: readonly Cause[]
   /**
-   * What the key waits for from now on; nothing, when called without causes. A run that fails without a call leaves the
-   * causes as they are, so that a failure before the decision loses none. Call it with the decision, not with the
-   * failure: what is missing may come while the steps before the failure run.
+   * Sets the causes that the key waits for; without causes the key waits for nothing. A run that fails without a call
+   * leaves the causes as they are. Call it with the decision, not with the failure: the missing object may come while the
+   * steps before the failure run.
    */
   waitFor(...causes: readonly Cause[]): void
   /**
-   * Call it right before the caches are read again: what the key was added for until now needs no other run. Each run
-   * begins with it.
+   * Reads the caches again. Changes that added the key before this moment need no other run. Each run begins with such a
+   * read, so only a run that decides twice calls it.
    */
-  markSeen(): void
-  /** Reports what the run does from now on. */
-  enter(phase: Phase): void
-  /** Reports that what was due for the key is done, if the run is settled: its duration is counted then. */
-  complete(): void
+  observe<T>(read: () => T): T
 }
 
 /** What a trace of a run records about the key's object. */

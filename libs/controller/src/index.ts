@@ -1,7 +1,7 @@
 export { Backlog } from './backlog.ts'
 export type { Controller, Run, TraceSubject } from './controller.ts'
 export type { Lead } from './lead.ts'
-export { AGAIN, type Outcome, SETTLED } from './outcome.ts'
+export { AGAIN, DONE, type Outcome, SETTLED } from './outcome.ts'
 export type { PendingTable, PendingWork, Subject } from './pending.ts'
 export {
   causesOf,

@@ -1,23 +1,31 @@
-/** The result of a run over a key. Only the schedule turns it into a queue operation. */
+/**
+ * The result of a run over a key. Only the schedule turns it into a queue operation.
+ *
+ * Guarantees: the queue runs a key again only as its last outcome says, or if a source adds the key.
+ *
+ * Caveats: an error that `reconcile` throws counts as `retry` with that error as its cause.
+ */
 export type Outcome =
-  /** Nothing more to do until something changes; earlier failures are forgotten. */
-  | { readonly kind: 'settled' }
+  /** Nothing is left to do until something changes. Earlier failures are forgotten. `done`: the pending work is done, and its duration counts. */
+  | { readonly kind: 'settled'; readonly done?: true }
   /**
-   * Failed; try again after the key's back-off. `afterMs` is a wait that the API server or the driver asks for: it
-   * replaces the back-off within its first and its longest wait, and the back-off stays as it is.
+   * The run has failed; the key runs again after its back-off. `afterMs`: milliseconds that the API server or the driver
+   * asks for. They replace the back-off between its first and its longest value; the back-off itself does not change.
    */
   | { readonly kind: 'retry'; readonly cause: unknown; readonly afterMs?: number | undefined }
-  /** Failed, and no retry helps: the key waits for one of the causes that the run has named. */
+  /** The run has failed, and no retry helps. The key waits for one of the causes that the run has named. */
   | { readonly kind: 'blocked'; readonly cause: unknown }
-  /** Not now: run again after `ms`, whatever the back-off says. */
+  /** The key runs again after `ms` milliseconds, whatever its back-off is. */
   | { readonly kind: 'postponed'; readonly ms: number }
-  /** The state changed during the run: run again at once. */
+  /** The state changed during the run. The key runs again at once. */
   | { readonly kind: 'again' }
-  /** Failed for an object or a request that has been replaced: run again at once, with the failures forgotten. */
+  /** The object or the request was replaced during the run. The key runs again at once, and the failures are forgotten. */
   | { readonly kind: 'superseded'; readonly cause: unknown }
-  /** Stopped by shutdown or a lost lease; the next leader starts from the beginning. */
+  /** Shutdown or a lost lease has stopped the run. The next leader starts from the beginning. */
   | { readonly kind: 'stopped' }
 
 export const SETTLED: Outcome = { kind: 'settled' }
+/** Settled, and the pending work of the key is done. */
+export const DONE: Outcome = { kind: 'settled', done: true }
 export const AGAIN: Outcome = { kind: 'again' }
 export const STOPPED: Outcome = { kind: 'stopped' }

@@ -79,7 +79,7 @@ describe('an outcome', () => {
   test('retry waits, although the key was added before the run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       term.queue.add(key)
-      run.markSeen()
+      run.observe(() => undefined)
       return RETRY
     })
     await term.add('a')

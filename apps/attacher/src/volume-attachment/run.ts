@@ -71,7 +71,6 @@ type PatchOptions = Pick<ApiOptions & SubresourceOption, 'priority' | 'subresour
 /** Throws AttachmentGoneError when the attachment for which it is meant is gone. */
 export async function patch(run: AttachmentRun, change: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
   const { deps, key, signal } = run
-  run.enter('writing')
   try {
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
     const known = deps.attachments.learn(saved)
