@@ -1,7 +1,7 @@
 import { explore } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { attachmentModel } from '../src/testing/exhaustive/attachment-model.ts'
-import type { Parts } from '../src/testing/exhaustive/attachment-state.ts'
+import type { AttachmentRules } from '../src/testing/exhaustive/attachment-state.ts'
 
 /** docs/testing.md names these numbers. */
 const MODELS = [
@@ -11,12 +11,12 @@ const MODELS = [
 ]
 
 /** Each of them leaves a state behind from which nothing leads on. */
-const BROKEN: readonly (readonly [fault: string, parts: Partial<Parts>])[] = [
+const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>])[] = [
   ['no change of an attachment is due', { onAttachment: () => [] }],
   ['a lost finalizer goes unnoticed', { hasLostFinalizer: () => false }],
   ['an orphaned publication is not looked for', { onAttachmentEnd: () => () => [] }],
   ['a volume that comes is no cause', { causesOfVolume: () => [], onVolumeAdded: () => () => [] }],
-  ['an attached one is left as it is', { decideAttached: () => [] }],
+  ['an attached one is left as it is', { decideKeep: () => [] }],
   ['a listing never disagrees', { compare: () => ({ is: 'same' }) }],
   ['a listing never confirms', { hasStaleError: () => false }],
 ]
@@ -33,9 +33,9 @@ describe('one attachment with its volume and node', () => {
   )
 
   it.each(BROKEN)(
-    'one is where %s',
-    (_, parts) => {
-      expect(explore(attachmentModel({ created: '', lists: true, most: 2, parts })).problem).toBeDefined()
+    'a state is stuck if %s',
+    (_, rules) => {
+      expect(explore(attachmentModel({ created: '', lists: true, most: 2, rules })).problem).toBeDefined()
     },
     60_000,
   )

@@ -83,7 +83,7 @@ const ROWS: Row[] = [
 ]
 
 describe('a bad object', () => {
-  it.each(ROWS)('is reported, and stops no other attachment: $name', async ({ va, pv, node, error }) => {
+  it.each(ROWS)('reports the object, and attaches the others: $name', async ({ va, pv, node, error }) => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     const metadata = { name: 'bad' }
@@ -102,7 +102,7 @@ describe('a bad object', () => {
     expect(trouble).toEqual([])
   })
 
-  it('without a name, or that is none, is left out', async () => {
+  it('ignores an object without a name, and a value that is no object', async () => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     scenario.api.server.create(VOLUME_ATTACHMENTS, { metadata: { name: null }, spec: { attacher: DRIVER } } as never)

@@ -24,11 +24,11 @@ function stripAndDelete(): void {
   scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'own.n1' })
 }
 
-describe('an attachment that goes in mid-call', () => {
+describe('an attachment that is deleted during a call', () => {
   it.each([
     { name: 'seen by the cache', seen: true },
     { name: 'before the cache sees it', seen: false },
-  ])('and is recreated gets a publish of its own, $name', async ({ seen }) => {
+  ])('publishes again for the recreated attachment, $name', async ({ seen }) => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     scenario.createAttachment('own', 'n1', false)
@@ -45,7 +45,7 @@ describe('an attachment that goes in mid-call', () => {
     scenario.checkAlways()
   })
 
-  it('before the answer to its finalizer has come is not published for the one that has its name', async () => {
+  it('does not publish for the recreated attachment if it was deleted before the answer to its finalizer', async () => {
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
     await scenario.apply(VA)
@@ -63,7 +63,7 @@ describe('an attachment that goes in mid-call', () => {
   it.each([
     { name: 'has succeeded', failure: undefined },
     { name: 'has failed', failure: new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded') },
-  ])('for good is unpublished after its publish $name', async ({ failure }) => {
+  ])('unpublishes after the publish $name if the attachment is not recreated', async ({ failure }) => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     await scenario.deliver()
@@ -76,7 +76,7 @@ describe('an attachment that goes in mid-call', () => {
     expect(scenario.inFlight).toEqual([])
   })
 
-  it('is unpublished long after its publish too', async () => {
+  it('unpublishes an attachment that is deleted after its publish', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -89,7 +89,7 @@ describe('an attachment that goes in mid-call', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('is not unpublished without the lease', async () => {
+  it('does not unpublish without the lease', async () => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     await scenario.deliver()
@@ -99,7 +99,7 @@ describe('an attachment that goes in mid-call', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('and is recreated without ever coming to a publish leaves the unpublish to its end', async () => {
+  it('unpublishes at the end of a recreated attachment that was never published', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -115,7 +115,7 @@ describe('an attachment that goes in mid-call', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('and is recreated while its unpublish runs is published after that', async () => {
+  it('publishes for the recreated attachment after the unpublish of the deleted one', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -133,7 +133,7 @@ describe('an attachment that goes in mid-call', () => {
 })
 
 describe('a volume that is recreated before our finalizer is on it', () => {
-  it('is published by the handle that it has now', async () => {
+  it('publishes with the current handle', async () => {
     scenario.createAttachment('own', 'n1', false)
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     scenario.createVolume('own', 'vol-new')
@@ -175,13 +175,13 @@ describe('a volume that is deleted before its attachment is created, while the c
     scenario.calls.splice(0)
   })
 
-  it('is not published if the cache shows its deletion before the publish', async () => {
+  it('does not publish it if the cache shows its deletion before the publish', async () => {
     await seeVolumes()
     for (const label of [VA, STATUS]) await scenario.answer(label)
     expect(await callsInTheEnd()).toEqual(['publish vol-new n1-id'])
   })
 
-  it('stays published for the next volume of its name if the cache shows its deletion later: a known limit', async () => {
+  it('known limit: keeps it published for the next volume of its name if the cache shows its deletion later', async () => {
     await scenario.answer(VA)
     await seeVolumes()
     for (const label of [PUBLISH, STATUS]) await scenario.answer(label)
@@ -191,7 +191,7 @@ describe('a volume that is deleted before its attachment is created, while the c
   })
 })
 
-describe('a node that gets another id', () => {
+describe('a node with another ID', () => {
   beforeEach(async () => {
     await scenario.answerAtOnce()
     await scenario.create('own')
@@ -203,12 +203,12 @@ describe('a node that gets another id', () => {
     await scenario.deliver()
   })
 
-  it('has the volume detached from where it was published', async () => {
+  it('detaches from the published ID', async () => {
     await scenario.remove('own')
     expect(scenario.callLog.at(-1)).toBe('unpublish vol-own n1-id')
   })
 
-  it('has it detached from where it says it is, after a restart', async () => {
+  it('detaches from the ID in the CSINode after a restart', async () => {
     scenario.kill()
     scenario.start()
     await scenario.answerAtOnce()

@@ -192,8 +192,8 @@ async function check(steps: readonly Step[]): Promise<void> {
 const runs = Number(process.env['MODEL_RUNS'] ?? 150)
 const seed = Number(process.env['MODEL_SEED'] ?? 20_260_101)
 
-describe('whatever happens', () => {
-  it('ends with everything where it belongs', async () => {
+describe('a random sequence of events and faults', () => {
+  it('converges: API and driver agree', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), check), { numRuns: runs, seed })
   }, 600_000)
 })

@@ -5,7 +5,7 @@ import type {
   StorageClass,
   Volume,
 } from '@csi-sidecars/kube-types'
-import type { Affinity, Labels } from './topology.ts'
+import type { Affinity, TopologyLabels } from './topology.ts'
 
 /** The fields in which volumes and pods name a source of an in-tree plugin. */
 export type SourceField =
@@ -28,7 +28,7 @@ export interface PluginRules<Field extends SourceField> {
   volumeToCsi(source: VolumeSource<Field>, pv: PersistentVolume): CsiSpec
   inlineToCsi(source: InlineSource<Field>, volume: Volume, podNamespace: string): InlineVolume
   /** The source has a handle at least, if an empty one. */
-  volumeToInTree(csi: CSIPersistentVolumeSource, pv: PersistentVolume): InTreeVolume<Field>
+  volumeToInTree(csi: CSIPersistentVolumeSource, pv: PersistentVolume): InTreeSource<Field>
   classToCsi(storageClass: StorageClass): StorageClass
   /** Completes a handle that was made without knowing where the volume is. */
   readonly repairHandle?: (handle: string, nodeId: string) => string
@@ -49,15 +49,15 @@ export interface InlineVolume {
   readonly accessMode?: string
 }
 
-export interface InTreeVolume<Field extends SourceField> {
+export interface InTreeSource<Field extends SourceField> {
   readonly source: VolumeSource<Field>
   readonly nodeAffinity?: Affinity | undefined
-  readonly labels?: Labels | undefined
-  readonly annotations?: Labels | undefined
+  readonly labels?: TopologyLabels | undefined
+  readonly annotations?: TopologyLabels | undefined
 }
 
 /** A plugin of any kind. Whatever it is given stays unchanged; results share their unchanged parts with it. */
-export interface Plugin {
+export interface InTreePlugin {
   readonly inTreeName: string
   readonly driverName: string
   ownsVolume(pv: PersistentVolume): boolean
@@ -70,7 +70,7 @@ export interface Plugin {
   repairHandle(handle: string, nodeId: string): string
 }
 
-export function createPlugin<Field extends SourceField>(rules: PluginRules<Field>): Plugin {
+export function createPlugin<Field extends SourceField>(rules: PluginRules<Field>): InTreePlugin {
   const { inTreeName, driverName, field } = rules
   return {
     inTreeName,

@@ -1,7 +1,13 @@
 import type { StorageClass, TopologySelectorTerm } from '@csi-sidecars/kube-types'
-import { entriesByKey } from './text-map.ts'
 import { BETA, GA } from './topology.ts'
 import { TranslationError } from './translation-error.ts'
+
+export type TextMap = { readonly [key: string]: string }
+
+/** In the order of the keys, so that of two spellings of one name always the same one comes last, and wins. */
+export function entriesByKey(map: TextMap | null | undefined): [key: string, value: string][] {
+  return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+}
 
 type Parameter = readonly [key: string, value: string]
 

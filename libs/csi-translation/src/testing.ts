@@ -40,7 +40,7 @@ export interface MigrationInput {
 }
 
 /** What an operation came to, in a form that compares. */
-export type Outcome = { readonly output: unknown } | { readonly error: unknown }
+export type MigrationOutcome = { readonly output: unknown } | { readonly error: unknown }
 
 const SAMPLE = new URL('../testdata/migration-cases.json', import.meta.url)
 
@@ -51,12 +51,12 @@ export function migrationCases(owns: (direction: string) => boolean): readonly M
   return cases.filter((each: MigrationCase) => owns(each.direction))
 }
 
-export function expectedOutcome({ output, error }: MigrationCase): Outcome {
+export function expectedOutcome({ output, error }: MigrationCase): MigrationOutcome {
   return error === undefined ? { output: comparable(output) } : { error: error.code }
 }
 
 /** Runs an operation. A failure counts by its code alone; one without a code is a mistake and passes through. */
-export function outcomeOf(operation: () => unknown): Outcome {
+export function outcomeOf(operation: () => unknown): MigrationOutcome {
   try {
     return { output: comparable(operation()) }
   } catch (thrown) {

@@ -1,6 +1,6 @@
 import type { NodeSelectorRequirement, PersistentVolume } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { addTopology, affinityToCsi, BETA, GA, type Labels, topologyToInTree } from './topology.ts'
+import { addTopology, affinityToCsi, BETA, GA, type TopologyLabels, topologyToInTree } from './topology.ts'
 import { TranslationError } from './translation-error.ts'
 
 const KEY = 'topology.gke.io/zone'
@@ -11,13 +11,13 @@ const exists = (key: string) => ({ key, operator: 'Exists' })
 const affinity = (terms: Terms) => ({
   required: { nodeSelectorTerms: terms.map((matchExpressions) => ({ matchExpressions })) },
 })
-const volume = (labels?: Labels, terms?: Terms): PersistentVolume => ({
+const volume = (labels?: TopologyLabels, terms?: Terms): PersistentVolume => ({
   metadata: { labels },
   spec: { nodeAffinity: terms && affinity(terms) },
 })
 
 describe('affinityToCsi', () => {
-  it.each<[what: string, labels: Labels | undefined, before: Terms | undefined, after: Terms | undefined]>([
+  it.each<[what: string, labels: TopologyLabels | undefined, before: Terms | undefined, after: Terms | undefined]>([
     ['nothing is known', undefined, undefined, undefined],
     ['a GA label', { [GA.zone]: 'a' }, undefined, [[within(KEY, 'a')]]],
     [
@@ -99,7 +99,7 @@ describe('topologyToInTree', () => {
     return zones.map((zone) => zone.slice(0, 2)).join('+')
   }
 
-  it.each<[what: string, before: PersistentVolume, labels: Labels | undefined, terms: Terms | undefined]>([
+  it.each<[what: string, before: PersistentVolume, labels: TopologyLabels | undefined, terms: Terms | undefined]>([
     ['no affinity', volume({ a: 'b' }), { a: 'b' }, undefined],
     [
       'zone and region come back as affinity and labels',

@@ -7,15 +7,15 @@ import type {
 import { explaining, TranslationError } from './translation-error.ts'
 
 export type Affinity = NonNullable<PersistentVolumeSpec['nodeAffinity']>
-export type Labels = { readonly [key: string]: string }
+export type TopologyLabels = { readonly [key: string]: string }
 
 /** The two generations of well-known keys, for labels and for affinity alike. */
-export interface Family {
+export interface TopologyFamily {
   readonly zone: string
   readonly region: string
 }
-export const GA: Family = { zone: 'topology.kubernetes.io/zone', region: 'topology.kubernetes.io/region' }
-export const BETA: Family = {
+export const GA: TopologyFamily = { zone: 'topology.kubernetes.io/zone', region: 'topology.kubernetes.io/region' }
+export const BETA: TopologyFamily = {
   zone: 'failure-domain.beta.kubernetes.io/zone',
   region: 'failure-domain.beta.kubernetes.io/region',
 }
@@ -24,7 +24,7 @@ export const BETA: Family = {
 export const ZONE_DELIMITER = '__'
 
 /** Which generation a volume uses. Zone keys alone decide, and affinity comes before labels. */
-export function familyOf(pv: PersistentVolume): Family {
+export function familyOf(pv: PersistentVolume): TopologyFamily {
   const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
   if (keys.has(GA.zone)) return GA
   if (keys.has(BETA.zone)) return BETA
@@ -66,7 +66,7 @@ export function addTopology(pv: PersistentVolume, driverKey: string, zones: read
 
 export interface InTreeTopology {
   readonly nodeAffinity: Affinity | undefined
-  readonly labels: Labels | undefined
+  readonly labels: TopologyLabels | undefined
 }
 
 /** The reverse direction: the driver's key becomes the zone key, and labels say what the affinity requires. */
@@ -104,7 +104,7 @@ export function commonRegion(zones: readonly string[], regionOf: (zone: string) 
 }
 
 /** Labels that are there already win. */
-export function labelled(labels: Labels | undefined, added: Labels): Labels | undefined {
+export function labelled(labels: TopologyLabels | undefined, added: TopologyLabels): TopologyLabels | undefined {
   return Object.keys(added).length > 0 ? { ...added, ...labels } : labels
 }
 
@@ -126,7 +126,7 @@ export function renamed(affinity: Affinity | undefined, from: string, to: string
 /** Each term lacking a region gets the one its zones lie in. */
 function withRegions(
   affinity: Affinity | undefined,
-  family: Family,
+  family: TopologyFamily,
   regionOf: (zones: readonly string[]) => string,
 ): Affinity | undefined {
   if (termsOf(affinity).length === 0) return affinity

@@ -1,8 +1,36 @@
 import type { PersistentVolume, StorageClass, Volume } from '@csi-sidecars/kube-types'
 import { quoted } from './go-text.ts'
-import type { Plugin } from './plugin.ts'
-import { PLUGINS, pluginByDriver, pluginByInTreeName } from './registry.ts'
+import type { InTreePlugin } from './plugin.ts'
+import { awsEbs } from './plugins/aws-ebs.ts'
+import { azureDisk } from './plugins/azure-disk.ts'
+import { azureFile } from './plugins/azure-file.ts'
+import { cinder } from './plugins/cinder.ts'
+import { gcePd } from './plugins/gce-pd.ts'
+import { portworxVolume } from './plugins/portworx-volume.ts'
+import { vsphereVolume } from './plugins/vsphere-volume.ts'
 import { TranslationError } from './translation-error.ts'
+
+/** In this order a volume with two sources, which the API refuses, finds its plugin. */
+export const PLUGINS: readonly InTreePlugin[] = [
+  awsEbs,
+  gcePd,
+  cinder,
+  azureDisk,
+  azureFile,
+  vsphereVolume,
+  portworxVolume,
+]
+
+const BY_DRIVER = new Map(PLUGINS.map((plugin) => [plugin.driverName, plugin]))
+const BY_IN_TREE_NAME = new Map(PLUGINS.map((plugin) => [plugin.inTreeName, plugin]))
+
+function pluginByDriver(driverName: string): InTreePlugin | undefined {
+  return BY_DRIVER.get(driverName)
+}
+
+function pluginByInTreeName(inTreeName: string): InTreePlugin | undefined {
+  return BY_IN_TREE_NAME.get(inTreeName)
+}
 
 /** Objects as callers find them: a look-up may have found nothing, and JSON says null. */
 type Maybe<T> = T | null | undefined
@@ -84,13 +112,13 @@ export function inTreePluginNameFromSpec(pv: Maybe<PersistentVolume>, volume: Ma
   throw new TranslationError('NIL_OBJECT', 'both persistent volume and volume are nil')
 }
 
-function knownDriver(driverName: string): Plugin {
+function knownDriver(driverName: string): InTreePlugin {
   const plugin = pluginByDriver(driverName)
   if (plugin !== undefined) return plugin
   throw new TranslationError('UNKNOWN_NAME', `could not find In-Tree driver name for CSI plugin ${driverName}`)
 }
 
-function firstOf<T>(translate: (plugin: Plugin) => T | undefined): T | undefined {
+function firstOf<T>(translate: (plugin: InTreePlugin) => T | undefined): T | undefined {
   for (const plugin of PLUGINS) {
     const translated = translate(plugin)
     if (translated !== undefined) return translated

@@ -10,21 +10,21 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
-import { type Attachment, attachmentProjection, BY_VOLUME } from './attachment.ts'
-import { type DriverNode, nodeProjection } from './node.ts'
-import { type Volume, volumeProjection } from './volume.ts'
+import { attachmentProjection, BY_VOLUME, type CachedAttachment } from './attachment.ts'
+import { type CachedDriverNode, nodeProjection } from './node.ts'
+import { type CachedVolume, volumeProjection } from './volume.ts'
 
-/** What attaching reads beside the attachments. */
+/** The caches that attaching reads, in addition to the attachments. */
 export interface AttachingCaches {
-  readonly volumes: Informer<Volume, PersistentVolume>
-  readonly nodes: Informer<DriverNode>
+  readonly volumes: Informer<CachedVolume, PersistentVolume>
+  readonly nodes: Informer<CachedDriverNode>
 }
 
-export interface CacheOptions {
+export interface AttacherCacheOptions {
   readonly caches: CacheRegistry
   readonly driverName: string
   readonly resyncMs: number
-  /** --recover-lost-volumes. */
+  /** The flag `--recover-lost-volumes`. */
   readonly remember: boolean
 }
 
@@ -33,7 +33,7 @@ export function openAttachments({
   driverName,
   resyncMs,
   remember,
-}: CacheOptions): Informer<Attachment, VolumeAttachment> {
+}: AttacherCacheOptions): Informer<CachedAttachment, VolumeAttachment> {
   return caches.open('VolumeAttachments', {
     resource: VOLUME_ATTACHMENTS,
     message: VOLUME_ATTACHMENT_MESSAGE,
@@ -43,8 +43,7 @@ export function openAttachments({
   })
 }
 
-/** What attaching reads beside the attachments. */
-export function openAttachingCaches({ caches, driverName, resyncMs }: CacheOptions): AttachingCaches {
+export function openAttachingCaches({ caches, driverName, resyncMs }: AttacherCacheOptions): AttachingCaches {
   return {
     volumes: caches.open('PersistentVolumes', {
       resource: PERSISTENT_VOLUMES,

@@ -1,6 +1,6 @@
 import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
-import { backoffOf, type TermParts } from '../term/deps.ts'
+import { type AttacherTerm, backoffOf } from '../term/deps.ts'
 import { type UndoneWrite, undoneAgain, undoneBy } from '../term/undone-write.ts'
 import { concernsUs, hasLostFinalizer } from './decide.ts'
 import { reconcileVolume } from './reconcile.ts'
@@ -9,9 +9,9 @@ import { onAttachmentGone, onVolume } from './triggers.ts'
 /** The name of its queue in metrics. */
 export const PV_QUEUE = 'csi-attacher-pv'
 
-/** Takes the finalizer off volumes that nothing needs any more. */
-export function volumeController(parts: TermParts): Controller {
-  const { settings, volumes, attachments, api, finalizers, clock, log } = parts
+/** Removes our finalizer from volumes that no attachment needs, and restores it on volumes in use. */
+export function volumeController(term: AttacherTerm): Controller {
+  const { settings, volumes, attachments, api, finalizers, clock, log } = term
   const backoff = backoffOf(settings)
   /** By uid. */
   const undone = new Map<string, UndoneWrite>()

@@ -5,9 +5,9 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
 import type { UndoneWrite } from '../term/undone-write.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { ObjectApi } from '../testing/fake-api.ts'
 import { csi, DRIVER, FINALIZER } from '../testing/views.ts'
 import { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { reconcileVolume } from './reconcile.ts'
@@ -19,8 +19,8 @@ const pv = (metadata: object = {}): PersistentVolume & { metadata: { name: strin
   spec: { accessModes: ['ReadWriteOnce'], csi: csi() },
 })
 
-let api: FakeApi
-let cached: Volume | undefined
+let api: ObjectApi
+let cached: CachedVolume | undefined
 const project = volumeProjection(DRIVER)
 const volumes = {
   learn: (object: PersistentVolume) => {
@@ -31,7 +31,7 @@ const volumes = {
 }
 
 beforeEach(() => {
-  api = new FakeApi()
+  api = new ObjectApi()
   cached = project(pv())
   api.put(pv())
 })
@@ -70,33 +70,33 @@ describe('reconcileVolume', () => {
     api.put(pv(deleted))
   })
 
-  it('releases a volume that is being deleted and attached nowhere', async () => {
+  it('releases a deleted volume without attachments', async () => {
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1)])
     expect(own.causes).toEqual([])
   })
 
-  it('keeps one that any attachment names', async () => {
+  it('keeps a volume that an attachment names', async () => {
     expect(await run([{ key: 'va1' }])).toBe(SETTLED)
     expect(api.requests).toEqual([])
     expect(own.causes).toEqual([{ on: 'attachment', name: 'va1' }])
   })
 
-  it('starts the next try from a fresh read when the list has changed', async () => {
+  it('reads the volume again if its finalizers have changed', async () => {
     api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
   })
 
-  it('leaves alone the volume that was recreated under the name', async () => {
+  it('does not change a recreated volume', async () => {
     api.put(pv({ ...deleted, uid: 'v' }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)
     expect(cached?.uid).toBe('v')
   })
 
-  it('is content with a volume that is gone', async () => {
+  it('settles if the volume is gone', async () => {
     api.objects.clear()
     expect(await run()).toEqual({ kind: 'settled' })
   })

@@ -4,26 +4,29 @@ import type { Informer, Reader } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
+import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
-import { concernsUs, decideRelease, needsFinalizer, type VolumeSettings } from './decide.ts'
+import { concernsUs, decideRelease, needsFinalizer, type VolumeReleaseSettings } from './decide.ts'
 
-export interface VolumeDeps {
+export interface VolumeReleaseDeps {
   readonly api: KubeClient
-  readonly volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
-  readonly attachments: Reader<Attachment>
+  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
+  readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
   /** Volumes from which other writers have removed our finalizer, by uid. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
-  readonly settings: VolumeSettings
+  readonly settings: VolumeReleaseSettings
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Takes our finalizer off a volume that nothing needs any more, and puts it back where another writer has removed it. */
-export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run): Promise<Outcome> {
+/**
+ * Removes our finalizer from a volume that no attachment needs. Restores it on a volume in use if another writer has
+ * removed it.
+ */
+export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run: Run): Promise<Outcome> {
   const { signal } = run
   run.waitFor()
   const pv = deps.volumes.store.get(name)
@@ -35,7 +38,7 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
     return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
-    // The end of each puts the volume to work by itself; this is for those who ask why it is still there.
+    // Each deleted attachment enqueues the volume. This line explains why the volume still exists.
     if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED
@@ -53,10 +56,10 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
   return DONE
 }
 
-/** Whatever fails is tried again after the back-off. */
+/** Restores our finalizer. Errors are retried with back-off. */
 async function restore(
-  pv: Volume,
-  { undone, finalizers, settings, clock, log }: VolumeDeps,
+  pv: CachedVolume,
+  { undone, finalizers, settings, clock, log }: VolumeReleaseDeps,
   run: Run,
 ): Promise<Outcome> {
   const afterMs = undoneWaitMs(undone.get(pv.uid), clock)
@@ -65,16 +68,16 @@ async function restore(
     if (isNotFound(error)) return undefined
     throw error
   })
-  // Gone, or another volume by now, to which the next attach adds it.
+  // The volume is gone or was recreated. The next attach adds our finalizer to the new volume.
   if (restored?.uid !== pv.uid) return SETTLED
-  // An admission policy, say, keeps it off.
+  // An admission policy, for example, removes it.
   if (!restored.finalizers?.includes(settings.finalizer)) throw new Error('the finalizer was written and not stored')
   log.v(2)?.info('Restored the finalizer that another writer has removed')
   return SETTLED
 }
 
-/** The patch was made from a list that is no longer there; the next try starts from what is. */
-async function readAgain(name: string, { api, volumes, log }: VolumeDeps, signal: AbortSignal): Promise<void> {
+/** The finalizers have changed since the patch was built. The next run builds it from the current list. */
+async function readAgain(name: string, { api, volumes, log }: VolumeReleaseDeps, signal: AbortSignal): Promise<void> {
   try {
     volumes.learn(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))
   } catch (error) {

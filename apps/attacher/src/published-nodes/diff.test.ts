@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { attachment, DRIVER, ofPv, volume, withFinalizer } from '../testing/views.ts'
-import type { NodeView, VolumeView } from '../volumes/volume-view.ts'
-import { compare, type Verdict } from './diff.ts'
+import type { AttachNodeView, AttachVolumeView } from '../volumes/volume-view.ts'
+import { compare, type ListingVerdict } from './diff.ts'
 
 const attached = withFinalizer({ attached: true })
-const inline = (driver: string, volumeHandle: string): VolumeView => ({
+const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({
   from: 'inline',
   spec: { csi: { driver, volumeHandle } },
 })
@@ -14,11 +14,11 @@ describe('compare', () => {
   const listed = { 'handle-1': ['node1-id'] }
   const rows: {
     name: string
-    va: Attachment
+    va: CachedAttachment
     listing: Readonly<Record<string, string[]>>
-    volume?: VolumeView
-    node?: NodeView
-    verdict: Verdict
+    volume?: AttachVolumeView
+    node?: AttachNodeView
+    verdict: ListingVerdict
   }[] = [
     { name: 'attached and listed', va: attached, listing: listed, verdict: { is: 'same' } },
     {
@@ -89,7 +89,7 @@ describe('compare', () => {
       verdict: { is: 'notCompared' },
     },
   ]
-  it.each(rows)('$name: $verdict.is', ({ va, listing, verdict, ...rest }) => {
+  it.each(rows)('returns for an attachment ($name): $verdict.is', ({ va, listing, verdict, ...rest }) => {
     const published = new Map(Object.entries(listing).map(([handle, nodes]) => [handle, new Set(nodes)]))
     const view = { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' }, ...rest } as const
     expect(compare(view, published, DRIVER)).toEqual(verdict)

@@ -1,26 +1,30 @@
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { listedHandle } from '../volumes/call-source.ts'
-import { type NodeView, nodeFailureText, type VolumeView } from '../volumes/volume-view.ts'
+import { type AttachNodeView, type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
 
-/** Volume handle -> ids of the nodes to which the driver says it is published. */
-export type Published = ReadonlyMap<string, ReadonlySet<string>>
+/** The listed volumes: from handle to the IDs of the nodes that they are published to. */
+export type PublishedNodes = ReadonlyMap<string, ReadonlySet<string>>
 
-/** One of our attachments with what its comparison needs. */
-export interface Compared {
-  readonly va: Attachment
-  readonly volume: VolumeView
-  readonly node: NodeView
+/** An attachment of ours, with its volume and its node. */
+export interface ComparedAttachment {
+  readonly va: CachedAttachment
+  readonly volume: AttachVolumeView
+  readonly node: AttachNodeView
 }
 
-export type Verdict =
+export type ListingVerdict =
   | { readonly is: 'same' }
   | { readonly is: 'different'; readonly volumeHandle: string; readonly found: boolean }
   | { readonly is: 'unknown'; readonly why: string }
   /** An inline volume of a driver without an in-tree plugin. */
   | { readonly is: 'notCompared' }
 
-/** Whether the driver's listing agrees with what the attachment says; pure. */
-export function compare({ va, volume, node }: Compared, published: Published, driverName: string): Verdict {
+/** Compares the driver's listing with the status of the attachment. */
+export function compare(
+  { va, volume, node }: ComparedAttachment,
+  published: PublishedNodes,
+  driverName: string,
+): ListingVerdict {
   const nodeId = node.known === 'id' ? node.nodeId : va.nodeId
   if (nodeId === undefined) return { is: 'unknown', why: nodeFailureText(va.nodeName, node, driverName) }
   const listed = listedHandle(volume, nodeId)

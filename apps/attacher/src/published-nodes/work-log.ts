@@ -1,17 +1,17 @@
 import { onPhase } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 
-/** The keys whose runs have called the driver since this record began, or call it now. */
+/** The keys with a call since `since()`, or with a call under way at that moment. */
 export interface WorkSince extends Disposable {
   has(key: string): boolean
 }
 
-/** Records the keys whose runs call the driver, for readers of the result of such calls. */
+/** Records the keys whose runs call the driver. Runs without a call are not recorded. */
 export class WorkLog {
   readonly #calling = new Set<string>()
   readonly #begun = new Set<Set<string>>()
 
-  /** Runs the work of a key. The work counts from its first call to its end; the queue runs one work of a key at a time. */
+  /** Runs the work of a key. The key counts as calling from its first call to the end of the run. */
   async run<T>(key: string, { signal }: Pick<Run, 'signal'>, work: () => Promise<T>): Promise<T> {
     const ignorePhases = onPhase(signal, (phase) => {
       if (phase === 'calling') this.#called(key)
@@ -24,7 +24,7 @@ export class WorkLog {
     }
   }
 
-  /** Records the keys from now on. */
+  /** Begins to record keys. */
   since(): WorkSince {
     const seen = new Set(this.#calling)
     this.#begun.add(seen)

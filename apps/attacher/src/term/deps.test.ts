@@ -11,6 +11,6 @@ it.each([
   ['a😀b', 'external-attacher/a-b'],
   ['ä', 'external-attacher/-X'],
   ['', 'external-attacher/'],
-])('%j puts %j on its objects', (driver, finalizer) => {
+])('`finalizerName(%j)` is %j', (driver, finalizer) => {
   expect(finalizerName(driver)).toBe(finalizer)
 })

@@ -5,23 +5,23 @@ import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import type { AttachingCaches } from '../caches/open.ts'
 import type { EventPermission } from '../reporting/failure-reporter.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 
-/** The finalizer that a driver's attacher puts on VolumeAttachments and PersistentVolumes. */
+/** Returns the finalizer that the attacher of a driver sets on VolumeAttachments and PersistentVolumes. */
 export function finalizerName(driverName: string): string {
   const sanitised = driverName.replace(/[^A-Za-z0-9-]/gu, '-')
   return `external-attacher/${sanitised}${sanitised.endsWith('-') ? 'X' : ''}`
 }
 
-/** The settings of this process that decisions depend on; the same for its whole life. */
+/** The settings that decisions depend on. They never change during the life of the process. */
 export interface AttachSettings {
   readonly driverName: string
   readonly finalizer: string
   readonly defaultFsType: string
-  /** --recover-lost-volumes. */
+  /** The flag `--recover-lost-volumes`. */
   readonly recoverLostVolumes: boolean
 }
 
@@ -30,7 +30,7 @@ export interface AttacherSettings extends AttachSettings {
   readonly maxInflightPerNode: number
   readonly retryStartMs: number
   readonly retryMaxMs: number
-  /** Limit of one publish, unpublish or page of ListVolumes. */
+  /** The deadline of one publish, unpublish, or page of ListVolumes. */
   readonly timeoutMs: number
   readonly maxEntries: number
   readonly comparisonPeriodMs: number
@@ -38,31 +38,31 @@ export interface AttacherSettings extends AttachSettings {
   readonly recordErrorCode: boolean
 }
 
-export interface AttacherParts {
+export interface AttacherDeps {
   readonly settings: AttacherSettings
   readonly client: KubeClient
   readonly driver: Driver
-  readonly attachments: Informer<Attachment, VolumeAttachment>
-  /** Undefined for a driver that has no attach: its attachments are only marked as attached. */
+  readonly attachments: Informer<CachedAttachment, VolumeAttachment>
+  /** Undefined for a driver without attach: its attachments are only marked as attached. */
   readonly attaching: AttachingCaches | undefined
-  /** Whether events may be written. Undefined where none are. */
+  /** The permission to write events. Undefined if no events are written. */
   readonly eventPermission?: EventPermission
-  /** What is pending in this process. */
+  /** The pending work of this process. */
   readonly backlog: Backlog
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** What the controllers of one term are made of. Nothing is written, and no driver called, without the lead. */
-export interface TermParts extends AttacherParts, AttachingCaches {
-  /** Adds our finalizer to volumes, for whichever controller needs it there. */
+/** The dependencies of the controllers of one term as leader. They refuse writes and calls without the lead. */
+export interface AttacherTerm extends AttacherDeps, AttachingCaches {
+  /** The controllers share it, so that they share its writes. */
   readonly finalizers: VolumeFinalizers
-  /** Refuses writes once this process no longer leads. */
+  /** The client refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly assertLeading: () => void
 }
 
-/** What both kinds of attachment controllers say of themselves. */
+/** Returns the log lines of both kinds of attachment controllers. */
 export function lifecycleLogs(log: Logger): Pick<Controller, 'onStart' | 'onEnd'> {
   return { onStart: () => log.info('Starting CSI attacher'), onEnd: () => log.info('Shutting CSI attacher') }
 }

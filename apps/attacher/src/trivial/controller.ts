@@ -1,7 +1,7 @@
 import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
-import { type AttacherParts, backoffOf, lifecycleLogs } from '../term/deps.ts'
+import { type AttacherDeps, backoffOf, lifecycleLogs } from '../term/deps.ts'
 import { type UndoneWrite, undoneAgain, undoneBy } from '../term/undone-write.ts'
 import { VA_QUEUE } from '../volume-attachment/controller.ts'
 import { attachmentTraceSubject, objectOf } from '../volume-attachment/pending.ts'
@@ -9,8 +9,8 @@ import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts
 import { reconcileTrivially } from './reconcile.ts'
 
 /** Marks attachments as attached, for a driver that has no attach. */
-export function trivialController(parts: AttacherParts & { readonly api: KubeClient }): Controller {
-  const { settings, attachments, clock, log } = parts
+export function trivialController(deps: AttacherDeps & { readonly api: KubeClient }): Controller {
+  const { settings, attachments, clock, log } = deps
   const backoff = backoffOf(settings)
   /** By uid. */
   const undone = new Map<string, UndoneWrite>()
@@ -26,7 +26,7 @@ export function trivialController(parts: AttacherParts & { readonly api: KubeCli
       ),
       keysOf(attachments, onAttachment(settings.finalizer, log)),
     ],
-    reconcile: (key, run) => reconcileTrivially(key, { ...parts, undone }, run),
+    reconcile: (key, run) => reconcileTrivially(key, { ...deps, undone }, run),
     traceSubject: attachmentTraceSubject(attachments.store),
     pending: {
       sidecar: SIDECAR,

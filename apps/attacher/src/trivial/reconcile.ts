@@ -4,13 +4,13 @@ import type { Informer } from '@csi-sidecars/informer'
 import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { STATUS_REVERTED, statusReverted, type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
 import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
 
 export interface TrivialDeps {
   readonly api: KubeClient
-  readonly attachments: Pick<Informer<Attachment, VolumeAttachment>, 'learn' | 'store'>
+  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
   /** Attachments that other writers have reverted to not attached, by uid. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly clock: Clock
@@ -18,8 +18,8 @@ export interface TrivialDeps {
 }
 
 /**
- * For drivers that need no attach: every attachment is attached as soon as it is seen, also one that is being deleted.
- * Finalizers that a former real handler has left are not touched.
+ * Marks an attachment as attached, also one that is being deleted. Finalizers of an earlier attacher with a capable
+ * driver stay.
  */
 export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Run): Promise<Outcome> {
   const { signal } = run
@@ -30,7 +30,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   const patch = triviallyAttachedPatch(va)
   if (patch === undefined) return SETTLED
   const log = deps.log.with({ VolumeAttachment: key })
-  let known: Attachment | undefined
+  let known: CachedAttachment | undefined
   let saved: VolumeAttachment
   try {
     const options = { signal, subresource: 'status' }
@@ -38,12 +38,12 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
-    // Another one has its name; the cache is about to see that.
+    // The attachment was recreated, and the cache is about to show it.
     if (!isUidMismatch(error)) log.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
   if (known === undefined || known.attached === true) return DONE
-  // The event of that came during this run, when a status that changes starts no other.
+  // Another writer reverted the status during this run. Its event starts no other run.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

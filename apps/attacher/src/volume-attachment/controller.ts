@@ -10,18 +10,18 @@ import {
 } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
-import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
+import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
 import { type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
 import { WorkLog } from '../published-nodes/work-log.ts'
 import { FailureReporter } from '../reporting/failure-reporter.ts'
-import { backoffOf, lifecycleLogs, type TermParts } from '../term/deps.ts'
+import { type AttacherTerm, backoffOf, lifecycleLogs } from '../term/deps.ts'
 import { undoneAgain, undoneBy } from '../term/undone-write.ts'
 import { nodeOf, readVolume } from '../volumes/volume-view.ts'
-import { hasStaleError } from './decide-attached.ts'
+import { hasStaleError } from './checks.ts'
 import { ATTACHMENT_EVENTS } from './events.ts'
 import { attachmentLanes } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
-import { listsPublishedNodes, observeAttachment } from './observe.ts'
+import { listsPublishedNodes, observeAttachment, viewOf } from './observe.ts'
 import { attachmentTable, attachmentTraceSubject } from './pending.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
@@ -41,14 +41,14 @@ import {
 export const VA_QUEUE = 'csi-attacher-va'
 
 /** Attaches and detaches through the driver. */
-export function attachmentController(parts: TermParts): Controller {
-  const { settings, attachments, volumes, nodes, api, driver, clock, log } = parts
+export function attachmentController(term: AttacherTerm): Controller {
+  const { settings, attachments, volumes, nodes, api, driver, clock, log } = term
   const memory = new AttachmentMemory()
   const backoff = backoffOf(settings)
   const work = new WorkLog()
   const { finalizer } = settings
   const lanes = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, memory })
-  const { eventPermission: permission, backlog } = parts
+  const { eventPermission: permission, backlog } = term
   const reporter =
     permission &&
     new FailureReporter({
@@ -60,17 +60,17 @@ export function attachmentController(parts: TermParts): Controller {
       clock,
       log,
     })
-  const attachmentsOf = (volume: string): readonly Attachment[] => attachments.store.byIndex(BY_VOLUME, volume)
+  const attachmentsOf = (volume: string): readonly CachedAttachment[] => attachments.store.byIndex(BY_VOLUME, volume)
   let queue: Enqueuer | undefined
   const deps: AttachmentDeps = {
     api,
-    driver: publishClient(parts),
+    driver: publishClient(term),
     attachments,
     volumes: volumes.store,
-    finalizers: parts.finalizers,
+    finalizers: term.finalizers,
     finalizer,
     memory,
-    observe: observeAttachment({ ...parts, memory }),
+    observe: observeAttachment({ ...term, memory }),
     placementUnchanged: (key) => lanes.placementUnchanged(key),
     wake: (cause) => queue?.wake(cause),
     enqueue: (key) => queue?.add(key),
@@ -110,22 +110,20 @@ export function attachmentController(parts: TermParts): Controller {
     onFailure: (key, cause) => log.v(2)?.info('Error processing', { VolumeAttachment: key, err: cause }),
     pending: attachmentTable({
       attachments: attachments.store,
-      volumes: volumes.store,
-      nodes: nodes.store,
       memory,
-      finalizer,
+      viewOf: (va) => viewOf(va, { ...term, memory }),
     }),
     callsDriver: true,
     ...lifecycleLogs(log),
     onComplete: (_, subject) => reporter?.completed(subject),
     alongside: allOf(
-      listsPublishedNodes(driver) ? comparison(parts, memory, work) : undefined,
+      listsPublishedNodes(driver) ? comparison(term, memory, work) : undefined,
       reporter && ((_, stop) => reporter.run(stop)),
     ),
   }
 }
 
-/** The keys of a trigger, without those of the objects that are cached already. */
+/** Adds the keys of a trigger, but ignores objects that are already cached. */
 function addedLater<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
     informer.subscribe((event) => {
@@ -135,11 +133,11 @@ function addedLater<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger:
 
 type Alongside = NonNullable<Controller['alongside']>
 
-function allOf(...parts: readonly (Alongside | undefined)[]): Alongside {
-  return async (queue, stop) => void (await Promise.all(parts.map((part) => part?.(queue, stop))))
+function allOf(...tasks: readonly (Alongside | undefined)[]): Alongside {
+  return async (queue, stop) => void (await Promise.all(tasks.map((task) => task?.(queue, stop))))
 }
 
-function publishClient({ driver, settings, assertLeading, log }: TermParts): PublishClient {
+function publishClient({ driver, settings, assertLeading, log }: AttacherTerm): PublishClient {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs } = settings
   return {
@@ -151,20 +149,20 @@ function publishClient({ driver, settings, assertLeading, log }: TermParts): Pub
   }
 }
 
-/** One page of ListVolumes, with the deadline of --timeout. */
-function pageOf({ driver, settings, assertLeading, log }: TermParts): ComparisonOptions['listPage'] {
+/** Returns the function that lists one page, with the deadline of `--timeout`. */
+function pageOf({ driver, settings, assertLeading, log }: AttacherTerm): ComparisonOptions['listPage'] {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs, maxEntries } = settings
   return (startingToken, signal) => calls.listVolumes({ maxEntries, startingToken }, { timeoutMs, signal })
 }
 
-/** Compares what the API says with what the driver lists, for as long as the term lasts. */
-function comparison(parts: TermParts, memory: AttachmentMemory, work: WorkLog): Alongside {
-  const { settings, attachments, volumes, nodes, api, clock, log } = parts
+/** Returns the comparison of the attachments with the driver's listing, which runs until the term ends. */
+function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog): Alongside {
+  const { settings, attachments, volumes, nodes, api, clock, log } = term
   return (queue: Enqueuer, stop) =>
     compareForever(
       {
-        listPage: pageOf(parts),
+        listPage: pageOf(term),
         attachments: attachments.store,
         view: async (va, signal) => ({
           va,

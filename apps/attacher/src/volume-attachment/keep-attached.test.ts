@@ -3,8 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { undoneAgain } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
-import { attachment, FINALIZER, view, withFinalizer } from '../testing/views.ts'
-import { decideAttached, hasStaleError } from './decide-attached.ts'
+import { FINALIZER } from '../testing/views.ts'
 
 const attachError = { message: 'no', time: TIME }
 const VA = { uid: 'va1-uid' }
@@ -15,46 +14,13 @@ function noteRemoval({ memory, clock }: ReconcileFixture): void {
   memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
 }
 
-describe('for one that is attached there', () => {
-  const attached = { attached: true }
-  it.each([
-    ['is nothing to do', { va: withFinalizer(attached) }, []],
-    ['is nothing to do where it lacked our finalizer from the start', { va: attachment(attached) }, []],
-    [
-      'is a finalizer to restore',
-      { va: attachment(attached), stripped: true },
-      [{ do: 'restoreFinalizer', finalizer: FINALIZER }],
-    ],
-    ['is none to restore that is there', { va: withFinalizer(attached), stripped: true }, []],
-    ['is an error that the listing does not confirm yet', { va: withFinalizer({ ...attached, attachError }) }, []],
-    [
-      'is an error to clear',
-      { va: withFinalizer({ ...attached, attachError }), confirmed: true },
-      [{ do: 'clearError' }],
-    ],
-  ])('%s', (_, change, steps) => {
-    expect(decideAttached(view(change))).toEqual(steps)
-  })
-})
-
-it.each([
-  ['an attach error beside attached', withFinalizer({ attached: true, attachError }), true],
-  ['an attach error of one that is not attached', withFinalizer({ attachError }), false],
-  ['a detach error beside attached', withFinalizer({ attached: true, detachError: attachError }), false],
-  ['a detach error of one that is detached', attachment({ deleting: true, detachError: attachError }), true],
-  ['metadata of one that is detached', attachment({ deleting: true, metadata: { a: 'b' } }), true],
-  ['a detach error of one that is not detached', withFinalizer({ deleting: true, detachError: attachError }), false],
-])('%s is stale where the listing confirms the status: %#', (_, object, stale) => {
-  expect(hasStaleError(object, FINALIZER)).toBe(stale)
-})
-
-describe('a run', () => {
+describe('a run over an attached attachment', () => {
   let fixture: ReconcileFixture
   beforeEach(() => {
     fixture = new ReconcileFixture()
   })
 
-  it('restores our finalizer beside those of others, without a call', async () => {
+  it('restores our finalizer, keeps those of others, and makes no call', async () => {
     fixture.api.put(va({ metadata: { finalizers: ['a/b'] }, status: { attached: true } }))
     noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
@@ -62,7 +28,7 @@ describe('a run', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('waits where another writer removes it again and again', async () => {
+  it('waits if another writer removes it repeatedly', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     noteRemoval(fixture)
@@ -70,7 +36,7 @@ describe('a run', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('is a failure, but no attach error, where the finalizer is refused', async () => {
+  it('fails without an attach error if the API server refuses the finalizer', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(403, 'Forbidden', 'policy'))
@@ -78,7 +44,7 @@ describe('a run', () => {
     expect(fixture.api.requests.filter((each) => each.includes('attachError'))).toEqual([])
   })
 
-  it('is refused once where the server refuses the same patch for another reason', async () => {
+  it('fails after one patch if the API server refuses it for another reason', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)
@@ -96,7 +62,7 @@ describe('a run', () => {
     ])
   })
 
-  it('keeps the force mark of an attach that fails', async () => {
+  it('keeps the result of the listing while a forced attach fails', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.note(VA, { listing: 'different' })
     fixture.publish = () => Promise.reject(new Error('no'))

@@ -29,7 +29,7 @@ describe('the record of an attachment', () => {
     expect(memory.of(OTHER)).toMatchObject({ gone: false, listing: undefined, published: [] })
   })
 
-  it('is empty once the attachment is gone', () => {
+  it('becomes empty when the attachment is gone', () => {
     memory.note(VA, { gone: true, listing: 'different', statusPending: true })
     memory.forget(VA)
     expect(memory.of(VA)).toMatchObject({ gone: false, listing: undefined, statusPending: false })
@@ -46,7 +46,7 @@ describe('the record of an attachment', () => {
     expect(memory.of(VA).published).toEqual([])
   })
 
-  it('tells publications apart by volume and node ID', () => {
+  it('distinguishes publications by volume and node ID', () => {
     const [one, other] = [publish(VA, 'id', 'h'), publish(VA, 'id', 'i')]
     memory.unpublished({ volumeId: 'h', nodeId: 'other' }, VA)
     memory.unpublished({ volumeId: 'x', nodeId: 'id' }, VA)
@@ -54,11 +54,11 @@ describe('the record of an attachment', () => {
   })
 })
 
-describe('an orphaned publication', () => {
+describe('orphaned publications', () => {
   const orphans = (): unknown[] => [memory.orphanedPublicationsOn('node1'), memory.orphanedPublication('h on id')]
   const NONE = [[], undefined]
 
-  it('exists from the end of its attachment until it is unpublished', () => {
+  it('exist from the end of their attachment until they are unpublished', () => {
     const publication = publish(VA)
     expect(orphans()).toEqual(NONE)
     expect(memory.forget(VA)).toEqual(['h on id'])
@@ -68,7 +68,7 @@ describe('an orphaned publication', () => {
     expect(orphans()).toEqual(NONE)
   })
 
-  it('is each publication of another volume than the named one', () => {
+  it('contain all publications of other volumes than the named one', () => {
     publish(VA, 'id', 'former')
     const current = publish(VA, 'id', 'h')
     publish(OTHER, 'id', 'i')
@@ -77,7 +77,7 @@ describe('an orphaned publication', () => {
     expect(memory.of(VA).published).toEqual([current])
   })
 
-  it('is no longer orphaned when another attachment publishes the volume on the node', () => {
+  it('end when another attachment publishes the volume on the node', () => {
     publish(VA)
     memory.forget(VA)
     publish(OTHER)

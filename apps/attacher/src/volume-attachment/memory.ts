@@ -1,6 +1,6 @@
 import type { ListingResult } from '../published-nodes/resync.ts'
 import type { UndoneWrite } from '../term/undone-write.ts'
-import type { SecretRef, UnpublishRequest } from '../volumes/call-source.ts'
+import type { PublishSecretRef, UnpublishRequest } from '../volumes/call-source.ts'
 
 /** A publish that this process has sent since it leads, and the request that undoes it. */
 export interface Publication {
@@ -8,15 +8,15 @@ export interface Publication {
   readonly volume: string
   readonly nodeName: string
   readonly request: UnpublishRequest
-  readonly secret: SecretRef | undefined
+  readonly secret: PublishSecretRef | undefined
   readonly migrated: boolean
 }
 
 /** Facts about one attachment that the API does not hold. */
 export interface AttachmentRecord {
-  /** The last comparison with the driver's listing; runs act on it until one of them succeeds. */
+  /** The result of the last comparison with the driver's listing. Runs act on it until one of them succeeds. */
   readonly listing: ListingResult | undefined
-  /** The status must say that the attachment is detached, and nothing in the API shows that it does not yet. */
+  /** The status must be written. Without our finalizer, nothing in the API shows that it is outdated. */
   readonly statusPending: boolean
   /** The API server has reported that the attachment is gone, and the cache still holds it. */
   readonly gone: boolean
@@ -26,7 +26,7 @@ export interface AttachmentRecord {
   readonly statusReverted: UndoneWrite | undefined
   /** Another writer has removed our finalizer from the living attachment. */
   readonly finalizerRemoved: UndoneWrite | undefined
-  /** Publishes without a successful unpublish, whatever the driver answered; the last one last. */
+  /** The publishes without a successful unpublish, whatever the driver answered. The last publish comes last. */
   readonly published: readonly Publication[]
 }
 
@@ -44,12 +44,12 @@ type Identity = { readonly uid: string }
 
 /**
  * The facts that the API cannot hold. They are lost with the process and with leadership, without harm.
- * An orphaned publication is one whose attachment is gone or names another volume now.
+ * An orphaned publication is a publication whose attachment is gone or names another volume now.
  */
 export class AttachmentMemory {
-  /** By uid: a recreated attachment has a record of its own. */
+  /** The records by UID: a recreated attachment has a new record. */
   readonly #records = new Map<string, AttachmentRecord>()
-  /** By key. The key contains a blank, so no object has that name. */
+  /** The orphaned publications by key. A key contains a blank, so no object has that name. */
   readonly #orphaned = new Map<string, Publication>()
 
   of({ uid }: Identity): AttachmentRecord {
@@ -60,13 +60,13 @@ export class AttachmentMemory {
     this.#records.set(uid, { ...this.of({ uid }), ...change })
   }
 
-  /** The publish is about to be sent: from now on the attachment is responsible for the volume on the node. */
+  /** Records a publish before it is sent. From now on the attachment is responsible for the volume on the node. */
   publishing(va: Identity, publication: Publication): void {
     this.unpublished(publication.request, va)
     this.note(va, { published: [...this.of(va).published, publication] })
   }
 
-  /** The driver has unpublished the volume from the node. */
+  /** Records that the driver has unpublished the volume from the node. */
   unpublished(request: UnpublishRequest, va?: Identity): void {
     const key = keyOf(request)
     this.#orphaned.delete(key)
@@ -76,7 +76,7 @@ export class AttachmentMemory {
     if (others.length < published.length) this.note(va, { published: others })
   }
 
-  /** Orphans the attachment's publications, except those of `volume`. Returns their keys. */
+  /** Orphans the publications of the attachment, except the publications of `volume`. Returns their keys. */
   orphan(va: Identity, volume?: string): readonly string[] {
     const { published } = this.of(va)
     const orphans = published.filter((each) => each.volume !== volume)
@@ -89,7 +89,7 @@ export class AttachmentMemory {
     })
   }
 
-  /** The attachment is gone: its publications are orphaned, all else is dropped. Returns their keys. */
+  /** Drops the record of an attachment that is gone, and orphans its publications. Returns their keys. */
   forget(va: Identity): readonly string[] {
     const keys = this.orphan(va)
     this.#records.delete(va.uid)
@@ -100,7 +100,7 @@ export class AttachmentMemory {
     return this.#orphaned.get(key)
   }
 
-  /** The keys of the orphaned publications on a node. */
+  /** Returns the keys of the orphaned publications on a node. */
   orphanedPublicationsOn(nodeName: string): readonly string[] {
     return [...this.#orphaned].flatMap(([key, publication]) => (publication.nodeName === nodeName ? [key] : []))
   }

@@ -21,14 +21,14 @@ beforeEach(() => {
 })
 
 describe('the detach of an orphaned publication', () => {
-  it('names its volume in the log, and is done after the call', async () => {
+  it('logs the volume, and is done after the call', async () => {
     expect(await fixture.run({}, KEY)).toBe(DONE)
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
     expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
     expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()
   })
 
-  it('is called under the key of the run, and can be called off', async () => {
+  it('passes the key and the signal of the run to the call', async () => {
     const options: unknown[] = []
     const unpublish = async (_: object, given: object) => {
       options.push(given)

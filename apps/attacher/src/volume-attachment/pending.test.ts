@@ -1,29 +1,35 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
-import type { Volume } from '../caches/volume.ts'
-import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
+import type { CachedVolume } from '../caches/volume.ts'
+import { attachment, view, volume, withFinalizer } from '../testing/views.ts'
 import { AttachmentMemory } from './memory.ts'
+import { viewOf } from './observe.ts'
 import { attachmentTraceSubject, subjectOf } from './pending.ts'
 
 const DUE = 1_700_000_000
 
 let memory: AttachmentMemory
-let pv: Volume | undefined
-let node: DriverNode | undefined
+let pv: CachedVolume | undefined
+let node: CachedDriverNode | undefined
 beforeEach(() => {
   memory = new AttachmentMemory()
   pv = volume()
   node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: 'node1-id' }
 })
 
-const subject = (va: Attachment | undefined, key = 'va1'): unknown =>
+const subject = (va: CachedAttachment | undefined, key = 'va1'): unknown =>
   subjectOf(key, {
     attachments: { get: () => va },
-    volumes: { get: () => pv },
-    nodes: { get: () => node },
     memory,
-    finalizer: FINALIZER,
+    viewOf: (each) =>
+      viewOf(each, {
+        volumes: { store: { get: () => pv } },
+        nodes: { store: { get: () => node } },
+        driver: { capabilities: { controller: new Set() } } as never,
+        memory,
+        settings: view().settings,
+      }),
   })
 
 const ABOUT = {
@@ -34,39 +40,39 @@ const ABOUT = {
   obstacle: undefined,
 }
 
-describe('what is due', () => {
+describe('subjectOf', () => {
   it.each([
-    ['an attach, since it was made', attachment({ dueSeconds: DUE }), { ...ABOUT, operation: 'attach' }],
+    ['an attach since the creation', attachment({ dueSeconds: DUE }), { ...ABOUT, operation: 'attach' }],
     [
-      'a detach, since it was deleted',
+      'a detach since the deletion',
       withFinalizer({ deleting: true, attached: true, dueSeconds: DUE }),
       { ...ABOUT, operation: 'detach' },
     ],
-    ['nothing for one that is attached', withFinalizer({ attached: true, dueSeconds: DUE }), undefined],
-    ['nothing for one without our finalizer', attachment({ deleting: true }), undefined],
-    ["nothing for another attacher's", attachment({ ours: false }), undefined],
-    ['nothing for one that is gone', undefined, undefined],
-  ])('is %s', (_, va, expected) => {
+    ['nothing for an attached attachment', withFinalizer({ attached: true, dueSeconds: DUE }), undefined],
+    ['nothing for a deleted attachment without our finalizer', attachment({ deleting: true }), undefined],
+    ['nothing for an attachment of another attacher', attachment({ ours: false }), undefined],
+    ['nothing for an attachment that is gone', undefined, undefined],
+  ])('returns %s', (_, va, expected) => {
     expect(subject(va)).toEqual(expected)
   })
 
-  it('is another attach where the driver has lost it, since that was noticed', () => {
+  it('returns an attach without an age if a listing lacks the volume', () => {
     memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     const expected = { ...ABOUT, operation: 'attach', sinceSeconds: undefined }
     expect(subject(withFinalizer({ attached: true, dueSeconds: DUE }))).toEqual(expected)
   })
 
-  it('is the status of one that is detached and does not say so', () => {
+  it('returns a detach while the status of a detached attachment is outdated', () => {
     memory.note({ uid: 'va1-uid' }, { statusPending: true })
     expect(subject(attachment({ deleting: true }))).toMatchObject({ operation: 'detach' })
   })
 
-  it('is nothing for one that the server has said to be gone', () => {
+  it('returns nothing for an attachment that the API server reports as gone', () => {
     memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(subject(attachment())).toBeUndefined()
   })
 
-  it('is the detach of an orphaned publication', () => {
+  it('returns the detach of an orphaned publication', () => {
     memory.publishing(
       { uid: 'u' },
       {
@@ -82,22 +88,22 @@ describe('what is due', () => {
   })
 })
 
-describe('its obstacle', () => {
-  const obstacle = (change: Partial<Attachment> = {}): unknown =>
+describe('the obstacle of a subject', () => {
+  const obstacle = (change: Partial<CachedAttachment> = {}): unknown =>
     (subject(withFinalizer({ attached: false, ...change })) as { obstacle?: string }).obstacle
   const detaching = { deleting: true, attached: true }
 
-  it('is a volume that is missing', () => {
+  it('names a missing volume', () => {
     pv = undefined
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeMissing', 'PersistentVolumeMissing'])
   })
 
-  it('is a volume that is being deleted, for an attach only', () => {
+  it('names a volume that is being deleted, for an attach only', () => {
     pv = volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeDeleting', undefined])
   })
 
-  it('is a node that is missing, unless the attachment knows its id', () => {
+  it('names a missing node, unless the annotation has its ID', () => {
     node = undefined
     expect([obstacle(), obstacle(detaching), obstacle({ ...detaching, nodeId: undefined })]).toEqual([
       'CSINodeMissing',
@@ -106,25 +112,29 @@ describe('its obstacle', () => {
     ])
   })
 
-  it('is a node without the driver', () => {
+  it('names a node without the driver', () => {
     node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: undefined }
     expect(obstacle()).toBe('DriverNotOnNode')
   })
 })
 
-const TRACED = { key: 'va-1', pvName: 'pv-1', nodeName: 'node-1', deleting: false } as Attachment
+const TRACED = { key: 'va-1', pvName: 'pv-1', nodeName: 'node-1', deleting: false } as CachedAttachment
 const NAMES = { 'k8s.volumeattachment.name': 'va-1', 'k8s.persistentvolume.name': 'pv-1', 'k8s.node.name': 'node-1' }
 
 it.each([
-  ['one that is wanted', TRACED, { operation: 'attach', names: NAMES, traceparent: undefined }],
-  ['one that goes', { ...TRACED, deleting: true }, { operation: 'detach', names: NAMES, traceparent: undefined }],
+  ['a living attachment', TRACED, { operation: 'attach', names: NAMES, traceparent: undefined }],
   [
-    'one that is gone',
+    'a deleted attachment',
+    { ...TRACED, deleting: true },
+    { operation: 'detach', names: NAMES, traceparent: undefined },
+  ],
+  [
+    'an attachment that is gone',
     undefined,
     { operation: 'detach', names: { 'k8s.volumeattachment.name': 'va-1' }, traceparent: undefined },
   ],
   [
-    'one with its volume inside, and a trace',
+    'an attachment with an inline volume and a trace',
     { ...TRACED, pvName: undefined, traceparent: '00-1-2-01' },
     {
       operation: 'attach',
@@ -132,6 +142,6 @@ it.each([
       traceparent: '00-1-2-01',
     },
   ],
-])('a trace says of %s what is done, and where', (_, va, subject) => {
-  expect(attachmentTraceSubject({ get: () => va as Attachment | undefined })('va-1')).toEqual(subject)
+])('`attachmentTraceSubject` names operation and objects for %s', (_, va, subject) => {
+  expect(attachmentTraceSubject({ get: () => va as CachedAttachment | undefined })('va-1')).toEqual(subject)
 })

@@ -1,20 +1,18 @@
 import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
-import type { Attachment } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
+import { decide } from './decide.ts'
 import type { AttachmentMemory } from './memory.ts'
+import type { AttachmentView } from './observe.ts'
 
 export interface SubjectSources {
-  readonly attachments: Pick<Reader<Attachment>, 'get'>
-  readonly volumes: Pick<Reader<Volume>, 'get'>
-  readonly nodes: Pick<Reader<DriverNode>, 'get'>
+  readonly attachments: Pick<Reader<CachedAttachment>, 'get'>
   readonly memory: Pick<AttachmentMemory, 'of' | 'orphanedPublication'>
-  readonly finalizer: string
+  readonly viewOf: (va: CachedAttachment) => AttachmentView
 }
 
-/** How pending attaches and detaches are reported. */
+/** Returns the reports of pending attaches and detaches. */
 export function attachmentTable(sources: SubjectSources): PendingTable {
   return {
     sidecar: SIDECAR,
@@ -28,47 +26,38 @@ export function attachmentTable(sources: SubjectSources): PendingTable {
   }
 }
 
-/** What is due for an attachment, or for an orphaned publication; undefined where actual and desired state are equal. */
-export function subjectOf(key: string, sources: SubjectSources): Subject | undefined {
-  const { attachments, memory, finalizer } = sources
+/**
+ * Returns the pending work of an attachment according to its plan, or of an orphaned publication. Undefined if nothing
+ * is due.
+ */
+export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectSources): Subject | undefined {
   const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return { operation: 'detach', node: orphaned.nodeName }
   const va = attachments.get(key)
   if (va === undefined || !va.ours || memory.of(va).gone) return undefined
-  const { listing, statusPending } = memory.of(va)
-  const forced = listing === 'different'
-  const settled = va.deleting ? va.finalizers?.includes(finalizer) !== true && !statusPending : va.attached === true
-  if (settled && !forced) return undefined
+  const view = viewOf(va)
+  const { operation, steps } = decide(view)
+  const end = steps.at(-1)
+  if (operation === 'keep' || end === undefined) return undefined
   return {
-    operation: va.deleting ? 'detach' : 'attach',
+    operation,
     object: objectOf(va),
     volume: va.pvName,
     node: va.nodeName,
-    // An attachment that is attached again is due since the difference was noticed, not since it was created.
-    sinceSeconds: settled ? undefined : va.dueSeconds,
-    obstacle: obstacleOf(va, sources),
+    // A listing started this work, so the age of the attachment says nothing about it.
+    sinceSeconds: view.forced || view.confirmed ? undefined : va.dueSeconds,
+    obstacle: end.do === 'fail' || end.do === 'block' ? end.obstacle : undefined,
   }
 }
 
-export function objectOf({ key, uid }: Pick<Attachment, 'key' | 'uid'>): NonNullable<Subject['object']> {
+export function objectOf({ key, uid }: Pick<CachedAttachment, 'key' | 'uid'>): NonNullable<Subject['object']> {
   return { kind: 'VolumeAttachment', namespace: '', name: key, uid }
 }
 
-function obstacleOf(va: Attachment, { volumes, nodes }: SubjectSources): string | undefined {
-  if (va.pvName !== undefined) {
-    const pv = volumes.get(va.pvName)
-    if (pv === undefined) return 'PersistentVolumeMissing'
-    if (pv.deleting && !va.deleting) return 'PersistentVolumeDeleting'
-  }
-  // A detach knows the node by what was noted when it was attached.
-  if (va.deleting && va.nodeId !== undefined) return undefined
-  const node = nodes.get(va.nodeName)
-  if (node === undefined) return 'CSINodeMissing'
-  return node.nodeId === undefined ? 'DriverNotOnNode' : undefined
-}
-
-/** What is done to an attachment; one that is gone has left a volume behind, if anything. */
-export function attachmentTraceSubject(attachments: Pick<Reader<Attachment>, 'get'>): (key: string) => TraceSubject {
+/** Returns the attributes of a trace. The key of a deleted attachment has a detach at most. */
+export function attachmentTraceSubject(
+  attachments: Pick<Reader<CachedAttachment>, 'get'>,
+): (key: string) => TraceSubject {
   return (key) => {
     const va = attachments.get(key)
     return {

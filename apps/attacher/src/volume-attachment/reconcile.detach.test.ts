@@ -22,7 +22,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
   })
 
-  it('writes the status where a foreign finalizer keeps the object', async () => {
+  it('writes the status if a foreign finalizer keeps the object', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -31,7 +31,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('whose status cannot be written says so, and writes it later without another unpublish', async () => {
+  it('records that the status cannot be written, and writes it later without another unpublish', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({
@@ -59,7 +59,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toHaveLength(2)
   })
 
-  it('has no pending status after an answer that it is gone', async () => {
+  it('drops the pending status after an answer that the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.unpublish = async () => {
       fixture.late.set('va1', deleting({ finalizers: ['a/b', FINALIZER] }))
@@ -82,7 +82,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('unpublishes again when the finalizer could not be removed', async () => {
+  it('unpublishes again if the finalizer could not be removed', async () => {
     fixture.api.fail('patch va1 ', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.api.requests.at(-1)).toContain('could not mark as detached: no')
@@ -91,7 +91,7 @@ describe('a detach', () => {
     expect(fixture.api.requests.at(-1)).toBe(REMOVE_FINALIZER)
   })
 
-  it('writes nothing for a forced one that has neither finalizer nor attached', async () => {
+  it('writes nothing for a forced detach without finalizer and `attached`', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -99,7 +99,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('reverts the status of a forced one that only says attached', async () => {
+  it('writes the status of a forced detach without finalizer', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -109,7 +109,7 @@ describe('a detach', () => {
   })
 })
 
-it('a detach goes to the node id under which the volume was published here', async () => {
+it('a detach uses the node ID that this process has published to', async () => {
   await fixture.run()
   fixture.api.put(deleting({ annotations: { 'csi.alpha.kubernetes.io/node-id': 'new' } }))
   await fixture.run({

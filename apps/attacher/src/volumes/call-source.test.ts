@@ -1,17 +1,17 @@
 import { describe, expect, it } from '@jest/globals'
 import { csi, ofPv, volume } from '../testing/views.ts'
 import { callSource, listedHandle } from './call-source.ts'
-import type { VolumeView } from './volume-view.ts'
+import type { AttachVolumeView } from './volume-view.ts'
 
-const inline = (driver: string, volumeHandle: string): VolumeView => ({
+const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({
   from: 'inline',
   spec: { csi: { driver, volumeHandle } },
 })
 const GCE = 'pd.csi.storage.gke.io'
 const GCE_NODE = 'projects/p1/zones/z1/instances/i1'
 
-describe('a source that nothing can be called with', () => {
-  const rows: { name: string; volume: VolumeView; code: string | undefined; message: unknown }[] = [
+describe('an unusable source', () => {
+  const rows: { name: string; volume: AttachVolumeView; code: string | undefined; message: unknown }[] = [
     {
       name: 'names two volumes',
       volume: { from: 'both' },
@@ -50,7 +50,7 @@ describe('a source that nothing can be called with', () => {
       message: expect.stringMatching(/^failed to translate in tree pv to CSI: ./),
     },
   ]
-  it.each(rows)('$name: $code', ({ volume: of, code, message }) => {
+  it.each(rows)('returns a code if it $name: $code', ({ volume: of, code, message }) => {
     expect(callSource(of)).toMatchObject({ ok: false, code, message })
   })
 })
@@ -60,16 +60,16 @@ describe('a source', () => {
     { name: 'of a CSI volume', volume: ofPv(volume()), migrated: false },
     { name: 'of an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
     { name: 'of an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
-  ])('$name is migrated: $migrated', ({ volume: of, migrated }) => {
+  ])('$name has migrated $migrated', ({ volume: of, migrated }) => {
     expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })
   })
 })
 
-describe('the handle that a driver lists', () => {
+describe('listedHandle', () => {
   const unrepaired = 'projects/UNSPECIFIED/zones/z1/disks/d'
   const repaired = 'projects/p1/zones/z1/disks/d'
   const labels = { labels: { 'topology.kubernetes.io/zone': 'z1' } }
-  const rows: { name: string; volume: VolumeView; is: unknown }[] = [
+  const rows: { name: string; volume: AttachVolumeView; is: unknown }[] = [
     {
       name: 'a CSI volume',
       volume: ofPv(volume({ csi: csi({ volumeHandle: unrepaired }) })),
@@ -83,11 +83,11 @@ describe('the handle that a driver lists', () => {
       is: 'projects/p/zones/z/disks/d',
     },
   ]
-  it.each(rows)('of $name is $is', ({ volume: of, is }) => {
+  it.each(rows)('returns for $name: $is', ({ volume: of, is }) => {
     expect(listedHandle(of, GCE_NODE)).toEqual({ ok: true, volumeHandle: is })
   })
 
-  it('is none where the repair fails', () => {
+  it('fails if the repair fails', () => {
     expect(listedHandle(inline(GCE, 'projects/UNSPECIFIED'), GCE_NODE)).toMatchObject({
       ok: false,
       code: 'GCE_HANDLE_ELEMENTS',

@@ -1,4 +1,4 @@
-import { messageOf, unreachable } from '@csi-sidecars/base'
+import { invariant, messageOf, unreachable } from '@csi-sidecars/base'
 import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
 import {
   repairVolumeHandle,
@@ -8,20 +8,20 @@ import {
 } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { callSpec } from '../caches/volume.ts'
-import type { VolumeView } from './volume-view.ts'
+import type { AttachVolumeView } from './volume-view.ts'
 
-/** A call without its secrets: they are read for each call, and kept nowhere. */
+/** The request of a call without its secrets. Secrets are read for each call, and never kept. */
 export type PublishRequest = Omit<ControllerPublishVolumeRequest, 'secrets'>
 export type UnpublishRequest = Omit<ControllerUnpublishVolumeRequest, 'secrets'>
 
-export interface SecretRef {
+export interface PublishSecretRef {
   readonly name: string
   readonly namespace: string
 }
 
 type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
 
-/** What is wrong with a source, for programs; docs and tables name failures by these words. */
+/** The code of an unusable source, for programs. Documents and tables use these codes. */
 export type SourceErrorCode =
   | TranslationErrorCode
   | 'VA_SOURCE_AMBIGUOUS'
@@ -29,22 +29,33 @@ export type SourceErrorCode =
   | 'VA_INLINE_NOT_CSI'
   | 'PV_NOT_CSI'
 
-/** Why there is nothing that could be named to the driver. */
-export interface SourceFailure {
+/** The reason why no volume can be named to the driver. */
+export interface PublishSourceFailure {
   readonly ok: false
-  /** Undefined for a volume so broken that its translation does not know what to say. */
+  /** Undefined if the translation throws an unexpected error. */
   readonly code: SourceErrorCode | undefined
-  /** What users see. */
+  /** The message for users. */
   readonly message: string
 }
 
-/** The spec that a call is made of, or why there is none. */
-export type CallSource =
-  | { readonly ok: true; readonly spec: PersistentVolumeSpec; readonly csi: CsiSource; readonly migrated: boolean }
-  | SourceFailure
+/** The spec that the driver is called with. */
+export interface UsableSource {
+  readonly ok: true
+  readonly spec: PersistentVolumeSpec
+  readonly csi: CsiSource
+  readonly migrated: boolean
+}
 
-/** The CSI description of an attachment's volume; in-tree volumes are translated. Never touches what it is given. */
-export function callSource(volume: VolumeView): CallSource {
+export type PublishSource = UsableSource | PublishSourceFailure
+
+/** Returns a source that was checked before. Throws if it is not usable. */
+export function usable(source: PublishSource): UsableSource {
+  invariant(source.ok, 'the source was checked')
+  return source
+}
+
+/** Returns the CSI source of an attachment's volume. In-tree volumes are translated. The input is never changed. */
+export function callSource(volume: AttachVolumeView): PublishSource {
   switch (volume.from) {
     case 'both':
       return no('VA_SOURCE_AMBIGUOUS', 'both InlineCSIVolumeSource and PersistentVolumeName specified in VA source')
@@ -60,13 +71,13 @@ export function callSource(volume: VolumeView): CallSource {
   }
 }
 
-function pvSource({ name, pv }: VolumeView & { from: 'pv' }): CallSource {
+function pvSource({ name, pv }: AttachVolumeView & { from: 'pv' }): PublishSource {
   if (pv === undefined) return no('NIL_OBJECT', `persistentvolume "${name}" not found`)
   if (pv.inTree !== undefined) return translated(pv.inTree)
   return pvSpec(pv.spec, false)
 }
 
-function translated(inTree: PersistentVolume): CallSource {
+function translated(inTree: PersistentVolume): PublishSource {
   try {
     return pvSpec(callSpec(translateInTreePVToCSI(inTree).spec), true)
   } catch (error) {
@@ -75,19 +86,19 @@ function translated(inTree: PersistentVolume): CallSource {
   }
 }
 
-function pvSpec(spec: PersistentVolumeSpec | undefined, migrated: boolean): CallSource {
+function pvSpec(spec: PersistentVolumeSpec | undefined, migrated: boolean): PublishSource {
   if (spec?.csi == null) return no('PV_NOT_CSI', 'pv spec contained non-csi source that was not migrated')
   return { ok: true, spec, csi: spec.csi, migrated }
 }
 
-export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | SourceFailure
+export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | PublishSourceFailure
 
-/** The handle under which the driver lists the volume: a translated one can lack a part that only the node's id shows. */
-export function listedHandle(volume: VolumeView, nodeId: string): ListedHandle {
+/** Returns the handle that the driver lists. A translated handle may lack a part that only the node ID contains. */
+export function listedHandle(volume: AttachVolumeView, nodeId: string): ListedHandle {
   const source = callSource(volume)
   if (!source.ok) return source
   const { driver, volumeHandle } = source.csi
-  // Inline volumes come translated and look like volumes that always were CSI; all of them are repaired.
+  // Inline volumes are already translated and look like CSI volumes, so all of them are repaired.
   if (!source.migrated && volume.from !== 'inline') return { ok: true, volumeHandle }
   try {
     return { ok: true, volumeHandle: repairVolumeHandle(driver, volumeHandle, nodeId) }
@@ -96,6 +107,6 @@ export function listedHandle(volume: VolumeView, nodeId: string): ListedHandle {
   }
 }
 
-function no(code: SourceErrorCode | undefined, message: string): SourceFailure {
+function no(code: SourceErrorCode | undefined, message: string): PublishSourceFailure {
   return { ok: false, code, message }
 }

@@ -1,9 +1,9 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
 import { apiError } from '../testing/api-error.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { ObjectApi } from '../testing/fake-api.ts'
 import { csi, DRIVER, FINALIZER } from '../testing/views.ts'
 import { VolumeFinalizers } from './volume-finalizers.ts'
 
@@ -16,8 +16,8 @@ const pv = (metadata: object = {}): PersistentVolume & { metadata: { name: strin
   spec: { accessModes: ['ReadWriteOnce'], csi: csi() },
 })
 
-let api: FakeApi
-let cached: Volume | undefined
+let api: ObjectApi
+let cached: CachedVolume | undefined
 const project = volumeProjection(DRIVER)
 const signal = new AbortController().signal
 const volumes = {
@@ -29,7 +29,7 @@ const volumes = {
 }
 
 beforeEach(() => {
-  api = new FakeApi()
+  api = new ObjectApi()
   cached = project(pv())
   api.put(pv())
 })
@@ -45,40 +45,40 @@ describe('VolumeFinalizers', () => {
     expect(cached?.finalizers).toEqual([FINALIZER])
   })
 
-  it('adds it behind foreign ones', async () => {
+  it('adds our finalizer behind foreign ones', async () => {
     cached = project(pv({ finalizers: ['a/b'] }))
     api.put(pv({ finalizers: ['a/b'] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD])
   })
 
-  it('writes once for attachments that need it at the same time, and not at all for later ones', async () => {
+  it('writes once for concurrent attachments, and not for later ones', async () => {
     const shared = finalizers()
     await Promise.all([shared.add('pv1', signal), shared.add('pv1', signal)])
     await shared.add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST])
   })
 
-  it('reads the volume again when its finalizers are no longer those of the cache', async () => {
+  it('reads the volume again if its finalizers differ from the cached ones', async () => {
     api.put(pv({ finalizers: ['a/b'] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD])
   })
 
-  it('is done when the fresh read shows that another writer has added it', async () => {
+  it('writes nothing if the fresh read shows our finalizer', async () => {
     api.put(pv({ finalizers: [FINALIZER] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1'])
   })
 
-  it('answers with the volume that carries it: the one that was recreated, when the cache has not seen that', async () => {
+  it('returns the recreated volume with our finalizer if the cache lags', async () => {
     api.put({ ...pv({ uid: 'v' }), spec: { csi: csi({ volumeHandle: 'handle-2' }) } } as never)
     const added = await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD_FIRST.replace('"u"', '"v"')])
     expect([added?.uid, added?.finalizers, added?.spec?.csi?.volumeHandle]).toEqual(['v', [FINALIZER], 'handle-2'])
   })
 
-  it('gives up after a few refusals, and at once on any other error', async () => {
+  it('fails after three refusals, and at once after any other error', async () => {
     api.fail('patch pv1', apiError(422, 'Invalid', 'no'), 3)
     await expect(finalizers().add('pv1', signal)).rejects.toThrow('no')
     expect(api.requests.filter((request) => request.startsWith('patch'))).toHaveLength(3)

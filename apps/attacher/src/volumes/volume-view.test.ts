@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { apiError } from '../testing/api-error.ts'
 import { attachment, csi, ofPv, volume } from '../testing/views.ts'
-import { nodeOf, readVolume, type VolumeView, volumeOf } from './volume-view.ts'
+import { type AttachVolumeView, nodeOf, readVolume, volumeOf } from './volume-view.ts'
 
 const inlineSpec = { csi: csi() }
 
@@ -41,7 +41,7 @@ describe('readVolume', () => {
   const foreign = volume({ csi: csi({ driver: 'other' }) })
   const signal = new AbortController().signal
   let reads: string[]
-  const read = (cached: Volume, answer: unknown): Promise<VolumeView> => {
+  const read = (cached: CachedVolume, answer: unknown): Promise<AttachVolumeView> => {
     reads = []
     const get = async (_: unknown, { name }: { name: string }): Promise<never> => {
       reads.push(name)
@@ -51,7 +51,7 @@ describe('readVolume', () => {
     return readVolume(attachment(), { volumes: { get: () => cached }, api: { get } }, signal)
   }
 
-  it('reads nothing that the cache holds', async () => {
+  it('does not read a volume that the cache holds', async () => {
     expect(await read(volume(), {})).toEqual(ofPv(volume()))
     expect(reads).toEqual([])
   })
@@ -70,12 +70,12 @@ describe('readVolume', () => {
   it.each([
     { name: 'another volume', metadata: { uid: 'later' }, accessModes: ['ReadWriteOnce'] },
     { name: 'other access modes', metadata: { uid: 'pv1-uid' }, accessModes: ['ReadWriteMany'] },
-  ])('fails when it is $name by now, and waits for the cache', async ({ metadata, accessModes }) => {
+  ])('fails if the API server has $name, and waits for the cache', async ({ metadata, accessModes }) => {
     const spec = { accessModes, csi: csi({ driver: 'other' }) }
     await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
   })
 
-  it('finds it missing before the cache does', async () => {
+  it('finds a missing volume before the cache does', async () => {
     expect(await read(foreign, apiError(404, 'NotFound'))).toEqual(ofPv(undefined))
   })
 

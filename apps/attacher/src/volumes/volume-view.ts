@@ -1,44 +1,44 @@
 import type { Reader } from '@csi-sidecars/informer'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
-import { callSpec, modesOf, type Volume } from '../caches/volume.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
+import { type CachedVolume, callSpec, modesOf } from '../caches/volume.ts'
 
-/** Where an attachment's volume is described. */
-export type VolumeView =
-  | { readonly from: 'pv'; readonly name: string; readonly pv: Volume | undefined }
+/** The source of an attachment's volume. `both` and `nowhere` are invalid attachments. */
+export type AttachVolumeView =
+  | { readonly from: 'pv'; readonly name: string; readonly pv: CachedVolume | undefined }
   | { readonly from: 'inline'; readonly spec: PersistentVolumeSpec }
   | { readonly from: 'both' }
   | { readonly from: 'nowhere' }
 
-export type NodeView =
+export type AttachNodeView =
   | { readonly known: 'id'; readonly nodeId: string }
   | { readonly known: 'noNode' }
   | { readonly known: 'noDriver' }
 
-export function volumeOf(va: Attachment, volumes: Pick<Reader<Volume>, 'get'>): VolumeView {
+export function volumeOf(va: CachedAttachment, volumes: Pick<Reader<CachedVolume>, 'get'>): AttachVolumeView {
   const { pvName, inlineSpec } = va
   if (pvName !== undefined && inlineSpec !== undefined) return { from: 'both' }
   if (pvName !== undefined) return { from: 'pv', name: pvName, pv: volumes.get(pvName) }
   return inlineSpec === undefined ? { from: 'nowhere' } : { from: 'inline', spec: inlineSpec }
 }
 
-export function nodeOf(va: Attachment, nodes: Pick<Reader<DriverNode>, 'get'>): NodeView {
+export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedDriverNode>, 'get'>): AttachNodeView {
   const node = nodes.get(va.nodeName)
   if (node === undefined) return { known: 'noNode' }
   return node.nodeId === undefined ? { known: 'noDriver' } : { known: 'id', nodeId: node.nodeId }
 }
 
 /**
- * The attachment's volume; the source of one that belongs to another driver is read now, since no cache holds it.
- * Throws when the cache is behind what was read: the work was begun in the line of the volume that it holds.
+ * Returns the volume of an attachment. No cache holds the source of another driver's volume, so it is read.
+ * Throws if the cache lags, because the key was placed by the cached volume.
  */
 export async function readVolume(
-  va: Attachment,
-  { volumes, api }: { volumes: Pick<Reader<Volume>, 'get'>; api: Pick<KubeClient, 'get'> },
+  va: CachedAttachment,
+  { volumes, api }: { volumes: Pick<Reader<CachedVolume>, 'get'>; api: Pick<KubeClient, 'get'> },
   signal: AbortSignal,
-): Promise<VolumeView> {
+): Promise<AttachVolumeView> {
   const volume = volumeOf(va, volumes)
   if (volume.from !== 'pv' || volume.pv?.kind !== 'foreign') return volume
   try {
@@ -49,14 +49,14 @@ export async function readVolume(
     }
     return { ...volume, pv: { ...volume.pv, spec } }
   } catch (error) {
-    // The cache has not heard of its end yet.
+    // The volume is gone, and the cache does not show it yet.
     if (isNotFound(error)) return { ...volume, pv: undefined }
     throw error
   }
 }
 
-/** Why the ID of the node is unknown, for users. */
-export function nodeFailureText(nodeName: string, node: NodeView, driverName: string): string {
+/** Returns the message for users if the node ID is unknown. */
+export function nodeFailureText(nodeName: string, node: AttachNodeView, driverName: string): string {
   return node.known === 'noDriver'
     ? `CSINode ${nodeName} does not contain driver ${driverName}`
     : `csinode.storage.k8s.io "${nodeName}" not found`

@@ -1,6 +1,6 @@
 import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
+import { partitionOf } from '../go-text.ts'
 import { UrlError, urlPath } from '../go-url.ts'
-import { partitionOf } from '../partition.ts'
 import { createPlugin, type VolumeSource } from '../plugin.ts'
 import { type ParameterRule, renameFsType, withZones } from '../storage-class.ts'
 import { affinityToCsi, commonRegion, topologyToInTree } from '../topology.ts'

@@ -1,9 +1,8 @@
 import type { CSIPersistentVolumeSource, StorageClass } from '@csi-sidecars/kube-types'
 import { csiSource } from '../csi-source.ts'
 import { createPlugin, type VolumeSource } from '../plugin.ts'
-import { keep, mapTopologies, withZones } from '../storage-class.ts'
+import { entriesByKey, keep, mapTopologies, type TextMap, withZones } from '../storage-class.ts'
 import { textBehind } from '../text-between.ts'
-import { entriesByKey, type TextMap } from '../text-map.ts'
 import { TranslationError } from '../translation-error.ts'
 
 const DRIVER = 'disk.csi.azure.com'

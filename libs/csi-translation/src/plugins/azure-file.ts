@@ -2,8 +2,8 @@ import type { CSIPersistentVolumeSource, PersistentVolume } from '@csi-sidecars/
 import { csiSource, secretReference } from '../csi-source.ts'
 import { quoted } from '../go-text.ts'
 import { createPlugin, type InlineSource, type VolumeSource } from '../plugin.ts'
+import { entriesByKey } from '../storage-class.ts'
 import { textBetween } from '../text-between.ts'
-import { entriesByKey } from '../text-map.ts'
 import { TranslationError } from '../translation-error.ts'
 
 const DRIVER = 'file.csi.azure.com'

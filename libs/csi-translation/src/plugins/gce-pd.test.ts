@@ -1,14 +1,14 @@
 import { expect, it } from '@jest/globals'
-import { BETA, GA, type Labels } from '../topology.ts'
+import { BETA, GA, type TopologyLabels } from '../topology.ts'
 import { repairVolumeHandle, translateCSIPVToInTree, translateInTreePVToCSI } from '../translate.ts'
 
 const DRIVER = 'pd.csi.storage.gke.io'
-const volume = (labels: Labels = {}, accessModes?: readonly string[]) => ({
+const volume = (labels: TopologyLabels = {}, accessModes?: readonly string[]) => ({
   metadata: { labels },
   spec: { gcePersistentDisk: { pdName: 'disk' }, accessModes },
 })
 
-it.each<[labels: Labels, handle: string]>([
+it.each<[labels: TopologyLabels, handle: string]>([
   [{}, 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk'],
   [{ [GA.zone]: 'anything' }, 'projects/UNSPECIFIED/zones/anything/disks/disk'],
   [{ [GA.zone]: 'ga', [BETA.zone]: 'beta' }, 'projects/UNSPECIFIED/zones/beta/disks/disk'],

@@ -1,6 +1,6 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
-import { partitionOf } from '../partition.ts'
+import { partitionOf } from '../go-text.ts'
 import { createPlugin, type VolumeSource } from '../plugin.ts'
 import { renameFsType, withZones } from '../storage-class.ts'
 import { affinityToCsi, BETA, commonRegion, GA, topologyToInTree, ZONE_DELIMITER } from '../topology.ts'

@@ -1,6 +1,6 @@
 import type { NodeSelectorRequirement } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
-import { BETA, GA, type Labels } from '../topology.ts'
+import { BETA, GA, type TopologyLabels } from '../topology.ts'
 import { translateCSIPVToInTree, translateInTreeInlineVolumeToCSI, translateInTreePVToCSI } from '../translate.ts'
 
 const ZONE = 'topology.csi.vmware.com/zone'
@@ -11,7 +11,7 @@ const affinity = (...matchExpressions: NodeSelectorRequirement[]) => ({
   required: { nodeSelectorTerms: [{ matchExpressions }] },
 })
 
-it.each<[what: string, labels: Labels, expressions: NodeSelectorRequirement[]]>([
+it.each<[what: string, labels: TopologyLabels, expressions: NodeSelectorRequirement[]]>([
   ['zone before region', { [GA.region]: 'r', [GA.zone]: 'z' }, [within(ZONE, 'z'), within(REGION, 'r')]],
   ['one zone of any form', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
   ['beta alike', { [BETA.zone]: 'z', [BETA.region]: 'r' }, [within(ZONE, 'z'), within(REGION, 'r')]],
