@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { runAttacher } from '../src/testing/run-attacher.ts'
 
 const PUBLISH = { method: 'ControllerPublishVolume' }
-/** No back-off can be what makes something happen within the time that a test waits. */
+/** The back-off is longer than a test waits, so a retry cannot cause the expected calls. */
 const LONG_RETRIES = ['--retry-interval-start=10m', '--retry-interval-max=10m']
 
 let cluster: Cluster

@@ -3,14 +3,14 @@ import { describe, expect, it } from '@jest/globals'
 import { attachmentModel } from '../src/testing/exhaustive/attachment-model.ts'
 import type { AttachmentRules } from '../src/testing/exhaustive/attachment-state.ts'
 
-/** docs/testing.md names these numbers. */
+/** The numbers of states are in docs/testing.md. */
 const MODELS = [
   { name: 'of a driver that cannot list', created: '', lists: false, most: 2, states: 26_552 },
   { name: 'of a driver that lists', created: '', lists: true, most: 2, states: 63_804 },
   { name: 'that another finalizer keeps', created: 'O', lists: true, most: 1, states: 49_671 },
 ]
 
-/** Each of them leaves a state behind from which nothing leads on. */
+/** Each fault leaves a state from which no move leads to the goal. */
 const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>])[] = [
   ['no change of an attachment is due', { onAttachment: () => [] }],
   ['a lost finalizer goes unnoticed', { hasLostFinalizer: () => false }],

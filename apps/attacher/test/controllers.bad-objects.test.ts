@@ -8,7 +8,7 @@ interface Row {
   readonly va?: object
   readonly pv?: object
   readonly node?: object
-  /** The error that its users see; undefined where the object can be attached all the same. */
+  /** The error for users. Undefined if the object can be attached. */
   readonly error: string | undefined
 }
 

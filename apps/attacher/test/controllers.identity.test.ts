@@ -14,7 +14,7 @@ beforeEach(async () => {
   scenario = await AttacherScenario.begin()
 })
 
-/** A user removes its finalizers, and the API server deletes it if its deletion was requested. */
+/** Removes all finalizers by hand. The API server deletes the attachment if its deletion was requested. */
 function strip(): void {
   scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
 }
@@ -137,7 +137,7 @@ describe('a volume that is recreated before our finalizer is on it', () => {
     scenario.createAttachment('own', 'n1', false)
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     scenario.createVolume('own', 'vol-new')
-    // Only the attachment is seen: the cache still holds the volume of before.
+    // The watch delivers only the attachment, so the cache still holds the deleted volume.
     scenario.running.deliver(VOLUME_ATTACHMENTS)
     await scenario.settle()
     await scenario.answer('patch persistentvolumes/own')

@@ -31,7 +31,7 @@ async function attached(): Promise<void> {
   await scenario.deliver()
 }
 
-/** The volume is deleted, and its finalizer removed by hand. */
+/** Deletes the volume and removes its finalizer by hand. */
 async function lose(): Promise<void> {
   scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
   scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })

@@ -13,7 +13,7 @@ beforeEach(async () => {
   scenario = await AttacherScenario.begin()
 })
 
-/** The error of the attach that has just failed is stored. */
+/** Answers the write of the error of the failed attach. */
 async function failedWith(message: string): Promise<void> {
   await scenario.answer(STATUS)
   await scenario.deliver()
@@ -21,7 +21,7 @@ async function failedWith(message: string): Promise<void> {
   expect(scenario.inFlight).toEqual([])
 }
 
-/** The volume is published on n2, and the driver refuses it on n1 for that. */
+/** Publishes the volume on n2. The driver then refuses it on n1. */
 async function refusedForOtherNode(): Promise<void> {
   await scenario.addFinalizers('own', 'n2')
   await scenario.answer('call publish vol-own n2-id')
@@ -124,7 +124,7 @@ describe('waiting work', () => {
 
   it('runs after a detach from another node that ended while a try failed before its publish', async () => {
     await refusedForOtherNode()
-    // The next try has a finalizer to add, and the server is busy.
+    // The next try must add a finalizer, and the API server is busy.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
     await scenario.deliver()
     await scenario.answer('patch volumeattachments/own.n1', apiError(500, 'InternalError', 'etcd is away'))

@@ -66,7 +66,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
 
 const settingsOf = (driverName: string): VolumeReleaseSettings => ({ driverName, finalizer: finalizerName(driverName) })
 
-/** As the app comes to it: through the caches, and through the API for another driver's volume. */
+/** Returns the volume as the app reads it: from the caches, or from the API for another driver's volume. */
 function volumeView({ volumeAttachmentSource = {}, pv }: MigrationInput): Promise<AttachVolumeView> {
   const spec = { attacher: DRIVER, nodeName: 'node1', source: volumeAttachmentSource }
   const va = attachmentProjection(DRIVER)({ metadata: { name: 'va1' }, spec })
@@ -78,7 +78,7 @@ function volumeView({ volumeAttachmentSource = {}, pv }: MigrationInput): Promis
 
 const coded = ({ code, message }: PublishSourceFailure): Error => Object.assign(new Error(message), { code })
 
-/** What is absent in a source may as well be empty or false; the values of the volume's context count as they are. */
+/** Compares sources without absent, empty and false fields. The values of the volume context count unchanged. */
 function asSource(outcome: MigrationOutcome): MigrationOutcome {
   if (!('output' in outcome) || typeof outcome.output !== 'object') return outcome
   const { volumeContext, ...rest } = outcome.output as Readonly<Record<string, unknown>>

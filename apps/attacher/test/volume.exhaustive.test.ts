@@ -2,7 +2,7 @@ import { explore } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { VOLUME_RULES, type VolumeRules, volumeModel } from '../src/testing/exhaustive/volume-model.ts'
 
-/** Each of them leaves a state behind from which nothing leads on. */
+/** Each fault leaves a state from which no move leads to the goal. */
 const BROKEN: readonly (readonly [fault: string, rules: Partial<VolumeRules>])[] = [
   ['no change of it is due', { onVolume: () => [] }],
   ['the end of an attachment is not noticed', { onAttachmentGone: () => [] }],
@@ -19,7 +19,7 @@ describe("one PersistentVolume's finalizer", () => {
   it('no reachable state is stuck', () => {
     const explored = explore(volumeModel())
     expect(explored.problem).toBeUndefined()
-    // docs/testing.md names this number.
+    // The number of states is in docs/testing.md.
     expect(explored.states).toBe(5_743)
   })
 

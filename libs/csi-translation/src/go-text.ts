@@ -13,7 +13,7 @@ const ESCAPES = new Map([
 ])
 const UNPRINTABLE = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
 
-/** Text in quotes, as Go's %q writes it: messages carry names and handles in this form. */
+/** Quotes a text as Go's `%q` does. Messages contain names and handles in this form. */
 export function quoted(text: string): string {
   return `"${text.replace(UNPRINTABLE, (character) => ESCAPES.get(character) ?? escaped(character))}"`
 }
@@ -27,7 +27,7 @@ function escaped(character: string): string {
 
 const INT64 = 2n ** 63n
 
-/** The partition number in a text. `verb` opens the message: upstream's two plugins spell it differently. */
+/** Returns the partition number in a text. `verb` begins the message: two plugins of upstream spell it differently. */
 export function partitionOf(text: string, verb: 'failed' | 'Failed'): number {
   const number = /^[+-]?[0-9]+$/.test(text) ? BigInt(text.replace('+', '')) : undefined
   if (number === undefined) throw badPartition(text, verb, 'invalid syntax')

@@ -63,7 +63,7 @@ const PVS = [
 ]
 const NODE = { metadata: METADATA, spec: { drivers: [{ name: DRIVER, nodeID: 'id' }] } }
 
-/** The object with anything in some of its places, or nothing. */
+/** Returns the object with any value, or none, in some of its fields. */
 function damaged(object: object): fc.Arbitrary<object> {
   const place = fc.constantFrom(...pathsOf(object))
   const damage = fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined, freq: 4 })

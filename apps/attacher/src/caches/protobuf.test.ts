@@ -12,7 +12,7 @@ import { attachmentProjection } from './attachment.ts'
 import { nodeProjection } from './node.ts'
 import { volumeProjection } from './volume.ts'
 
-/** One of the texts that random objects have in such places. */
+/** Typical texts of random objects. */
 const DRIVER = 'csi.example.com'
 
 it('an attachment has equal projections from protobuf and from JSON', () => {

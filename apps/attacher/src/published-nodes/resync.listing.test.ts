@@ -8,7 +8,7 @@ beforeEach(() => {
   fixture = new ComparisonFixture()
 })
 
-/** Many turns of promises, and none of time. */
+/** Lets many promises settle without time passing. */
 async function until(holds: () => boolean): Promise<void> {
   for (let turns = 0; turns < 1000 && !holds(); turns += 1) await fixture.clock.settle()
 }

@@ -48,7 +48,7 @@ describe('compareForever', () => {
   })
 
   describe('an attachment with a call', () => {
-    /** Work that runs until the test ends it. */
+    /** Runs work until the test ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       const run = recordingRun()

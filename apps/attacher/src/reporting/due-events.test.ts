@@ -28,7 +28,7 @@ function look(pending: readonly PendingWork[], now: number, most: number): DueEv
   return looking.end()
 }
 
-/** Reports all that is due, as the reporter does. */
+/** Records all due events, as the reporter does. */
 function report(
   pending: readonly PendingWork[],
   now: number,

@@ -132,7 +132,7 @@ export class ReconcileFixture {
     }
   }
 
-  /** Returns the cached object: the object at the API server, unless a test has set another one. */
+  /** Returns the cached object: the object at the API server, unless a test has set another state. */
   #stored(key: string): CachedAttachment | undefined {
     const { api, late } = this
     const object = (late.has(key) ? late.get(key) : api.get(key)) as VolumeAttachment | undefined

@@ -32,7 +32,7 @@ const va = (
 
 let waitMs: number
 
-/** `since` is what the cache holds of it once the answer is there. */
+/** `since` returns the cached object after the answer. */
 function run(
   signal = new AbortController().signal,
   since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,

@@ -71,7 +71,7 @@ describe('an attach', () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attachError } }))
     fixture.late.set('va1', va({ metadata: FINALIZED }))
     const { client } = fixture.api
-    // The answer of a write is known at once.
+    // The cache shows the answer of a write at once.
     const patch: typeof client.patch = async (...call) => {
       const saved = await client.patch(...call)
       fixture.late.clear()

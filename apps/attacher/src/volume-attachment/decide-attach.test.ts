@@ -4,7 +4,7 @@ import { attachment, csi, DRIVER, FINALIZER, ofPv, view, volume, withFinalizer }
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import type { AttachmentView } from './observe.ts'
 
-/** A plan in short: what is done, and with a failure the text. */
+/** Returns the names of the steps, and the message of a failure. */
 const summary = (steps: readonly AttachStep[]): string[] =>
   steps.map((step) => (step.do === 'fail' ? `fail: ${step.message}` : step.do))
 

@@ -15,7 +15,7 @@ import {
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const TIME = '2026-01-02T03:04:05Z'
-/** Every patch is of the very attachment that the fixtures are. */
+/** Each patch names the UID of the attachment in the fixtures. */
 const merge = ({ metadata, ...change }: { metadata?: object; status?: object }): Patch => ({
   kind: 'merge',
   body: { metadata: { uid: 'va1-uid', ...metadata }, ...change },

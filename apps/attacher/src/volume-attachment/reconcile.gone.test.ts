@@ -15,7 +15,7 @@ describe('an attachment that is deleted during its run', () => {
   const again = (): ReturnType<typeof va> => va({ metadata: { uid: 'later' } })
   const LEFT = 'handle-1 on node1-id'
 
-  /** Its finalizer is removed by hand, and another one takes its name. */
+  /** Removes the finalizer by hand, and recreates the attachment. */
   function replaced(): void {
     fixture.api.put(again())
   }

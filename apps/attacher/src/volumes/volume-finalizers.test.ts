@@ -34,7 +34,7 @@ beforeEach(() => {
   api.put(pv())
 })
 
-// Both only read and patch.
+// The code reads and patches only.
 const client = (): KubeClient => api.client as KubeClient
 const finalizers = (): VolumeFinalizers => new VolumeFinalizers({ api: client(), volumes, finalizer: FINALIZER })
 

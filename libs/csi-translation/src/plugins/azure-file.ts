@@ -56,7 +56,7 @@ function csiOf(
   }
 }
 
-/** A namespace that is given but empty counts as given. */
+/** Returns the namespace of the secret. An empty namespace counts as given. */
 function secretNamespaceOf(source: VolumeSource<'azureFile'>, pv: PersistentVolume): string {
   const namespace = source.secretNamespace ?? pv.spec?.claimRef?.namespace ?? ''
   if (namespace !== '') return namespace
@@ -90,7 +90,7 @@ function attributesOf({ volumeAttributes }: CSIPersistentVolumeSource): Named {
   return Object.fromEntries(entriesByKey(volumeAttributes).map(([key, value]) => [key.toLowerCase(), value]))
 }
 
-/** The secret that nodes use is decisive, but only under a name. */
+/** Returns the secret that nodes use, if it has a name. */
 function stageSecretOf({ nodeStageSecretRef: secret }: CSIPersistentVolumeSource): Named {
   return secret?.name ? { secretname: secret.name, secretnamespace: secret.namespace ?? '' } : {}
 }
@@ -102,7 +102,7 @@ export interface ShareInfo {
   readonly diskName: string
 }
 
-/** The parts of `group#account#share[#disk]`. */
+/** Splits `group#account#share[#disk]`. */
 export function azureFileShareInfo(handle: string): ShareInfo {
   const [resourceGroup = '', accountName = '', shareName, diskName = ''] = handle.split('#')
   if (shareName !== undefined) return { resourceGroup, accountName, shareName, diskName }

@@ -92,7 +92,7 @@ it.each<[handle: string, partition: string, code: string, message: string]>([
     'BAD_PARTITION',
     'Failed to convert partition x to integer: strconv.Atoi: parsing "x": invalid syntax',
   ],
-])('%s with partition %j does not go back', (volumeHandle, partition, code, message) => {
+])('refuses to translate %s with partition %j back', (volumeHandle, partition, code, message) => {
   const pv = { spec: { csi: { driver: DRIVER, volumeHandle, volumeAttributes: { partition } } } }
   expect(() => translateCSIPVToInTree(pv)).toThrow(expect.objectContaining({ code, message }))
 })

@@ -16,12 +16,12 @@ it.each<[what: string, labels: TopologyLabels, expressions: NodeSelectorRequirem
   ['one zone of any form', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
   ['beta alike', { [BETA.zone]: 'z', [BETA.region]: 'r' }, [within(ZONE, 'z'), within(REGION, 'r')]],
   ['the zone chooses the generation', { [BETA.zone]: 'z', [GA.region]: 'r' }, [within(ZONE, 'z')]],
-])('labels: %s', (_what, labels, expressions) => {
+])('translates labels: %s', (_what, labels, expressions) => {
   const pv = translateInTreePVToCSI({ metadata: { labels }, spec: { vsphereVolume } })
   expect(pv.spec?.nodeAffinity).toEqual(affinity(...expressions))
 })
 
-it('blank labels ask for nothing', () => {
+it('ignores blank labels', () => {
   const labels = { [GA.zone]: ' ', [GA.region]: '' }
   expect(translateInTreePVToCSI({ metadata: { labels }, spec: { vsphereVolume } }).spec?.nodeAffinity).toBeUndefined()
 })
@@ -32,7 +32,7 @@ it('renames both keys of an affinity', () => {
   expect(spec?.nodeAffinity).toEqual(affinity(within(REGION, 'r'), within(ZONE, 'z')))
 })
 
-it('goes back by its path, with the first zone and region as labels', () => {
+it('translates back by the path, with the first zone and region as labels', () => {
   const pv = translateCSIPVToInTree({
     spec: {
       csi: { driver: 'csi.vsphere.vmware.com', volumeHandle: 'uid', volumeAttributes: { initialvolumefilepath: 'p' } },

@@ -15,7 +15,7 @@ import {
 } from './attachment-state.ts'
 
 export interface AttachmentModelOptions {
-  /** The letters of the object when the attach/detach controller creates it: O stands for a foreign finalizer. */
+  /** The letters of the object when the attach/detach controller creates it: O is a foreign finalizer. */
   readonly created: Letters
   /** True if the driver lists published nodes. */
   readonly lists: boolean

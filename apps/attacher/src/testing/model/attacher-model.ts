@@ -39,7 +39,7 @@ export class AttacherModel {
   /** The attachments whose success may have been followed by a failure that the attacher cannot know. */
   readonly blurred = new Set<string>()
   /**
-   * The attachments whose object, volume or node was recreated: the API alone does not say where they are published.
+   * The attachments whose object, volume or node was recreated: the API alone does not contain their publications.
    */
   readonly remade = new Set<string>()
   readonly remadeVolumes = new Set<string>()

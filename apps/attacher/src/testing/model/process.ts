@@ -123,7 +123,7 @@ export class AttacherProcess {
     this.#api.server.dropWatches({ resource })
   }
 
-  /** Starts no more work, and lets running work end. */
+  /** Starts no other work, and lets running work end. */
   stop(): void {
     this.#stop.abort(new CancelledError('asked to stop'))
   }
