@@ -1,5 +1,5 @@
 import { aborted, isAbort, onPhase, scope } from '@csi-sidecars/base'
-import type { Priority, WorkQueue } from '@csi-sidecars/workqueue'
+import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
 import type { Controller, Run } from './controller.ts'
 import { type ActiveRun, KeyRecords, type KeyRecordsOptions } from './key-records.ts'
 import { type Outcome, STOPPED } from './outcome.ts'
@@ -28,7 +28,7 @@ export class Runner implements Enqueuer {
     this.#records = new KeyRecords(controller, options)
   }
 
-  add(key: string, priority?: Priority): void {
+  add(key: string, priority?: KeyPriority): void {
     this.#records.of(key)
     this.#schedule.add(key, priority)
   }

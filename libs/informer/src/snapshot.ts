@@ -4,7 +4,7 @@ import { IndexTable } from './index-table.ts'
 export type Indexes<T> = Readonly<Record<string, IndexFunction<T>>>
 
 /** Objects by key, with their indexes: one consistent state, or one that a list is building up. */
-export class Snapshot<T extends Cached> {
+export class StoreSnapshot<T extends Cached> {
   readonly objects = new Map<string, T>()
   readonly #tables: ReadonlyMap<string, IndexTable<T>>
 

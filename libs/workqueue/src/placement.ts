@@ -21,7 +21,7 @@ export interface Placement {
   readonly blocks?: string | undefined
 }
 
-export interface LaneOptions {
+export interface KeyLaneOptions {
   /** How many keys of this lane start though other lanes occupy all workers. */
   readonly reserved: number
 }
