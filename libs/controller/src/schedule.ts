@@ -1,9 +1,8 @@
 import { unreachable } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
-import type { Controller } from './controller.ts'
+import type { Controller, Outcome } from './controller.ts'
 import { serverWaitOf } from './failure.ts'
-import type { Outcome } from './outcome.ts'
 import type { KeyState } from './pending.ts'
 import { type Cause, WaitingKeys } from './waiting.ts'
 

@@ -1,8 +1,7 @@
 import { abortable } from '@csi-sidecars/base'
 import type { Cached, InformerEvent, ObjectIdentity, Reader } from './cached.ts'
 import { type Indexes, StoreSnapshot } from './snapshot.ts'
-import { Tombstones } from './tombstones.ts'
-import { isNewer } from './version.ts'
+import { isNewer, Tombstones } from './tombstones.ts'
 
 /**
  * The one place where the cache changes. No older state replaces an object, and no deleted object returns, from any

@@ -1,5 +1,15 @@
+import { compareResourceVersions } from '@csi-sidecars/kube-types'
 import type { ObjectIdentity } from './cached.ts'
-import { isNewer } from './version.ts'
+
+interface Versioned {
+  readonly resourceVersion: string
+}
+
+/** Versions that are no numbers cannot be compared: then what comes later is newer. */
+export function isNewer(news: Versioned, known: Versioned): boolean {
+  const order = compareResourceVersions(news.resourceVersion, known.resourceVersion)
+  return order > 0 || (order === 0 && news.resourceVersion !== known.resourceVersion)
+}
 
 /** States that arrive after their deletion are late by seconds at most, so this many deletions are enough. */
 const REMEMBERED = 2000

@@ -1,7 +1,7 @@
 export { FifoOrder } from './fifo-order.ts'
+export type { GroupLimit, Placement } from './lane.ts'
 export { Lanes } from './lanes.ts'
 export { QueueMetrics } from './metrics.ts'
 export { type KeyOrder, type KeyPriority, reservedFor } from './order.ts'
-export type { GroupLimit, Placement } from './placement.ts'
 export { perKeyExponential } from './rate-limiter.ts'
 export { WorkQueue } from './work-queue.ts'

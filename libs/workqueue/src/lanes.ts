@@ -1,4 +1,5 @@
 import { invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
+import type { GroupLimit, KeyLaneOptions, Placement } from './lane.ts'
 import {
   emptyLane,
   type FullGroup,
@@ -13,7 +14,6 @@ import {
   readyHeap,
 } from './lane.ts'
 import { FAIRNESS_INTERVAL, type KeyOrder, type KeyPriority } from './order.ts'
-import type { GroupLimit, KeyLaneOptions, Placement } from './placement.ts'
 
 const NO_LIMITS: readonly GroupLimit[] = []
 
