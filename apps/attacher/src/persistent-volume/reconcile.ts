@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Informer, Reader } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
@@ -44,7 +44,6 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
     return SETTLED
   }
   try {
-    run.enter('writing')
     deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
   } catch (error) {
     signal.throwIfAborted()
@@ -54,8 +53,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Removed finalizer from PersistentVolume')
-  run.complete()
-  return SETTLED
+  return DONE
 }
 
 /** Restores our finalizer. Errors are retried with back-off. */
@@ -66,7 +64,6 @@ async function restore(
 ): Promise<Outcome> {
   const afterMs = undoneWaitMs(undone.get(pv.uid), clock)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
-  run.enter('writing')
   const restored = await finalizers.add(pv.key, run.signal).catch((error: unknown) => {
     if (isNotFound(error)) return undefined
     throw error

@@ -1,3 +1,4 @@
+import { inPhase } from '@csi-sidecars/base'
 import { recordingRun } from '@csi-sidecars/controller/testing'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
@@ -50,10 +51,8 @@ describe('compareForever', () => {
     /** Runs work until the test ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
-      const ended = fixture.work.run(key, recordingRun(), (run) => {
-        run.enter('calling')
-        return promise
-      })
+      const run = recordingRun()
+      const ended = fixture.work.run(key, run, () => inPhase('calling', run.signal, () => promise))
       return () => {
         resolve()
         return ended

@@ -1,3 +1,4 @@
+import { onPhase } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 
 /** The keys with a call since `since()`, or with a call under way at that moment. */
@@ -11,14 +12,14 @@ export class WorkLog {
   readonly #begun = new Set<Set<string>>()
 
   /** Runs the work of a key. The key counts as calling from its first call to the end of the run. */
-  async run<T>(key: string, run: Run, work: (run: Run) => Promise<T>): Promise<T> {
-    const enter: Run['enter'] = (phase) => {
+  async run<T>(key: string, { signal }: Pick<Run, 'signal'>, work: () => Promise<T>): Promise<T> {
+    const ignorePhases = onPhase(signal, (phase) => {
       if (phase === 'calling') this.#called(key)
-      run.enter(phase)
-    }
+    })
     try {
-      return await work({ ...run, enter })
+      return await work()
     } finally {
+      ignorePhases()
       this.#calling.delete(key)
     }
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
@@ -34,7 +34,6 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   let saved: VolumeAttachment
   try {
     const options = { signal, subresource: 'status' }
-    run.enter('writing')
     saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, patch, options)
     known = deps.attachments.learn(saved)
   } catch (error) {
@@ -44,8 +43,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
-  run.complete()
-  if (known === undefined || known.attached === true) return SETTLED
+  if (known === undefined || known.attached === true) return DONE
   // Another writer reverted the status during this run. Its event starts no other run.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

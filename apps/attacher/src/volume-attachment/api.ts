@@ -17,7 +17,6 @@ type PatchOptions = Pick<ApiOptions & SubresourceOption, 'priority' | 'subresour
 /** Sends a patch. Throws AttachmentGoneError if the attachment was deleted or recreated. */
 export async function patch(run: AttachmentRun, change: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
   const { deps, key, signal } = run
-  run.enter('writing')
   try {
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
     const known = deps.attachments.learn(saved)

@@ -1,5 +1,5 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
@@ -62,7 +62,6 @@ async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promis
 async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<CachedVolume | undefined> {
   const { deps, signal, log } = run
   log.v(4)?.info('Adding finalizer to PersistentVolume', { PersistentVolume: name })
-  run.enter('writing')
   const pv = await deps.finalizers.add(name, signal).catch((error: unknown) => {
     if (isNotFound(error)) run.waitFor({ on: 'volume', name })
     return during('could not add PersistentVolume finalizer')(error)
@@ -142,7 +141,6 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   // The driver may refuse the publish because the volume is on another node. A detach from that node starts the next
   // try.
   run.waitFor({ on: 'unpublish', name: volumeId })
-  run.enter('calling')
   const context = await deps.driver.publish({ ...request, secrets }, { migrated, signal, log })
   run.waitFor()
   return context
@@ -163,7 +161,7 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
     return { kind: 'retry', cause }
   }
   run.log.v(4)?.info('Fully attached')
-  if (run.va.attached === true) run.complete()
-  if (run.va.attached === true || run.va.deleting || saved === undefined) return SETTLED
+  if (run.va.attached === true) return DONE
+  if (run.va.deleting || saved === undefined) return SETTLED
   return statusReverted(saved, new OperationError(STATUS_REVERTED))
 }

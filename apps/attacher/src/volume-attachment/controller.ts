@@ -105,7 +105,7 @@ export function attachmentController(term: AttacherTerm): Controller {
       addedLater(volumes, onVolumeAdded(attachmentsOf)),
       causesOf(nodes, causesOfNode),
     ],
-    reconcile: (key, run) => work.run(key, run, (logged) => reconcileAttachment(key, deps, logged)),
+    reconcile: (key, run) => work.run(key, run, () => reconcileAttachment(key, deps, run)),
     traceSubject: attachmentTraceSubject(attachments.store),
     onFailure: (key, cause) => log.v(2)?.info('Error processing', { VolumeAttachment: key, err: cause }),
     pending: attachmentTable({

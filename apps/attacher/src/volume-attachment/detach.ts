@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
@@ -28,9 +28,8 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
   run.deps.memory.note(run.va, { statusPending: false })
   // The attachment may have been published under another handle or node ID.
   orphanPublications(run)
-  run.complete()
   run.log.v(4)?.info('Fully detached')
-  return SETTLED
+  return DONE
 }
 
 /**
@@ -82,7 +81,6 @@ type Unpublish = DetachStep & { readonly do: 'unpublish' }
 async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<Record<string, string>>): Promise<void> {
   const { deps, signal, log } = run
   const { request, migrated, lost } = step
-  run.enter('calling')
   try {
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { volumeOf } from '../volumes/volume-view.ts'
 import { loadSecret } from './api.ts'
@@ -29,7 +29,6 @@ export async function reconcileOrphanedPublication(
   log.v(2)?.info('Detaching a volume for which there is no VolumeAttachment')
   try {
     const secret = ref === undefined ? {} : await loadSecret(deps, ref, { signal })
-    run.enter('calling')
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {
     signal.throwIfAborted()
@@ -43,9 +42,8 @@ export async function reconcileOrphanedPublication(
   }
   log.v(2)?.info('Detached')
   memory.unpublished(request)
-  run.complete()
   deps.wake({ on: 'unpublish', name: request.volumeId })
-  return SETTLED
+  return DONE
 }
 
 function hasLiveAttachment(

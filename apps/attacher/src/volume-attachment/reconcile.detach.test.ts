@@ -1,3 +1,4 @@
+import { DONE, SETTLED } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
@@ -16,7 +17,7 @@ describe('a detach', () => {
   beforeEach(() => fixture.api.put(deleting()))
 
   it('unpublishes and removes the finalizer, in one write', async () => {
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
     expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
   })
@@ -37,8 +38,8 @@ describe('a detach', () => {
       kind: 'retry',
       cause: new Error('failed to detach: could not mark as detached: no'),
     })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(SETTLED)
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([
       'patch va1 [{"op":"test","path":"/metadata/uid","value":"va1-uid"},{"op":"test","path":"/metadata/finalizers/1","value":"external-attacher/csi-example-com"},{"op":"remove","path":"/metadata/finalizers/1"}]',

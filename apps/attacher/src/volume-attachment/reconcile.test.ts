@@ -1,4 +1,5 @@
 import { CancelledError } from '@csi-sidecars/base'
+import { DONE } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
@@ -15,7 +16,7 @@ beforeEach(() => {
 describe('an attach', () => {
   it('adds the finalizer, publishes and stores the context, in two writes', async () => {
     fixture.publish = async () => ({ device: '/dev/x' })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toBe(DONE)
     expect(fixture.api.requests).toEqual([
       ADD_FINALIZER,
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":true,"attachmentMetadata":{"device":"/dev/x"}}}',
@@ -189,7 +190,7 @@ describe('a volume that was recreated before our finalizer was on it', () => {
 
   it('keeps the source that was read for another driver', async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), spec: undefined })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {}'])
   })
 
