@@ -15,7 +15,11 @@ let groups: GroupController
 
 beforeEach(() => {
   now = 1_000
-  settings = { ...DEFAULT_SETTINGS, plugin: ['CONTROLLER_SERVICE', 'GROUP_CONTROLLER_SERVICE'] }
+  settings = {
+    ...DEFAULT_SETTINGS,
+    plugin: ['CONTROLLER_SERVICE', 'GROUP_CONTROLLER_SERVICE'],
+    controller: [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'GET_SNAPSHOT'],
+  }
   volumes = new Volumes(settings, { now: () => now })
   controller = new Controller(settings, volumes)
   groups = new GroupController(settings, volumes)
