@@ -10,6 +10,7 @@ import { IDENTITY_CASES } from './identity.ts'
 import { LIST_CASES } from './lists.ts'
 import { MANAGER_CASES } from './managers.ts'
 import { SHAPE_CASES } from './shapes.ts'
+import { SNAPSHOT_CASES } from './snapshots.ts'
 import { VERB_CASES } from './verbs.ts'
 import { VOLUME_CASES } from './volumes.ts'
 import { WORKLOAD_CASES } from './workloads.ts'
@@ -30,4 +31,5 @@ export const CONFORMANCE_CASES: Cases = {
   ...APPLY_CASES,
   ...MANAGER_CASES,
   ...SHAPE_CASES,
+  ...SNAPSHOT_CASES,
 }

@@ -3,7 +3,7 @@ import { decoded, objectIn } from '../codec/decode.ts'
 import { bodyOf } from '../codec/decode-body.ts'
 import { checkListOptions, deleteOptionsOf, writeOptionsOf } from '../codec/query-options.ts'
 import { mediaTypeOf, objectText, renderList, renderObject } from '../codec/representation.ts'
-import { badRequest, methodNotAllowed } from '../http/api-failure.ts'
+import { methodNotAllowed } from '../http/api-failure.ts'
 import { mediaType } from '../http/read-body.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ResourceRequest } from '../http/request-info.ts'
@@ -20,7 +20,7 @@ import { evict } from './eviction.ts'
 import { patchOf } from './patching.ts'
 import { issueToken, review } from './reviews.ts'
 import { scale } from './scaling.ts'
-import { update } from './updating.ts'
+import { checkAddress, update } from './updating.ts'
 
 /** What verbs need beside the objects. */
 export interface Parts {
@@ -87,13 +87,10 @@ function replace(registry: Registry, { request, query, contentType, body, writer
   const target = targetOf(request)
   const options = writeOptionsOf('UpdateOptions', query, { writer })
   const object = objectIn(target.kind, contentType, body)
+  checkAddress(target, object)
   const isNew = registry.store.of(target.kind).get(keyOf(target)) === undefined
   if (!isNew || !target.kind.createOnUpdate || target.status)
     return update(registry, target, { ...options, change: () => object })
-  const { name = '' } = object.metadata
-  if (name !== target.name) {
-    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`)
-  }
   return create(registry, { ...target, object }, options)
 }
 

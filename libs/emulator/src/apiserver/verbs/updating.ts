@@ -117,7 +117,7 @@ function generated(kind: Kind, object: KubeObject, old: KubeObject): KubeObject 
 }
 
 /** A PUT or PATCH must not say another name or namespace than its path. */
-function checkAddress(target: Target, object: KubeObject): void {
+export function checkAddress(target: Target, object: KubeObject): void {
   const { name = '', namespace = '' } = object.metadata
   if (name === '') {
     throw badRequest(`the name of the object (${target.name} based on URL) was undeterminable: name must be provided`)
