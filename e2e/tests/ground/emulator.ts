@@ -25,7 +25,7 @@ ofItsVersion(
     const kubeconfig = join(folder, 'admin.json')
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(cluster.url, cluster.ca, { token: cluster.adminToken })))
     await installSnapshotCrds(kubeconfig)
-    const emulated = await startEmulated({ tracksCreation: true })
+    const emulated = await startEmulated()
     try {
       const ours = await runConformance(serverOf(emulated), CONFORMANCE_CASES)
       const real = await runConformance(serverOf(cluster), CONFORMANCE_CASES)
