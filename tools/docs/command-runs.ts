@@ -125,6 +125,10 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
   { lines: /pictures\.ts$/, why: 'it writes pictures of the repository, and needs chromium' },
   {
+    lines: /: cd apps\/attacher && MODEL_RUNS/,
+    why: 'it runs for minutes; `npm test` runs the same model with fewer seeds',
+  },
+  {
     lines: /npm run (bench|mutate)| testing\/bench\/[\w-]+\.ts/,
     why: 'it measures for minutes, on a machine that does nothing else',
   },
