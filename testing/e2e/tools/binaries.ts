@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { isRelease, NEWEST_RELEASE, type Release } from '@csi-sidecars/emulator'
 import { type AppName, byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Binaries, Executables } from '../harness/subject.ts'
@@ -51,12 +50,6 @@ export function apiServer(): { readonly minor: number; readonly apiServerArgs: r
     minor: Number(name.split('.')[1]),
     apiServerArgs: emulated === undefined ? [] : [`--emulated-version=${emulated}`],
   }
-}
-
-/** What the emulator answers as: E2E_KUBERNETES may name releases that no binary here can be. */
-export function emulatedRelease(): Release {
-  const { E2E_KUBERNETES = '' } = process.env
-  return isRelease(E2E_KUBERNETES) ? E2E_KUBERNETES : NEWEST_RELEASE
 }
 
 function controlPlane(): Readonly<Record<string, Build>> {
@@ -152,7 +145,7 @@ export function controlPlaneBinaries(root: string): { folder: string } | { remed
   if (kubernetes() === undefined) {
     const known = Object.keys(KUBERNETES).join(', ')
     return {
-      remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known, and with --target emulator its releases`,
+      remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known`,
     }
   }
   const folder = controlPlaneFolder(root)
