@@ -124,11 +124,6 @@ const MOCK_DRIVERS: Readonly<Record<string, Build>> = {
   'mock-gocsi': { module: 'public-drivers/gocsi', package: 'github.com/dell/gocsi/mock', ldflags: '-s -w' },
 }
 
-/** A registry, and what reads images from one. */
-const REGISTRY: Readonly<Record<string, Build>> = {
-  crane: { module: 'registry', package: 'github.com/google/go-containerregistry/cmd/crane', ldflags: '-s -w' },
-}
-
 /** Everything that does not depend on the version of Kubernetes. `OTHER_ORIGINALS` win over the derived rules. */
 const OTHERS: Readonly<Record<string, Build>> = {
   ...ORIGINALS,
@@ -137,7 +132,6 @@ const OTHERS: Readonly<Record<string, Build>> = {
   ...SANITY,
   ...COLLECTOR,
   ...MOCK_DRIVERS,
-  ...REGISTRY,
 }
 
 const REMEDY =

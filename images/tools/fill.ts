@@ -36,13 +36,6 @@ export function withHome(text: string, from: Home, to: Home): string {
     .replace(new RegExp(`${registryOf(from).replace('.', '\\.')}${end}`, 'g'), registryOf(to))
 }
 
-/** The chart's values with a registry where there was none, for a release. */
-export function withRegistry(values: string, registry: string): string {
-  const filled = values.replace(/^( {2}registry:) ""/m, `$1 ${registry}`)
-  if (!filled.includes(`\n  registry: ${registry}`)) throw new Error('values.yaml has no empty image.registry')
-  return filled
-}
-
 export function fill(root: string, to: Home): void {
   const from = homeOf(root)
   for (const path of PATTERNS.flatMap((pattern) => globSync(pattern, { cwd: root }))) {

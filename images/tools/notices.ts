@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BundledPackage, ROOT } from './bundle.ts'
 
@@ -42,11 +42,9 @@ function standardText(id: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
+/** A Node.js of a distribution has no licence beside it. */
 function nodeLicence(): string {
-  return readFileSync(join(nodePackage(), 'LICENSE'), 'utf8')
-}
-
-/** The npm package that this Node came with. */
-export function nodePackage(): string {
-  return join(process.execPath, '../..')
+  const file = join(process.execPath, '../../LICENSE')
+  if (existsSync(file)) return readFileSync(file, 'utf8')
+  return `https://github.com/nodejs/node/blob/${process.version}/LICENSE`
 }
