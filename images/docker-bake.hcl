@@ -3,6 +3,8 @@ variable "REGISTRY" { default = "ghcr.io/csi-sidecars" }
 variable "VERSION" { default = "v0.0.0-dev" }
 variable "REVISION" { default = "unknown" }
 variable "SOURCE" { default = "unknown" }
+# A release stores images by their digest, and tags them when they are signed.
+variable "TAGGED" { default = true }
 
 group "default" {
   targets = ["image"]
@@ -17,7 +19,7 @@ target "image" {
   context   = "images/dist"
   target    = "${app}${user}"
   platforms = ["linux/amd64", "linux/arm64"]
-  tags      = ["${REGISTRY}/csi-${app}:${VERSION}${user}"]
+  tags      = [TAGGED ? "${REGISTRY}/csi-${app}:${VERSION}${user}" : "${REGISTRY}/csi-${app}"]
   args = {
     VERSION  = VERSION
     REVISION = REVISION

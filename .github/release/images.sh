@@ -18,13 +18,16 @@ digest_of() {
 case $1 in
   list)
     metadata=$2 registry=$3 version=$4
-    jq --raw-output '. | to_entries[] | select(.value["containerimage.digest"]) | "\(.key) \(.value["containerimage.digest"])"' "$metadata" |
-      while read -r target digest; do
-        app="${target%-nonroot}"
-        name="$registry/csi-$app" tag="$version${target#"$app"}"
-        existing="$(digest_of "$name:$tag")"
-        jq --null-input --arg name "$name" --arg digest "${existing:-$digest}" --arg tag "$tag" '{$name, $digest, $tag}'
-      done | jq --slurp --compact-output .
+    rows="$(
+      jq --raw-output 'to_entries[] | select(.value["containerimage.digest"]?) | "\(.key) \(.value["containerimage.digest"])"' "$metadata" |
+        while read -r target digest; do
+          app="${target%-nonroot}"
+          name="$registry/csi-$app" tag="$version${target#"$app"}"
+          existing="$(digest_of "$name:$tag")"
+          jq --null-input --arg name "$name" --arg digest "${existing:-$digest}" --arg tag "$tag" '{$name, $digest, $tag}'
+        done
+    )"
+    echo "$rows" | jq --slurp --compact-output .
     ;;
   tag)
     list=$2

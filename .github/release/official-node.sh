@@ -13,5 +13,5 @@ done
 gpgv --quiet --keyring "$keyring" "$folder/SHASUMS256.txt.sig" "$folder/SHASUMS256.txt" >&2
 cd "$folder"
 grep "  $name.tar.xz\$" SHASUMS256.txt | sha256sum --check --strict --quiet >&2
-tar -xf "$name.tar.xz" "$name/bin/node"
+tar -xf "$name.tar.xz" "$name/bin/node" "$name/LICENSE"
 echo "$PWD/$name/bin/node"

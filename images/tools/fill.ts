@@ -11,6 +11,8 @@ const PATTERNS = [
   'apps/*/README.md',
   'apps/kubectl-csi/krew.yaml',
   'charts/csi-sidecars/{Chart.yaml,README.md,values.yaml}',
+  'images/vex.openvex.json',
+  'images/docker-bake.hcl',
 ]
 
 /** `owner/repository` on GitHub. */

@@ -7,7 +7,7 @@ const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'M
 
 /** The licences of everything in a bundle and of the Node that runs it, as one text. */
 export function noticesOf(packages: readonly BundledPackage[]): string {
-  const node = section(`Node.js ${process.version} and what is in it`, nodeLicence())
+  const node = section('Node.js and what is in it', nodeLicence())
   return `${packageNotices(packages)}\n${node}`
 }
 
@@ -44,7 +44,6 @@ function standardText(id: string): string {
 
 /** A Node.js of a distribution has no licence beside it. */
 function nodeLicence(): string {
-  const file = join(process.execPath, '../../LICENSE')
-  if (existsSync(file)) return readFileSync(file, 'utf8')
-  return `https://github.com/nodejs/node/blob/${process.version}/LICENSE`
+  const file = join(process.env['BUILD_NODE'] || process.execPath, '../../LICENSE')
+  return existsSync(file) ? readFileSync(file, 'utf8') : 'https://github.com/nodejs/node/blob/main/LICENSE'
 }
