@@ -212,7 +212,7 @@ interface ImageConfig {
   readonly rootfs: { readonly diff_ids: readonly string[] }
 }
 
-/** Images in a store that is removed with it. Local images stand in for those that the Dockerfile starts from. */
+/** Images in a store that is removed with it. Local images replace the bases of the Dockerfile. */
 class ImageStore implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'images-'))
   readonly #mounted: string[] = []
@@ -222,7 +222,7 @@ class ImageStore implements Disposable {
     const dockerfile = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
     const froms = [...dockerfile.matchAll(/^FROM (\S+\/\S+)/gm)].map(([, from = '']) => from)
     const libraries = librariesOf(process.execPath)
-    const stands = froms.map((from) => {
+    const contexts = froms.map((from) => {
       const isNode = from.includes('/node:')
       const name = isNode ? 'node' : 'base'
       // As the base: without the library that the Dockerfile adds.
@@ -230,7 +230,7 @@ class ImageStore implements Disposable {
       this.#commit(name, inside, isNode ? NODE_FILES : {})
       return ['--build-context', `${from}=container-image://localhost/${name}`]
     })
-    this.#bases = stands.flat()
+    this.#bases = contexts.flat()
   }
 
   /** Builds a target of the Dockerfile. Returns the ID of the image, which is the digest of its configuration. */

@@ -82,7 +82,7 @@ describe('TLS', () => {
   test.each(['0177.0.0.1', '0x7f.0.0.1', '2130706433', '127.1', '１２７.0.0.1', '127。0。0。1', '0127.0.0.1'])(
     'checks the certificate of the server %s by the address that is dialled',
     async (host) => {
-      // Names that look like addresses must not stand for the addresses.
+      // A DNS name that looks like an address must not match that address.
       const names = ['127.0.0.1', '*.0.0.1', host].filter((name) => /^[\x20-\x7e]+$/.test(name))
       const who = { commonName: '127.0.0.1', dnsNames: names, addresses: [[10, 0, 0, 1]] }
       const certificate = selfSignedCertificate({ ...who, now: systemClock.now(), days: 1 })
