@@ -1,3 +1,4 @@
+export { TranslationError, type TranslationErrorCode } from './rules/translation-error.ts'
 export {
   csiNameFromInTreeName,
   inTreePluginNameFromSpec,
@@ -9,4 +10,3 @@ export {
   translateInTreeInlineVolumeToCSI,
   translateInTreePVToCSI,
 } from './translate.ts'
-export { TranslationError, type TranslationErrorCode } from './translation-error.ts'
