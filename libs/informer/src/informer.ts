@@ -8,7 +8,7 @@ import { Interner } from './interner.ts'
 import type { MissingPermissions } from './missing-permissions.ts'
 import { Projector } from './projector.ts'
 import type { Feed, SharedWatch } from './shared-watch.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { StoreSnapshot } from './snapshot.ts'
 import { StoreWriter } from './store.ts'
 import { type Replica, Watcher } from './watcher.ts'
 
@@ -69,7 +69,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
   readonly #projector: Projector<W, T>
   readonly #dispatcher: Dispatcher<InformerEvent<T>>
   readonly #watcher: Feed
-  #collecting: Snapshot<T> | undefined
+  #collecting: StoreSnapshot<T> | undefined
   lastActivity: number
 
   constructor(options: InformerOptions<W, T>) {
