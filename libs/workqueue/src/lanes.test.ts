@@ -192,7 +192,7 @@ describe('limits of one group', () => {
 })
 
 describe('a key that blocks others of a group', () => {
-  /** d0 blocks those who need the volume alone. */
+  /** d0 blocks the keys that need the volume for themselves. */
   const setup = (workers = 10): LanesSetup => {
     const made = lanesOf(workers, [0, 0])
     for (const key of ['a0', 'a1']) made.place(key, ATTACH, one('volume'))

@@ -8,7 +8,7 @@ import { Queue } from './queue.ts'
 const reason = new Error('shutting down')
 const settle = (): Promise<void> => new FakeClock().settle()
 
-/** What the queue hands out right now, until it has nothing more; undefined at the end means that it is shut down. */
+/** Takes all keys that the queue hands out now. A last undefined means that the queue is shut down. */
 async function takeAll(queue: Queue): Promise<(string | undefined)[]> {
   const taken: (string | undefined)[] = []
   for (;;) {
