@@ -41,7 +41,7 @@ export type ChartKey =
   /** No value of the chart sets the flag, for this reason. Only `additionalArgs` passes it. */
   | { readonly none: string }
 
-/** The value of a flag: one of the words of a choice, otherwise the value of its type. */
+/** The value of a flag: one of the allowed values of a choice, otherwise the value of its type. */
 type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (infer W)[] } ? W : FlagValues[F['type']]
 
 export interface Flags<T extends FlagTable> {
