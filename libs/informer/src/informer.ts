@@ -5,6 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Cached, IndexFunction, InformerEvent, Reader } from './cached.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { Interner } from './interner.ts'
+import type { MissingPermissions } from './missing-permissions.ts'
 import { Projector } from './projector.ts'
 import type { Feed, SharedWatch } from './shared-watch.ts'
 import type { StoreSnapshot } from './snapshot.ts'
@@ -67,6 +68,8 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly watch?: SharedWatch<W> | undefined
   readonly clock: Clock
   readonly log: Logger
+  /** Those of the process. Left out: those of this cache alone, which only its log has. */
+  readonly missing?: MissingPermissions | undefined
 }
 
 export function createInformer<W extends KubeObject, T extends Cached>(options: InformerOptions<W, T>): Informer<T, W> {

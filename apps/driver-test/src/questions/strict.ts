@@ -10,7 +10,7 @@ import {
   type Volume,
 } from '@csi-sidecars/csi-proto'
 import { canList, listsNodes } from '../driver/lists.ts'
-import { CONTROLLER_QUESTIONS, type Known, NODE_QUESTIONS } from './requests.ts'
+import { CONTROLLER_QUESTIONS, NODE_QUESTIONS, type RequestScope } from './requests.ts'
 import { type Demand, publishRequest, type Setting } from './setting.ts'
 
 /** Asks a driver at rest what no cluster asks, about volumes that are created for it. */
@@ -32,17 +32,16 @@ export async function askStrictly(setting: Setting): Promise<void> {
   await setting.deleted(volume.volumeId)
 }
 
-async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: Known, driver: Driver): Promise<void> {
+async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, driver: Driver): Promise<void> {
   const { setting, volume } = known
   for (const { when, rows } of tables) {
     if (!when(setting)) continue
-    for (const { what, ask } of rows) {
+    for (const { method, ask } of rows) {
       const { response } = await ask(known, driver)
       // Answers to other methods may name volumes of other users.
-      const created = what.startsWith('CreateVolume ')
-        ? (response as CreateVolumeResponse | undefined)?.volume?.volumeId
-        : ''
-      if (created && created !== volume.volumeId) await setting.deleted(created)
+      const created =
+        method === CreateVolume ? (response as CreateVolumeResponse | undefined)?.volume?.volumeId : undefined
+      if (created !== undefined && created !== '' && created !== volume.volumeId) await setting.deleted(created)
     }
   }
 }
@@ -67,7 +66,7 @@ async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void
 
 /** Of a volume for one node: to a second one, and then its deletion. */
 async function publishTwice(
-  { setting, volume }: Known,
+  { setting, volume }: RequestScope,
   { first, second }: { readonly first: string; readonly second: string | undefined },
 ): Promise<void> {
   const { volumeId: about } = volume

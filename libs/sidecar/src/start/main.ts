@@ -1,10 +1,12 @@
 import process from 'node:process'
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { Backlog, type Lead, runTerm } from '@csi-sidecars/controller'
+import { MissingPermissions } from '@csi-sidecars/informer'
 import { API_IN_FLIGHT_LIMIT, Metrics, registerProcessMetrics, releaseMemory } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import type { AppControllers } from '../app.ts'
 import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
+import { replaceRemovedFlags } from '../flags/removed-flags.ts'
 import { loadSecurity, openProfiling } from '../http/secure/load.ts'
 import { type Host, type ProcessEnding, processHost, type StartContext } from '../process.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
@@ -40,9 +42,11 @@ export async function main(program: Program): Promise<never> {
 
 /** Runs a program from its command line to its end. A failed start becomes one log line that says what is wrong. */
 export async function runProgram(program: Program, host: Host, options: RunOptions): Promise<ProcessEnding> {
-  const command = program.parse(host)
+  const { args, notices } = replaceRemovedFlags(host.args)
+  const command = program.parse({ ...host, args })
   if (command.kind !== 'start') return refuse(command, host)
   const { log, runs, flush } = openAppLog(host, command.standard)
+  for (const { message, pairs } of notices) log.warn(message, pairs)
   const { clock } = host
   const metrics = new Metrics()
   const ending = await runPlan(command, { ...options, name: program.name, host, clock, log, metrics, runs })
@@ -136,8 +140,9 @@ async function startControllers(
     const early = table.endpointFirst ? await open() : undefined
     const driver = await openDriver({ ...context, log }, handshake, identity)
     const { clock, metrics } = context
-    const caches = new CacheRegistry({ ...context, client, traced: context.tracer !== undefined })
-    const backlog = new Backlog({ driver: driver.name, clock, metrics })
+    const missing = new MissingPermissions({ clock, log, metrics })
+    const caches = new CacheRegistry({ ...context, client, missing, traced: context.tracer !== undefined })
+    const backlog = new Backlog({ driver: driver.name, clock, metrics, missingPermissions: () => missing.rules })
     const shared = { ...context, client, driver, caches, backlog, startLog: log, env: context.host.env }
     const selected = await selectControllers(gated, shared)
     const endpoint = early ?? (await open())
