@@ -5,9 +5,9 @@ import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/s
 
 /** A released sidecar: it has an image, an executable and a section in the chart. */
 interface Sidecar {
-  /** Its folder under apps, its prefix before flags, its section in the chart's values. */
+  /** The folder under `apps`, the prefix of its flags, and its section in the chart's values. */
   readonly app: AppName
-  /** Its task, for the label of its image. */
+  /** The task of the sidecar, for the label of its image. */
   readonly does: string
   readonly value: App
 }
@@ -28,8 +28,8 @@ export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>
 }
 
 /**
- * It runs in the combined process only and has neither image nor executable: in a container of its own it would need
- * several times the memory of its original.
+ * The livenessprobe runs in the combined process only and has neither image nor executable: in a separate container it
+ * would need several times the memory of its original.
  */
 export const LIVENESSPROBE: DriverApp = livenessprobe
 

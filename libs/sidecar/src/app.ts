@@ -58,7 +58,10 @@ export interface AppSettings {
   readonly startError?: StartError | undefined
   /** The URL of the API server, in place of the kubeconfig's. Default: empty, which keeps that of the kubeconfig. */
   readonly master?: string
-  /** The app runs on each node without a leader, so no app that elects one may run beside it. Default: false. */
+  /**
+   * True: the app runs on each node without a leader, so no app that elects a leader may run in the same process.
+   * Default: false.
+   */
   readonly onEachNode?: boolean
   /** The limits, questions and texts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>
@@ -114,8 +117,12 @@ export interface AppControllers {
 }
 
 /**
- * A sidecar that asks only the driver. It needs no API server and no Lease, starts beside the controllers without waiting
- * for them, and works until the process ends. It has no executable of its own.
+ * A sidecar that asks only the driver. It needs no API server and no Lease, has no executable of its own, and works
+ * until the process ends.
+ *
+ * Guarantees: `open` is called once, at the same time as the start of the controllers, and does not wait for them.
+ *
+ * Errors: a `StartError` of `open` ends the start of the whole process.
  */
 export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly name: string
