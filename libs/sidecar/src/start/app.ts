@@ -86,6 +86,9 @@ export interface SharedParts {
   readonly log: Logger
   /** For lines about the start. */
   readonly startLog: Logger
+  readonly hostName: string
+  /** Aborted when the process is asked to end before it has started. */
+  readonly startSignal: AbortSignal
   readonly env: NodeJS.ProcessEnv
 }
 
@@ -114,12 +117,18 @@ export interface App<T extends FlagTable, N extends string = string> {
   readonly replaces: string
   /** Beside the standard ones. */
   readonly flags: T
+  /** The rules of its command line: those of Go's `flag` package, or of pflag. Left out: `flag`. */
+  readonly flagSyntax?: 'flag' | 'pflag'
+  /** Earlier names of standard flags, by the standard name. A program of this app alone accepts them. */
+  readonly earlierNames?: Readonly<Record<string, readonly string[]>>
   readonly gates: GateTable<N>
   readonly lease: LeaseNames
   /** Where it differs from DEFAULT_START. */
   readonly start?: StartOverrides
   /** URL of the API server that replaces the kubeconfig's; empty for none. */
   readonly master?: (flags: Flags<AppFlags<T>>) => string
+  /** An environment variable with the path of a kubeconfig file, which replaces the path of the flag. */
+  readonly kubeconfigVariable?: string
   /** Why the command line is refused, when its flags contradict each other. */
   readonly contradiction?: (flags: Flags<AppFlags<T>>, env: NodeJS.ProcessEnv) => string | undefined
   /** Whether it runs on each node, without a leader: no other app that elects one may run beside it. */
@@ -133,5 +142,5 @@ export interface App<T extends FlagTable, N extends string = string> {
   /** Where it differs from DEFAULT_HANDSHAKE. */
   readonly handshake?: (flags: Flags<AppFlags<T>>) => Partial<HandshakeTable>
   /** Selects by the driver's capabilities. Throws StartError when none of them applies. */
-  readonly controllers: (parts: AppParts<T, N>) => AppControllers
+  readonly controllers: (parts: AppParts<T, N>) => AppControllers | Promise<AppControllers>
 }

@@ -22,6 +22,7 @@ export interface SidecarInstance {
   /** The standard flags as this app takes them. */
   readonly standard: StandardFlags
   readonly master: string
+  readonly kubeconfigVariable: string | undefined
   readonly handshake: HandshakeTable
   checkFlags(): void
   /** Sets the gates from the command line. `failure` is the message for gates that cannot be set. */
@@ -32,7 +33,7 @@ export interface SidecarInstance {
   readonly onEachNode: boolean
   askServerForGates(server: StartServer): Promise<void>
   checkServer(env: NodeJS.ProcessEnv, server: StartServer): Promise<void>
-  controllers(shared: SharedParts): AppControllers
+  controllers(shared: SharedParts): AppControllers | Promise<AppControllers>
 }
 
 /** Where several apps run, each line names its sidecar. */
@@ -75,6 +76,7 @@ export function instanceOf<const T extends FlagTable, N extends string>(
     gates: app.gates,
     standard,
     master: app.master?.(flags) ?? '',
+    kubeconfigVariable: app.kubeconfigVariable,
     handshake: handshakeTable(app.handshake?.(flags)),
     contradiction: (env) => app.contradiction?.(flags, env),
     onEachNode: app.onEachNode?.(flags) ?? false,

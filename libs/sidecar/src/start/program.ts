@@ -8,11 +8,12 @@ import {
   registerProcessMetrics,
 } from '@csi-sidecars/telemetry'
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
-import { type FlagTable, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
+import { type Flag, type FlagTable, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
+import { parsePFlags } from '../flags/pflag.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
 import { type Ending, type ServeOptions, type ServeSettings, type StopSignal, serve } from '../serve/serve.ts'
-import type { App, Host } from './app.ts'
+import type { App, AppFlags, Host } from './app.ts'
 
 import type { StartContext } from './context.ts'
 import { startTable } from './defaults.ts'
@@ -53,11 +54,12 @@ export interface Program {
 
 /** The program that is one app. */
 export function programOf<const T extends FlagTable, N extends string>(app: App<T, N>): Program {
-  const table = [...STANDARD_FLAGS, ...app.flags] as const
+  const table = [...STANDARD_FLAGS.map((flag) => withEarlierNames(flag, app)), ...app.flags] as unknown as AppFlags<T>
+  const parseArguments = app.flagSyntax === 'pflag' ? parsePFlags : parseFlags
   return {
     name: app.name,
     parse({ argv0, args, env = {} }) {
-      const parsed = parseFlags(table, args)
+      const parsed = parseArguments(table, args)
       const usage = (): string =>
         usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) + replacesText([app.replaces])
       if (parsed.kind !== 'flags') return { ...parsed, usage: usage() }
@@ -68,6 +70,11 @@ export function programOf<const T extends FlagTable, N extends string>(app: App<
       return startOf({ instances: [instance], table: startTable(app), handshake }, standard)
     },
   }
+}
+
+function withEarlierNames(flag: Flag, { earlierNames = {} }: Pick<App<FlagTable>, 'earlierNames'>): Flag {
+  const aliases = Object.hasOwn(earlierNames, flag.name) ? earlierNames[flag.name] : undefined
+  return aliases === undefined ? flag : { ...flag, aliases }
 }
 
 /** The command that carries out a plan. */
