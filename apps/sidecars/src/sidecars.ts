@@ -1,6 +1,7 @@
 import { attacher } from '@csi-sidecars/attacher'
 import { livenessprobe } from '@csi-sidecars/livenessprobe'
 import { noop } from '@csi-sidecars/noop'
+import { provisioner } from '@csi-sidecars/provisioner'
 import { resizer } from '@csi-sidecars/resizer'
 import { type CombinedApp, combinable, combinableDriverApp, combine, type Program } from '@csi-sidecars/sidecar'
 
@@ -26,6 +27,12 @@ const ROWS = [
     does: 'claims to ControllerExpandVolume and ControllerModifyVolume',
     released: true,
     value: combinable(resizer),
+  },
+  {
+    app: 'provisioner',
+    does: 'claims to CreateVolume, released PersistentVolumes to DeleteVolume',
+    released: false,
+    value: combinable(provisioner, { released: false }),
   },
   { app: 'noop', does: 'nothing, as a template', released: false, value: combinable(noop, { released: false }) },
 ] as const satisfies readonly Row[]

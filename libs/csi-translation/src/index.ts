@@ -1,5 +1,6 @@
 export {
   csiNameFromInTreeName,
+  inTreeNameFromCSIName,
   inTreePluginNameFromSpec,
   isInlineMigratable,
   isMigratableInTreePluginByName,

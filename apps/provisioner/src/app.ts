@@ -1,0 +1,150 @@
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  PluginCapability_Service_Type as PluginService,
+} from '@csi-sidecars/csi-proto'
+import { inTreeNameFromCSIName, isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
+import { createRecorder } from '@csi-sidecars/events'
+import {
+  type App,
+  type AppControllers,
+  type AppParts,
+  attributesClassGate,
+  type GateTable,
+  RELEASE_ON_EXIT,
+  StartError,
+  sanitizeName,
+} from '@csi-sidecars/sidecar'
+import type { Names } from './caches/names.ts'
+import { openCaches } from './caches/open.ts'
+import { provisionerControllers } from './controllers.ts'
+import { EARLIER_NAMES, PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
+import { handshakeOf } from './handshake.ts'
+import { ProvisionMetrics } from './metrics.ts'
+import type { ProvisionerParts, ProvisionerSettings } from './parts.ts'
+
+/** The provisioner's feature gates. */
+const PROVISIONER_GATES = {
+  own: {
+    CrossNamespaceVolumeDataSource: { stage: 'alpha', default: false },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+    Topology: { stage: 'ga', default: true },
+    VolumeAttributesClass: { stage: 'ga', default: true },
+  },
+  permanent: { HonorPVReclaimPolicy: true },
+} as const satisfies GateTable
+
+type GateName = keyof (typeof PROVISIONER_GATES)['own']
+
+type Parts = AppParts<typeof PROVISIONER_FLAGS, GateName>
+
+export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
+  name: 'csi-provisioner',
+  prefix: 'provisioner',
+  replaces: 'external-provisioner v6.4.0',
+  flags: PROVISIONER_FLAGS,
+  flagSyntax: 'pflag',
+  earlierNames: EARLIER_NAMES,
+  gates: PROVISIONER_GATES,
+  lease: { prefix: '', component: (driverName) => driverName.replaceAll('/', '-') },
+  start: {
+    failures: {
+      addresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+      config: 'Failed to create config',
+      client: 'Failed to create client',
+      endpoint: 'Failed to start HTTP server at specified address and metrics path',
+    },
+    gatesFirst: true,
+  },
+  master: ({ values }) => values.master,
+  kubeconfigVariable: 'KUBECONFIG',
+  checkFlags,
+  gatesOfServer: attributesClassGate,
+  handshake: ({ values }) => handshakeOf(values),
+  controllers: openControllers,
+}
+
+const LONGEST_UUID = 32
+
+function checkFlags({ values }: Parts['flags']): void {
+  const length = values['volume-name-uuid-length']
+  if (length < -1 || length > LONGEST_UUID) {
+    throw new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${LONGEST_UUID}`)
+  }
+}
+
+async function openControllers(parts: Parts): Promise<AppControllers> {
+  const { flags, client, driver, caches, clock, log, startLog } = parts
+  warnOfRetired(parts)
+  startLog.v(2)?.info(`Detected CSI driver ${driver.name}`)
+  const settings = settingsOf(parts)
+  const attaches = driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
+  const [supports, watching] = attaches ? ['supports', 'watching'] : ['does not support', 'not watching']
+  startLog.info(`CSI driver ${supports} PUBLISH_UNPUBLISH_VOLUME, ${watching} VolumeAttachments`)
+  const component = `${driver.name}_${parts.hostName}_${uuid(clock)}`
+  const recorder = createRecorder({ client, component, clock, log })
+  const populatorRecorder = createRecorder({ client, component: 'external-provisioner', clock, log })
+  const { names, claimFinalizer, topology } = settings
+  const own: ProvisionerParts = {
+    ...parts,
+    settings,
+    caches: openCaches({ caches, names, claimFinalizer, attaches, topology }),
+    recorder,
+    populatorRecorder,
+    metrics: new ProvisionMetrics(parts.metrics),
+  }
+  return {
+    queues: flags.values['worker-threads'] > 0 ? ['claims', 'volumes', 'unsavedpvs'] : [],
+    controllers: (lead) => provisionerControllers(own, lead),
+    close: async (signal) => {
+      await Promise.all([recorder.flush(signal), populatorRecorder.flush(signal)])
+    },
+  }
+}
+
+/** Charts in the field still pass flags and gates whose meaning is gone. */
+function warnOfRetired({ flags, gates, startLog }: Parts): void {
+  const given: ReadonlySet<string> = flags.given
+  for (const flag of RETIRED_FLAGS) {
+    if (given.has(flag)) startLog.warn(`Flag --${flag} was removed from external-provisioner and has no effect`)
+  }
+  for (const [name, [earlier]] of Object.entries(EARLIER_NAMES)) {
+    if (given.has(earlier)) startLog.warn(`Flag --${earlier} was removed from external-provisioner: use --${name}`)
+  }
+  if (gates.enabled('CrossNamespaceVolumeDataSource')) {
+    startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
+  }
+}
+
+function settingsOf({ flags, gates, driver, clock }: Parts): ProvisionerSettings {
+  const { values } = flags
+  const started = `${Math.floor(clock.now())}-${Math.floor(clock.random() * 10_000)}`
+  return {
+    names: namesOf(driver.name),
+    identity: `${started}-${driver.name}`,
+    claimFinalizer: `external-provisioner/${sanitizeName(driver.name)}`,
+    finalizeClaims: values['finalize-claims'],
+    workers: values['worker-threads'],
+    retryStartMs: values['retry-interval-start'],
+    retryMaxMs: values['retry-interval-max'],
+    timeoutMs: values.timeout,
+    volumeNamePrefix: values['volume-name-prefix'],
+    volumeNameUuidLength: values['volume-name-uuid-length'],
+    defaultFsType: values['default-fstype'],
+    extraMetadata: values['extra-create-metadata'],
+    publishReadOnly: values['controller-publish-readonly'],
+    topology:
+      gates.enabled('Topology') &&
+      driver.capabilities.plugin.services.has(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS),
+    attributesClasses: gates.enabled('VolumeAttributesClass'),
+  }
+}
+
+function namesOf(driver: string): Names {
+  return { driver, inTree: isMigratedCSIDriverByName(driver) ? inTreeNameFromCSIName(driver) : undefined }
+}
+
+/** Distinguishes two processes on one host. */
+function uuid(clock: Parts['clock']): string {
+  const hex = Array.from({ length: 32 }, () => Math.floor(clock.random() * 16).toString(16)).join('')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

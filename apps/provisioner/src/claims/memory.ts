@@ -1,0 +1,88 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { News } from '../news.ts'
+import type { SecretRef } from '../request/secrets.ts'
+
+/** A creation that may be running at the driver, and what is needed to follow it after the end of its objects. */
+export interface Followed {
+  readonly claim: Claim
+  readonly class: Class
+}
+
+/** A claim that the driver has called infeasible. */
+interface Pause {
+  readonly until: number
+  readonly classUid: string
+}
+
+/** A created volume without a stored PersistentVolume. */
+export interface Unsaved {
+  readonly claim: Claim
+  readonly pv: PersistentVolume
+  readonly created: CreatedVolume
+  /** Another PersistentVolume has the name: the volume must be deleted. */
+  readonly doomed: boolean
+}
+
+/** A volume at the driver. */
+export interface CreatedVolume {
+  readonly volumeId: string
+  readonly secretRef: SecretRef | undefined
+  readonly migrated: boolean
+}
+
+/** The knowledge of this process about unbound claims, by their UIDs. The API cannot store it. */
+export class ClaimMemory {
+  readonly inProgress = new Map<string, Followed>()
+  /** By the names of the PersistentVolumes. */
+  readonly unsaved = new Map<string, Unsaved>()
+  readonly #pauses = new Map<string, Pause>()
+  readonly #news: News
+  readonly #clock: Clock
+  readonly #pauseMs: number
+
+  constructor(clock: Clock, pauseMs: number) {
+    this.#clock = clock
+    this.#pauseMs = pauseMs
+    this.#news = new News(clock)
+  }
+
+  pause(uid: string, classUid: string): void {
+    this.#pauses.set(uid, { until: this.#clock.monotonic() + this.#pauseMs, classUid })
+  }
+
+  /** Milliseconds until the pause ends. A class with another UID has ended it. */
+  pausedForMs(uid: string, classUid: string): number {
+    const pause = this.#pauses.get(uid)
+    if (pause === undefined || pause.classUid !== classUid) return 0
+    return Math.max(0, pause.until - this.#clock.monotonic())
+  }
+
+  isNews(uid: string, message: string): boolean {
+    return this.#news.isNews(uid, message)
+  }
+
+  /** Whether the work on the claim begins. */
+  begins(uid: string): boolean {
+    return this.#news.isNews(`${uid} begins`, '')
+  }
+
+  /** Forgets a claim that is bound or deleted. A creation that may be running is kept. */
+  forget(uid: string): void {
+    this.#pauses.delete(uid)
+    this.#news.forget(uid)
+    this.#news.forget(`${uid} begins`)
+  }
+
+  /** Whether a creation has to be followed up. */
+  follows(uid: string): boolean {
+    return this.inProgress.has(uid)
+  }
+
+  /** The driver has been replaced: it may find other requests feasible. */
+  onDriverReturn(): void {
+    this.#pauses.clear()
+  }
+}

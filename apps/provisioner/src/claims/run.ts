@@ -1,0 +1,53 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Run } from '@csi-sidecars/controller'
+import type { EventText, Recorder } from '@csi-sidecars/events'
+import type { Informer } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { type Claim, claimTarget, classNameOf } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { ClaimLabels, ProvisionMetrics } from '../metrics.ts'
+import type { ProvisionerSettings } from '../parts.ts'
+import type { DriverCalls } from './driver-calls.ts'
+import type { ClaimMemory } from './memory.ts'
+
+/** The part of a cache that a controller uses. */
+export type Known<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
+
+export interface ClaimDeps {
+  readonly api: KubeClient
+  readonly claims: Known<Claim, PersistentVolumeClaim>
+  readonly volumes: Known<Volume, PersistentVolume>
+  readonly classes: Known<Class, StorageClass>
+  readonly driver: DriverCalls
+  readonly memory: ClaimMemory
+  readonly settings: ProvisionerSettings
+  readonly recorder: Pick<Recorder, 'event'>
+  readonly populatorRecorder: Pick<Recorder, 'event'>
+  readonly metrics: ProvisionMetrics
+  /** Has the PersistentVolume of this name stored later. */
+  readonly storeLater: (name: string) => void
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** One run over one claim. */
+export interface ClaimRun extends Pick<Run, 'signal' | 'enter'> {
+  readonly deps: ClaimDeps
+  readonly log: Logger
+}
+
+export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: Claim, text: EventText): void {
+  deps.recorder.event(claimTarget(claim), text)
+}
+
+/** Records the event unless it repeats the last one about the claim. */
+export function recordNews(run: Pick<ClaimRun, 'deps'>, claim: Claim, text: EventText): void {
+  if (run.deps.memory.isNews(claim.uid, text.message)) recordEvent(run, claim, text)
+}
+
+export function labelsOf(claim: Claim): ClaimLabels {
+  return { class: classNameOf(claim), source: claim.wanted?.dataSource?.kind ?? '' }
+}

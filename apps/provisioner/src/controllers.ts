@@ -1,0 +1,33 @@
+import type { Controller, Lead } from '@csi-sidecars/controller'
+import type { Recorder } from '@csi-sidecars/events'
+import { guarded } from '@csi-sidecars/kube-client'
+import { claimControllers } from './claims/controller.ts'
+import type { ProvisionerParts, TermParts } from './parts.ts'
+import { volumeController } from './volumes/controller.ts'
+
+/** The provisioner's controllers for as long as this process leads. */
+export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
+  const term: TermParts = {
+    ...parts,
+    recorder: whileLeading(parts.recorder, assertLeading),
+    populatorRecorder: whileLeading(parts.populatorRecorder, assertLeading),
+    api: guarded(parts.client, assertLeading),
+    assertLeading,
+  }
+  return [...claimControllers(term), volumeController(term)]
+}
+
+/** A process that no longer leads reports nothing: the next leader finds it out and reports it. */
+function whileLeading(recorder: Recorder, assertLeading: () => void): Recorder {
+  return {
+    event(target, text) {
+      try {
+        assertLeading()
+      } catch {
+        return
+      }
+      recorder.event(target, text)
+    },
+    flush: (signal) => recorder.flush(signal),
+  }
+}

@@ -1,0 +1,101 @@
+import type { Flag } from '@csi-sidecars/sidecar'
+
+const SECOND = 1000
+
+const RETIRED = 'Without effect since long: remove it. It causes a warning.'
+const NO_CHART = { none: 'retired' } as const
+
+/** The provisioner's flags in addition to those of every sidecar. Names, types and defaults never change. */
+export const PROVISIONER_FLAGS = [
+  {
+    name: 'connection-timeout',
+    type: 'string',
+    default: '',
+    help: RETIRED,
+    chart: NO_CHART,
+  },
+  {
+    name: 'controller-publish-readonly',
+    type: 'bool',
+    default: false,
+    help: 'Mark PersistentVolumes as read-only if ReadOnlyMany is the only access mode of their claim.',
+    chart: { key: 'controllerPublishReadOnly', sample: true },
+  },
+  {
+    name: 'default-fstype',
+    type: 'string',
+    default: '',
+    help: 'File system of volumes whose class names none.',
+    chart: { key: 'defaultFSType', sample: 'ext4' },
+  },
+  { name: 'deletion-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  {
+    name: 'extra-create-metadata',
+    type: 'bool',
+    default: false,
+    help: 'Send the names of claim and PersistentVolume to the driver with each creation.',
+    chart: { key: 'extraCreateMetadata', sample: true },
+  },
+  {
+    name: 'finalize-claims',
+    type: 'bool',
+    default: false,
+    help:
+      'Put a finalizer on each claim before its volume is created, and remove it when the PersistentVolume is stored ' +
+      'or the creation has failed. No volume is then forgotten when this process is killed, but a deleted claim ' +
+      'stays until the driver has answered.',
+    chart: { key: 'finalizeClaims', sample: true },
+  },
+  { name: 'leader-election-type', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  {
+    name: 'master',
+    type: 'string',
+    default: '',
+    help: 'URL of the API server. Overrides the one in --kubeconfig.',
+    chart: { key: 'master', sample: 'https://api.example.com' },
+  },
+  { name: 'provisioner', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  { name: 'provisioning-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  {
+    name: 'timeout',
+    type: 'duration',
+    default: 10 * SECOND,
+    help: 'Longest wait for each call to the CSI driver.',
+    chart: { key: 'timeout', sample: '36s' },
+  },
+  {
+    name: 'volume-name-prefix',
+    type: 'string',
+    default: 'pvc',
+    help: 'Start of the names of volumes.',
+    chart: { key: 'volumeNamePrefix', sample: 'vol' },
+  },
+  {
+    name: 'volume-name-uuid-length',
+    type: 'int',
+    default: -1,
+    help: 'How many characters of the UID of a claim the name of its volume has, 1 to 32. -1: all of them.',
+    chart: { key: 'volumeNameUUIDLength', sample: 16 },
+  },
+  {
+    name: 'worker-threads',
+    type: 'uint',
+    default: 100,
+    help:
+      'How many claims, and as many PersistentVolumes, are worked on at the same time. When retries occupy all ' +
+      'workers, others still start: up to 40 % more. 0: no work is done.',
+    chart: { key: 'workerThreads', sample: 7, minimum: 1 },
+  },
+] as const satisfies readonly Flag[]
+
+/** Flags of former releases, which charts still pass. */
+export const RETIRED_FLAGS = [
+  'connection-timeout',
+  'deletion-retry-count',
+  'leader-election-type',
+  'provisioner',
+  'provisioning-retry-count',
+] as const
+
+/** Former names of standard flags. */
+export const EARLIER_NAMES = { 'leader-election': ['enable-leader-election'] } as const
