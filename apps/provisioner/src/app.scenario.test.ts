@@ -33,7 +33,7 @@ describe('csi-provisioner', () => {
     const log = await whileRunning(cluster, ['-v5', '--leader-election'], async () => {
       created = await api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv !== undefined)
       api.update(PERSISTENT_VOLUMES, VOLUME, (pv) => ({ ...pv, status: { phase: 'Released' } }))
-      await api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv === undefined)
+      await api.untilGone(PERSISTENT_VOLUMES, VOLUME)
     })
     expect(created).toMatchObject({
       metadata: {
