@@ -34,7 +34,14 @@ const sanity: Check['run'] = async ({ folder }) => {
   if (!existsSync(binary)) throw new Error(`${binary} is missing: it is built where Go is installed`)
   const place = temporaryFolder('sanity')
   const socket = join(place, 'csi.sock')
-  const driver = await startCsiDriver({ socket, nodes: ['node-1'], mutableParameters: [], makesTargets: true })
+  const options = { nodes: ['node-1'], mutableParameters: [], makesTargets: true }
+  const driver = await startCsiDriver({
+    socket,
+    ...options,
+    plugin: ['CONTROLLER_SERVICE', 'GROUP_CONTROLLER_SERVICE'],
+  })
+  const more = ['CLONE_VOLUME', 'CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'GET_SNAPSHOT'] as const
+  driver.settings.controller = [...driver.settings.controller, ...more]
   for (const name of ['target', 'staging']) mkdirSync(join(place, name))
   const { code, output } = await runToEnd(binary, [
     `--csi.endpoint=unix://${socket}`,

@@ -1,6 +1,6 @@
 import { noSuchPath } from '../http/api-failure.ts'
 import { groupVersionOf, KINDS, type Kind, NAMESPACE } from '../schema/kinds.ts'
-import { hasKind, NEWEST_RELEASE, type Release } from '../schema/releases.ts'
+import { hasKind, NEWEST_RELEASE, type Release, type Served } from '../schema/releases.ts'
 import { openApiPath, openApiVersionTwo, openApiVersionTwoProtobuf } from './documents.ts'
 import { OPENAPI_PROTOBUF } from './protobuf.ts'
 
@@ -46,7 +46,7 @@ function versionOf(release: Release): object {
 const ROOTS: ReadonlySet<string> = new Set(['/version/', '/api/', '/apis/'])
 
 /** Answers the paths that are no resource. */
-export function documentAt(release: Release, path: string, accept: string | undefined): Document {
+export function documentAt(served: Served, path: string, accept: string | undefined): Document {
   const aggregated = isAggregated(accept)
   switch (ROOTS.has(path) ? path.slice(0, -1) : path) {
     case '/healthz':
@@ -54,23 +54,23 @@ export function documentAt(release: Release, path: string, accept: string | unde
     case '/readyz':
       return { code: 200, text: 'ok', contentType: TEXT_TYPE }
     case '/version':
-      return json(versionOf(release))
+      return json(versionOf(served.release))
     case '/api':
-      if (aggregated) return aggregate(release, [''])
+      if (aggregated) return aggregate(served, [''])
       return json({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] })
     case '/apis':
-      if (aggregated) return aggregate(release, groups())
-      return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups().map(groupOf) })
+      if (aggregated) return aggregate(served, groups(served))
+      return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups(served).map(groupOf) })
     default:
-      return elsewhere(release, path, accept)
+      return elsewhere(served, path, accept)
   }
 }
 
-function elsewhere(release: Release, path: string, accept: string | undefined): Document {
+function elsewhere(served: Served, path: string, accept: string | undefined): Document {
   if (path === '/openapi/v2') return openApiTwo(accept)
-  const found = openApiPath(path) ?? groupPath(release, path)
+  const found = openApiPath(path) ?? groupPath(served, path)
   if (found !== undefined) return json(found)
-  if (path.startsWith('/api/') || groups().includes(path.split('/')[2] ?? '')) throw noSuchPath()
+  if (path.startsWith('/api/') || groups(served).includes(path.split('/')[2] ?? '')) throw noSuchPath()
   // What the outermost server says, which knows no Status.
   return { code: 404, text: '404 page not found\n', contentType: TEXT_TYPE }
 }
@@ -90,16 +90,18 @@ function json(body: object): Document {
   return { code: 200, text: JSON.stringify(body), contentType: JSON_TYPE }
 }
 
-function groupPath(release: Release, path: string): object | undefined {
+function groupPath(served: Served, path: string): object | undefined {
   const [, root, group = '', version, ...more] = path.replace(/\/$/, '').split('/')
-  if (root === 'api' && group === 'v1' && version === undefined) return resourceList(release, 'v1')
-  if (root !== 'apis' || !groups().includes(group) || more.length > 0) return undefined
+  if (root === 'api' && group === 'v1' && version === undefined) return resourceList(served, 'v1')
+  if (root !== 'apis' || !groups(served).includes(group) || more.length > 0) return undefined
   if (version === undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group) }
-  return resourceList(release, `${group}/${version}`)
+  return resourceList(served, `${group}/${version}`)
 }
 
-function groups(): readonly string[] {
-  return [...new Set(KINDS.map((kind) => kind.group))].filter((group) => group !== '')
+function groups(served: Served): readonly string[] {
+  return [...new Set(KINDS.filter((kind) => hasKind(served, kind)).map((kind) => kind.group))].filter(
+    (group) => group !== '',
+  )
 }
 
 function groupOf(group: string): object {
@@ -108,8 +110,8 @@ function groupOf(group: string): object {
   return { name: group, versions: [here], preferredVersion: here }
 }
 
-function resourceList(release: Release, groupVersion: string): object | undefined {
-  const kinds = KINDS.filter((kind) => groupVersionOf(kind) === groupVersion && hasKind(release, kind))
+function resourceList(served: Served, groupVersion: string): object | undefined {
+  const kinds = KINDS.filter((kind) => groupVersionOf(kind) === groupVersion && hasKind(served, kind))
   if (kinds.length === 0) return undefined
   const resources = kinds.flatMap((kind) => [resourceOf(kind), ...subresourcesOf(kind)])
   // Only that of the core group does not say its own version.
@@ -162,9 +164,9 @@ function isAggregated(accept: string | undefined): boolean {
 }
 
 /** All resources of some groups in one answer. */
-function aggregate(release: Release, of: readonly string[]): Document {
+function aggregate(served: Served, of: readonly string[]): Document {
   const items = of.map((group) => {
-    const kinds = KINDS.filter((kind) => kind.group === group && hasKind(release, kind))
+    const kinds = KINDS.filter((kind) => kind.group === group && hasKind(served, kind))
     const version = kinds[0]?.version ?? 'v1'
     const metadata = group === '' ? {} : { name: group }
     return { metadata, versions: [{ version, resources: kinds.map(discovered), freshness: 'Current' }] }

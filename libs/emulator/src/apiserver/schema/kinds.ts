@@ -20,6 +20,8 @@ export interface Kind {
   readonly returnsDeleted: boolean
   /** Where its generation begins, which counts changes of the spec; undefined for kinds that have none. */
   readonly firstGeneration: number | undefined
+  /** The kind of a CRD: its objects have no protobuf form and take no strategic merge patches. */
+  readonly custom: boolean
   /** Only POST: a review or an action, and no object is stored. */
   readonly reviewOnly: boolean
 }
@@ -37,6 +39,7 @@ export interface Kind {
  *     returned       returnsDeleted
  *     generation:1   firstGeneration
  *     review         reviewOnly
+ *     custom         custom
  *
  * Workloads are stored as they are: no controller of this server creates their pods. A Binding places a pod on a node.
  */
@@ -58,6 +61,12 @@ storage.k8s.io/v1/volumeattachments VolumeAttachment /status returned versioned
 storage.k8s.io/v1/csinodes CSINode returned versioned
 storage.k8s.io/v1/csidrivers CSIDriver returned versioned generation:0
 storage.k8s.io/v1/csistoragecapacities CSIStorageCapacity namespaced versioned
+snapshot.storage.k8s.io/v1/volumesnapshotclasses VolumeSnapshotClass short:vsclass short:vsclasses custom versioned generation:1
+snapshot.storage.k8s.io/v1/volumesnapshots VolumeSnapshot short:vs /status namespaced custom versioned generation:1
+snapshot.storage.k8s.io/v1/volumesnapshotcontents VolumeSnapshotContent short:vsc short:vscs /status custom versioned generation:1
+groupsnapshot.storage.k8s.io/v1/volumegroupsnapshotclasses VolumeGroupSnapshotClass short:vgsclass short:vgsclasses custom versioned generation:1
+groupsnapshot.storage.k8s.io/v1/volumegroupsnapshots VolumeGroupSnapshot short:vgs /status namespaced custom versioned generation:1
+groupsnapshot.storage.k8s.io/v1/volumegroupsnapshotcontents VolumeGroupSnapshotContent short:vgsc short:vgscs /status custom versioned generation:1
 apps/v1/daemonsets DaemonSet short:ds /status namespaced all generation:1
 apps/v1/deployments Deployment short:deploy /status /scale namespaced all generation:1
 apps/v1/replicasets ReplicaSet short:rs /status /scale namespaced all generation:1
@@ -96,6 +105,7 @@ function kindIn(row: string): Kind {
     unconditionalUpdate: !words.includes('versioned'),
     returnsDeleted: words.includes('returned'),
     firstGeneration,
+    custom: words.includes('custom'),
     reviewOnly: words.includes('review'),
   }
 }

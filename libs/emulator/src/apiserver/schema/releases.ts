@@ -31,8 +31,16 @@ function minorOf(release: Release): number {
   return Number(release.split('.')[1])
 }
 
-export function hasKind(release: Release, kind: Kind): boolean {
-  return minorOf(release) >= (KINDS_SINCE[kind.kind] ?? 0)
+/** Which kinds a server has. */
+export interface Served {
+  /** As which Kubernetes it answers. */
+  readonly release: Release
+  /** Kinds that it does not serve, although the release may have them. */
+  readonly absent: ReadonlySet<Kind>
+}
+
+export function hasKind({ release, absent }: Served, kind: Kind): boolean {
+  return minorOf(release) >= (KINDS_SINCE[kind.kind] ?? 0) && !absent.has(kind)
 }
 
 /** Whether a watch may begin with the objects that there are. */

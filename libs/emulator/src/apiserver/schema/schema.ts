@@ -12,6 +12,7 @@ import type { Kind } from './kinds.ts'
 import { META } from './meta.ts'
 import { NETWORKING, SCHEDULING, SERVICES } from './networking.ts'
 import { RBAC } from './rbac.ts'
+import { GROUP_SNAPSHOTS, SNAPSHOTS } from './snapshots.ts'
 import { STORAGE } from './storage.ts'
 
 /**
@@ -81,6 +82,8 @@ const PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['io.k8s.api.networking.v1', [NETWORKING]],
   ['io.k8s.api.scheduling.v1', [SCHEDULING]],
   ['io.k8s.api.storage.v1', [STORAGE]],
+  ['io.k8s.storage.snapshot.v1', [SNAPSHOTS]],
+  ['io.k8s.storage.groupsnapshot.v1', [GROUP_SNAPSHOTS]],
   ['io.k8s.api.coordination.v1', [COORDINATION]],
   ['io.k8s.api.rbac.v1', [RBAC]],
   ['io.k8s.api.authentication.v1', [AUTHENTICATION]],

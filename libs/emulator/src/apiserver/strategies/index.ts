@@ -14,6 +14,7 @@ import { persistentVolumeClaim } from './persistent-volume-claim.ts'
 import { pod } from './pod.ts'
 import { RBAC } from './rbac.ts'
 import { service } from './service.ts'
+import { SNAPSHOT_STRATEGIES } from './snapshots.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 import { volumeAttachment } from './volume-attachment.ts'
 
@@ -24,6 +25,7 @@ const STRATEGIES: Strategies = {
   ...CSI,
   ...NETWORKING,
   ...RBAC,
+  ...SNAPSHOT_STRATEGIES,
   PersistentVolume: persistentVolume,
   PersistentVolumeClaim: persistentVolumeClaim,
   Pod: pod,

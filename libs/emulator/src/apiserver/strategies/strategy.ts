@@ -22,7 +22,7 @@ export interface Strategy {
   /** Of its fields; checked on creation and on every update of the whole object. */
   readonly rules?: Rule
   /** What the rules of single fields cannot say; runs after them. */
-  readonly validate?: (errors: FieldErrors, object: KubeObject) => void
+  readonly validate?: (errors: FieldErrors, object: KubeObject, old: KubeObject | undefined) => void
   /** Paths of fields that no update changes. */
   readonly fixed?: readonly string[]
   readonly validateUpdate?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void

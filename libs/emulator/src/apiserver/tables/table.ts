@@ -4,9 +4,10 @@ import type { Entry } from '../storage/collection.ts'
 import { APP_COLUMNS } from './app-columns.ts'
 import type { Column, Columns } from './cells.ts'
 import { CORE_COLUMNS } from './core-columns.ts'
+import { SNAPSHOT_COLUMNS } from './snapshot-columns.ts'
 import { VOLUME_COLUMNS } from './volume-columns.ts'
 
-const COLUMNS: Columns = { ...CORE_COLUMNS, ...VOLUME_COLUMNS, ...APP_COLUMNS }
+const COLUMNS: Columns = { ...CORE_COLUMNS, ...VOLUME_COLUMNS, ...SNAPSHOT_COLUMNS, ...APP_COLUMNS }
 
 /** How much of the object each row brings along. */
 export type RowObject = 'None' | 'Metadata' | 'Object'

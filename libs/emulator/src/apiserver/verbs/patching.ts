@@ -8,12 +8,15 @@ import { applyStrategicMerge } from '../patch/strategic-merge.ts'
 import { isList, isObject, type Json, type KubeObject } from '../schema/json.ts'
 import { type Kind, kindNamed } from '../schema/kinds.ts'
 
-const TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/strategic-merge-patch+json']
+const STRATEGIC = 'application/strategic-merge-patch+json'
+const TYPES = ['application/json-patch+json', 'application/merge-patch+json', STRATEGIC]
+const CUSTOM_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml']
 
 /** What the body of a PATCH does to an object. The body is read only when there is an object. */
 export function patchOf(kind: Kind, contentType: string | undefined, body: Buffer): (old: KubeObject) => KubeObject {
   const type = mediaType(contentType)
-  if (!TYPES.includes(type)) throw unsupportedMediaType(TYPES)
+  const types = kind.custom ? CUSTOM_TYPES : TYPES
+  if (!types.includes(type)) throw unsupportedMediaType(types)
   return (old) => {
     const result = asObject(applied(kind, old, { type, patch: parseJson(body) }))
     const mismatch = kindMismatch(kind, result)

@@ -3,7 +3,7 @@ import { decoded } from '../codec/decode.ts'
 import type { WriteOptions } from '../codec/query-options.ts'
 import { badRequest, conflict, invalid, MODIFIED } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
-import { type KubeObject, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
+import { type Json, type KubeObject, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
 import { hasStatus, type Kind } from '../schema/kinds.ts'
 import { asStoredBy } from '../schema/releases.ts'
 import {
@@ -111,7 +111,8 @@ function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeOb
 function generated(kind: Kind, object: KubeObject, old: KubeObject): KubeObject {
   const annotated = strategyOf(kind).countsAnnotations === true
   const same = !annotated || sameJson(object.metadata.annotations, old.metadata.annotations)
-  if (kind.firstGeneration === undefined || (same && sameJson(object['spec'], old['spec']))) return object
+  const counted = (each: KubeObject): Json => (kind.custom ? { ...each, metadata: null } : (each['spec'] ?? null))
+  if (kind.firstGeneration === undefined || (same && sameJson(counted(object), counted(old)))) return object
   return withMeta(object, { generation: (old.metadata.generation ?? 0) + 1 })
 }
 
