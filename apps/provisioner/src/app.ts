@@ -17,7 +17,7 @@ import {
 import type { Names } from './caches/names.ts'
 import { openCaches } from './caches/open.ts'
 import { provisionerControllers } from './controllers.ts'
-import { EARLIER_NAMES, PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
+import { FORMER_NAMES, PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
 import { ProvisionMetrics } from './metrics.ts'
 import type { ProvisionerParts, ProvisionerSettings } from './parts.ts'
@@ -43,33 +43,32 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   replaces: 'external-provisioner v6.4.0',
   flags: PROVISIONER_FLAGS,
   flagSyntax: 'pflag',
-  earlierNames: EARLIER_NAMES,
+  formerNames: FORMER_NAMES,
   gates: PROVISIONER_GATES,
   lease: { prefix: '', component: (driverName) => driverName.replaceAll('/', '-') },
   start: {
-    failures: {
-      addresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
-      config: 'Failed to create config',
-      client: 'Failed to create client',
-      endpoint: 'Failed to start HTTP server at specified address and metrics path',
-    },
+    bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+    configFailed: 'Failed to create config',
+    clientFailed: 'Failed to create client',
+    endpointFailed: 'Failed to start HTTP server at specified address and metrics path',
     gatesFirst: true,
   },
-  master: ({ values }) => values.master,
-  kubeconfigVariable: 'KUBECONFIG',
-  checkFlags,
-  gatesOfServer: attributesClassGate,
-  handshake: ({ values }) => handshakeOf(values),
+  configure: (flags, env) => ({
+    master: flags.values.master,
+    kubeconfig: env['KUBECONFIG'] ?? '',
+    startError: startErrorOf(flags),
+    handshake: handshakeOf(flags.values),
+  }),
+  askServer: (server) => attributesClassGate(server.gates, server),
   controllers: openControllers,
 }
 
 const LONGEST_UUID = 32
 
-function checkFlags({ values }: Parts['flags']): void {
+function startErrorOf({ values }: Parts['flags']): StartError | undefined {
   const length = values['volume-name-uuid-length']
-  if (length < -1 || length > LONGEST_UUID) {
-    throw new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${LONGEST_UUID}`)
-  }
+  if (length >= -1 && length <= LONGEST_UUID) return undefined
+  return new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${LONGEST_UUID}`)
 }
 
 async function openControllers(parts: Parts): Promise<AppControllers> {
@@ -107,8 +106,8 @@ function warnOfRetired({ flags, gates, startLog }: Parts): void {
   for (const flag of RETIRED_FLAGS) {
     if (given.has(flag)) startLog.warn(`Flag --${flag} was removed from external-provisioner and has no effect`)
   }
-  for (const [name, [earlier]] of Object.entries(EARLIER_NAMES)) {
-    if (given.has(earlier)) startLog.warn(`Flag --${earlier} was removed from external-provisioner: use --${name}`)
+  for (const [name, [former]] of Object.entries(FORMER_NAMES)) {
+    if (given.has(former)) startLog.warn(`Flag --${former} was removed from external-provisioner: use --${name}`)
   }
   if (gates.enabled('CrossNamespaceVolumeDataSource')) {
     startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")

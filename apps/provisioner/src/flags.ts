@@ -98,4 +98,4 @@ export const RETIRED_FLAGS = [
 ] as const
 
 /** Former names of standard flags. */
-export const EARLIER_NAMES = { 'leader-election': ['enable-leader-election'] } as const
+export const FORMER_NAMES = { 'leader-election': ['enable-leader-election'] } as const

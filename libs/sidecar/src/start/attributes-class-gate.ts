@@ -1,13 +1,13 @@
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import type { AppParts } from '../app.ts'
 import type { FeatureGates } from '../flags/feature-gates.ts'
-import type { StartServer } from './app.ts'
 
 const CLASS = 'VolumeAttributesClass'
 
 /** Unless the command line sets the gate, it depends on whether the API server serves these classes. */
 export async function attributesClassGate<N extends string>(
   gates: FeatureGates<N | typeof CLASS>,
-  { client, log, signal }: StartServer,
+  { client, log, signal }: Pick<AppParts, 'client' | 'log' | 'signal'>,
 ): Promise<FeatureGates<N | typeof CLASS>> {
   if (gates.explicit(CLASS)) return gates
   try {

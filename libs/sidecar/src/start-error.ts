@@ -1,9 +1,10 @@
 import type { Pairs } from '@csi-sidecars/telemetry'
 
-/** A step of the start has failed: one log line, then the process ends. */
+/** A failed step of the start: it becomes one log line, and the process ends. */
 export class StartError extends Error {
   override readonly name = 'StartError'
   readonly pairs: Pairs
+  /** Default: 1. With 255 the line is fatal. */
   readonly exitCode: number
 
   constructor(message: string, options: { cause?: unknown; pairs?: Pairs; exitCode?: number } = {}) {
@@ -11,10 +12,16 @@ export class StartError extends Error {
     this.pairs = options.pairs ?? {}
     this.exitCode = options.exitCode ?? 1
   }
+
+  /** The same error with another message or with pairs before its own. */
+  with({ message = this.message, pairs = {} }: { message?: string; pairs?: Pairs }): StartError {
+    const { cause, exitCode } = this
+    return new StartError(message, { cause, exitCode, pairs: { ...pairs, ...this.pairs } })
+  }
 }
 
 /**
- * Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. Pairs of the
+ * Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. The pairs of the
  * cause follow the given pairs.
  */
 export function failing(message: string, pairs: Pairs = {}): (cause: unknown) => never {
@@ -23,13 +30,13 @@ export function failing(message: string, pairs: Pairs = {}): (cause: unknown) =>
   }
 }
 
-/** Of the error or, where it has none, of what caused it. */
+/** The key-value pairs of the first error in the cause chain that has some. */
 function pairsOf(error: unknown): Pairs {
   if (!(error instanceof Error)) return {}
   return 'pairs' in error && typeof error.pairs === 'object' ? { ...error.pairs } : pairsOf(error.cause)
 }
 
-/** The command line asks for a text instead of a start: it goes to standard output. */
+/** The command line asks for a text instead of a start. The text goes to standard output. */
 export class PrintAndExit extends Error {
   override readonly name = 'PrintAndExit'
 }
