@@ -134,6 +134,8 @@ function settingsOf({ flags, gates, driver, clock }: Parts): ProvisionerSettings
     topology:
       gates.enabled('Topology') &&
       driver.capabilities.plugin.services.has(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS),
+    strictTopology: values['strict-topology'],
+    immediateTopology: values['immediate-topology'],
     attributesClasses: gates.enabled('VolumeAttributesClass'),
   }
 }

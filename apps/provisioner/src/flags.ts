@@ -46,6 +46,13 @@ export const PROVISIONER_FLAGS = [
       'stays until the driver has answered.',
     chart: { key: 'finalizeClaims', sample: true },
   },
+  {
+    name: 'immediate-topology',
+    type: 'bool',
+    default: true,
+    help: 'Send the topologies of all nodes with the driver for volumes with immediate binding. false: send none.',
+    chart: { key: 'immediateTopology', sample: false },
+  },
   { name: 'leader-election-type', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
   {
     name: 'master',
@@ -56,6 +63,13 @@ export const PROVISIONER_FLAGS = [
   },
   { name: 'provisioner', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
   { name: 'provisioning-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  {
+    name: 'strict-topology',
+    type: 'bool',
+    default: false,
+    help: 'Send the topology of the selected node only, instead of the topologies of all nodes with its keys.',
+    chart: { key: 'strictTopology', sample: true },
+  },
   {
     name: 'timeout',
     type: 'duration',

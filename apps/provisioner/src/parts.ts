@@ -28,6 +28,8 @@ export interface ProvisionerSettings extends NameRule {
   readonly publishReadOnly: boolean
   /** The driver and the gate have topology. */
   readonly topology: boolean
+  readonly strictTopology: boolean
+  readonly immediateTopology: boolean
   /** The gate VolumeAttributesClass. */
   readonly attributesClasses: boolean
 }

@@ -1,6 +1,7 @@
 import { type Controller, causesOf, KeyFeed, keysOf, objectOf } from '@csi-sidecars/controller'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { backoffOf, type TermParts } from '../parts.ts'
+import { causesOfTopology } from '../topology/triggers.ts'
 import { driverCalls } from './driver-calls.ts'
 import { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
@@ -12,7 +13,7 @@ import { storeController } from './unsaved.ts'
 /** Creates volumes for claims, and stores their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {
   const { settings, caches, clock, log } = parts
-  const { claims, volumes, classes } = caches
+  const { claims, volumes, classes, topology } = caches
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const unsaved = new KeyFeed()
   const again = new KeyFeed()
@@ -21,6 +22,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     claims,
     volumes,
     classes,
+    topology,
     memory,
     driver: driverCalls(parts),
     storeLater: (name) => unsaved.add(name),
@@ -32,12 +34,13 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     order,
     backoff: backoffOf(settings),
     onStart: () => log.info('Started provisioner controller', { component: settings.identity }),
-    caches: [claims, volumes, classes],
+    caches: [claims, volumes, classes, ...(topology === undefined ? [] : [topology.nodes, topology.registrations])],
     sources: [
       endsOf(claims, memory),
       again.source,
       keysOf(claims, claimTrigger(settings, memory)),
       causesOf(classes, (event) => [{ on: 'class', name: objectOf(event).key }]),
+      ...(topology === undefined ? [] : causesOfTopology(topology)),
       causesOf(volumes, (event) => [{ on: 'volume', name: objectOf(event).key }]),
     ],
     reconcile: (uid, run) => reconcileClaim(uid, deps, run),

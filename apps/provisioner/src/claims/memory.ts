@@ -4,6 +4,7 @@ import type { Claim } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import { News } from '../news.ts'
 import type { SecretRef } from '../request/secrets.ts'
+import { Pins } from '../topology/pins.ts'
 
 /** A creation that may be running at the driver, and what is needed to follow it after the end of its objects. */
 export interface Followed {
@@ -38,6 +39,7 @@ export class ClaimMemory {
   readonly inProgress = new Map<string, Followed>()
   /** By the names of the PersistentVolumes. */
   readonly unsaved = new Map<string, Unsaved>()
+  readonly pins = new Pins()
   readonly #pauses = new Map<string, Pause>()
   readonly #news: News
   readonly #clock: Clock
@@ -72,8 +74,15 @@ export class ClaimMemory {
   /** Forgets a claim that is bound or deleted. A creation that may be running is kept. */
   forget(uid: string): void {
     this.#pauses.delete(uid)
+    if (!this.follows(uid)) this.pins.release(uid)
     this.#news.forget(uid)
     this.#news.forget(`${uid} begins`)
+  }
+
+  /** No creation is running any longer. */
+  ended(uid: string): void {
+    this.inProgress.delete(uid)
+    this.pins.release(uid)
   }
 
   /** Whether a creation has to be followed up. */

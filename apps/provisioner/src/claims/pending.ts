@@ -10,6 +10,8 @@ export const SIDECAR = 'external-provisioner'
 const CAUSES: PendingTable['causes'] = {
   class: { kind: 'StorageClass', reason: 'StorageClassNotUsable' },
   volume: { kind: 'PersistentVolume', reason: 'VolumeNameTaken' },
+  node: { kind: 'Node', reason: 'TopologyOfNodeMissing' },
+  nodes: { kind: 'Node', reason: 'TopologyMissing' },
   secret: { kind: 'Secret', reason: 'SecretMissing' },
   attributesClass: { kind: 'VolumeAttributesClass', reason: 'VolumeAttributesClassNotUsable' },
 }

@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { CreateVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
+import type { CreateVolumeRequest, TopologyRequirement, VolumeCapability } from '@csi-sidecars/csi-proto'
 import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
+import { type Claim, claimRef, nodeOfRequest, type WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { volumeNameOf } from '../request/name.ts'
@@ -9,6 +9,7 @@ import { fsTypeOf } from '../request/parameters.ts'
 import { capabilitiesOf, createVolumeRequest } from '../request/request.ts'
 import { type SecretRefs, secretRefsOf } from '../request/secrets.ts'
 import { readSecret } from '../secret.ts'
+import { requirementOf } from '../topology/requirement.ts'
 import type { ClaimRun } from './run.ts'
 
 /** A request with everything that its answer needs to become a PersistentVolume. */
@@ -47,12 +48,29 @@ export async function prepare(run: ClaimRun, claim: Claim, storageClass: Class):
     parameters: storageClass.parameters,
     capabilities,
     source: undefined,
-    topology: undefined,
+    topology: topologyOf(run, claim, storageClass),
     secrets,
     extraMetadata: settings.extraMetadata,
     mutableParameters: await mutableParameters(run, wanted),
   })
   return { claim, class: storageClass, request, fsType, refs, capabilities, migrated: false }
+}
+
+/** Undefined for a driver without topology, and for a volume that may be anywhere. */
+function topologyOf({ deps }: ClaimRun, claim: Claim, storageClass: Class): TopologyRequirement | undefined {
+  const { topology, settings, memory } = deps
+  if (topology === undefined) return undefined
+  const node = nodeOfRequest(claim)
+  const rules = {
+    claimName: claimRef(claim).name,
+    node,
+    allowed: storageClass.allowedTopologies,
+    strict: settings.strictTopology,
+    immediate: settings.immediateTopology,
+  }
+  const cluster = { nodes: topology.nodes.store, registrations: topology.registrations.store }
+  const tried = { node, classUid: storageClass.uid, inProgress: memory.inProgress.has(claim.uid) }
+  return memory.pins.requirement(claim.uid, tried, () => requirementOf(rules, cluster))
 }
 
 const DEPRECATED =

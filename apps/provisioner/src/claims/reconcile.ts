@@ -26,11 +26,11 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
     case 'nothing':
       if (decision.waitsFor !== undefined) own.waitFor(decision.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${decision.why}`)
-      if (!view.unsaved) deps.memory.inProgress.delete(uid)
+      if (!view.unsaved) deps.memory.ended(uid)
       return SETTLED
     case 'release':
       log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
-      deps.memory.inProgress.delete(uid)
+      deps.memory.ended(uid)
       await editClaim(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
       return SETTLED
     case 'pause':

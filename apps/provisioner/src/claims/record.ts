@@ -32,7 +32,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
   // Without an answer an earlier creation may still be running: it must not be repeated for another node.
   if (state === 'background' || state === 'unchanged' || (!answered && memory.inProgress.has(claim.uid))) return retry
-  memory.inProgress.delete(claim.uid)
+  memory.ended(claim.uid)
   const reschedules = state === 'reschedule' && selectedNode(claim) !== undefined
   const isReleased = await release(run, claim, reschedules)
   if (cachedClaim(claim.uid, deps) === undefined) return SETTLED

@@ -7,6 +7,7 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '@csi
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Claim, claimTarget, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
+import type { TopologyCaches } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { ClaimLabels, ProvisionMetrics } from '../metrics.ts'
 import type { ProvisionerSettings } from '../parts.ts'
@@ -21,6 +22,8 @@ export interface ClaimDeps {
   readonly claims: Known<Claim, PersistentVolumeClaim>
   readonly volumes: Known<Volume, PersistentVolume>
   readonly classes: Known<Class, StorageClass>
+  /** Undefined without topology. */
+  readonly topology: Pick<TopologyCaches, 'nodes' | 'registrations'> | undefined
   readonly driver: DriverCalls
   readonly memory: ClaimMemory
   readonly settings: ProvisionerSettings

@@ -36,7 +36,7 @@ export async function storeUnsaved(run: ClaimRun, name: string): Promise<AnswerE
   const { claim } = unsaved
   const conflict = await saveVolume(run, unsaved)
   deps.memory.unsaved.delete(name)
-  deps.memory.inProgress.delete(claim.uid)
+  deps.memory.ended(claim.uid)
   if (conflict !== undefined) return conflict
   recordEvent(run, claim, CLAIM_EVENTS.succeeded(name))
   await releaseClaim(run, claim)

@@ -15,7 +15,7 @@ import {
   PROVISIONED_BY,
   VOLUME_FINALIZER,
 } from '../caches/names.ts'
-import { affinityOf } from '../topology/affinity.ts'
+import { affinityOf } from './affinity.ts'
 import { bytesOf } from './request.ts'
 import type { SecretRef, SecretRefs } from './secrets.ts'
 
