@@ -75,7 +75,7 @@ async function openControllers(parts: Parts): Promise<AppControllers> {
   const { flags, client, driver, caches, clock, log, startLog } = parts
   warnOfRetired(parts)
   startLog.v(2)?.info(`Detected CSI driver ${driver.name}`)
-  const settings = settingsOf(parts)
+  const settings = settingsOf(parts, await sweepInterval(parts))
   const attaches = driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   const [supports, watching] = attaches ? ['supports', 'watching'] : ['does not support', 'not watching']
   startLog.info(`CSI driver ${supports} PUBLISH_UNPUBLISH_VOLUME, ${watching} VolumeAttachments`)
@@ -114,7 +114,21 @@ function warnOfRetired({ flags, gates, startLog }: Parts): void {
   }
 }
 
-function settingsOf({ flags, gates, driver, clock }: Parts): ProvisionerSettings {
+/** 0 if there is nothing to sweep: the driver takes no snapshots, or the cluster has no such objects. */
+async function sweepInterval({ flags, driver, client, signal }: Parts): Promise<number> {
+  const { 'snapshot-orphan-sweep-interval': intervalMs } = flags.values
+  const { controller } = driver.capabilities
+  if (intervalMs <= 0 || !controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return 0
+  try {
+    await client.discover('/apis/snapshot.storage.k8s.io/v1', { signal })
+    return intervalMs
+  } catch {
+    signal.throwIfAborted()
+    return 0
+  }
+}
+
+function settingsOf({ flags, gates, driver, clock }: Parts, sweepMs: number): ProvisionerSettings {
   const { values } = flags
   const started = `${Math.floor(clock.now())}-${Math.floor(clock.random() * 10_000)}`
   return {
@@ -134,6 +148,11 @@ function settingsOf({ flags, gates, driver, clock }: Parts): ProvisionerSettings
     topology:
       gates.enabled('Topology') &&
       driver.capabilities.plugin.services.has(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS),
+    preventModeConversion: values['prevent-volume-mode-conversion'],
+    sweepMs,
+    cloneReleaseWorkers: driver.capabilities.controller.has(ControllerRpc.CLONE_VOLUME)
+      ? values['cloning-protection-threads']
+      : undefined,
     strictTopology: values['strict-topology'],
     immediateTopology: values['immediate-topology'],
     attributesClasses: gates.enabled('VolumeAttributesClass'),

@@ -2,7 +2,8 @@ import type { Controller, Lead } from '@csi-sidecars/controller'
 import type { Recorder } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
 import { claimControllers } from './claims/controller.ts'
-import type { ProvisionerParts, TermParts } from './parts.ts'
+import { backoffOf, type ProvisionerParts, type TermParts } from './parts.ts'
+import { cloneReleaseController } from './sources/release.ts'
 import { volumeController } from './volumes/controller.ts'
 
 /** The provisioner's controllers for as long as this process leads. */
@@ -14,7 +15,13 @@ export function provisionerControllers(parts: ProvisionerParts, { assertLeading 
     api: guarded(parts.client, assertLeading),
     assertLeading,
   }
-  return [...claimControllers(term), volumeController(term)]
+  const { settings, caches, api } = { ...term }
+  const workers = settings.cloneReleaseWorkers
+  const releases =
+    workers === undefined
+      ? []
+      : [cloneReleaseController({ api, claims: caches.claims, workers, backoff: backoffOf(settings), log: term.log })]
+  return [...claimControllers(term), volumeController(term), ...releases]
 }
 
 /** A process that no longer leads reports nothing: the next leader finds it out and reports it. */

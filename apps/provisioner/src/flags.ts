@@ -1,12 +1,20 @@
 import type { Flag } from '@csi-sidecars/sidecar'
 
 const SECOND = 1000
+const MINUTE = 60 * SECOND
 
 const RETIRED = 'Without effect since long: remove it. It causes a warning.'
 const NO_CHART = { none: 'retired' } as const
 
 /** The provisioner's flags in addition to those of every sidecar. Names, types and defaults never change. */
 export const PROVISIONER_FLAGS = [
+  {
+    name: 'cloning-protection-threads',
+    type: 'uint',
+    default: 1,
+    help: 'How many deleted source claims of clones are released at the same time.',
+    chart: { key: 'cloningProtectionThreads', sample: 2, minimum: 1 },
+  },
   {
     name: 'connection-timeout',
     type: 'string',
@@ -61,8 +69,22 @@ export const PROVISIONER_FLAGS = [
     help: 'URL of the API server. Overrides the one in --kubeconfig.',
     chart: { key: 'master', sample: 'https://api.example.com' },
   },
+  {
+    name: 'prevent-volume-mode-conversion',
+    type: 'bool',
+    default: true,
+    help: 'Refuse to restore a snapshot with another volume mode, unless its content allows it.',
+    chart: { key: 'preventVolumeModeConversion', sample: false },
+  },
   { name: 'provisioner', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
   { name: 'provisioning-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  {
+    name: 'snapshot-orphan-sweep-interval',
+    type: 'duration',
+    default: 5 * MINUTE,
+    help: 'How often snapshots are searched for finalizers of forgotten restores. 0: never.',
+    chart: { key: 'snapshotOrphanSweepInterval', sample: '40m' },
+  },
   {
     name: 'strict-topology',
     type: 'bool',

@@ -28,6 +28,12 @@ export interface ProvisionerSettings extends NameRule {
   readonly publishReadOnly: boolean
   /** The driver and the gate have topology. */
   readonly topology: boolean
+  /** --prevent-volume-mode-conversion. */
+  readonly preventModeConversion: boolean
+  /** The pause between two sweeps of snapshots. 0: none. */
+  readonly sweepMs: number
+  /** How many deleted source claims are released at once. Undefined: the driver cannot clone. */
+  readonly cloneReleaseWorkers: number | undefined
   readonly strictTopology: boolean
   readonly immediateTopology: boolean
   /** The gate VolumeAttributesClass. */

@@ -29,3 +29,10 @@ export const VOLUME_FINALIZER = 'external-provisioner.volume.kubernetes.io/final
 
 /** In volume attributes: the process that has created the volume. */
 export const IDENTITY_ATTRIBUTE = 'storage.kubernetes.io/csiProvisionerIdentity'
+
+/** On claims that are cloned. */
+export const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protection'
+/** On snapshots that are restored. */
+export const SNAPSHOT_FINALIZER = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection'
+/** On contents of snapshots: a restored volume may have another mode. */
+export const ALLOW_MODE_CHANGE = 'snapshot.storage.kubernetes.io/allow-volume-mode-change'

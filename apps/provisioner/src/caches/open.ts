@@ -25,6 +25,7 @@ import { type Claim, claimProjection } from './claim.ts'
 import { type Class, projectClass } from './class.ts'
 import type { Names } from './names.ts'
 import { type CachedNode, projectNode, type Registration, registrationProjection } from './node.ts'
+import { sourceKeys } from './source-keys.ts'
 import { type Volume, volumeProjection } from './volume.ts'
 
 /** The cached objects. */
@@ -53,6 +54,8 @@ export interface CachesOptions {
 
 /** Index of the claims that have work, by their UID. */
 export const CLAIMS_BY_UID = 'uid'
+/** Index of unbound claims, by the snapshots and claims that they are created from. */
+export const CLAIMS_BY_SOURCE = 'source'
 /** Index of attachments. */
 export const ATTACHMENTS_BY_VOLUME = 'volume'
 
@@ -64,7 +67,10 @@ export function openCaches({ caches, names, claimFinalizer, attaches, topology }
       resource: PERSISTENT_VOLUME_CLAIMS,
       message: PERSISTENT_VOLUME_CLAIM_MESSAGE,
       project: claimProjection(claimFinalizer),
-      indexes: { [CLAIMS_BY_UID]: ({ wanted, uid }) => (wanted === undefined ? [] : [uid]) },
+      indexes: {
+        [CLAIMS_BY_UID]: ({ wanted, uid }) => (wanted === undefined ? [] : [uid]),
+        [CLAIMS_BY_SOURCE]: sourceKeys,
+      },
       resyncMs: RESYNC_MS,
     }),
     volumes: caches.open('PersistentVolumes', {

@@ -1,7 +1,10 @@
 import { type Controller, causesOf, KeyFeed, keysOf, objectOf } from '@csi-sidecars/controller'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { backoffOf, type TermParts } from '../parts.ts'
+import { sweepSnapshots } from '../sources/sweep.ts'
 import { causesOfTopology } from '../topology/triggers.ts'
+import { AwaitedObjects } from './awaited.ts'
+import { isRestoring } from './content.ts'
 import { driverCalls } from './driver-calls.ts'
 import { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
@@ -15,6 +18,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
   const { settings, caches, clock, log } = parts
   const { claims, volumes, classes, topology } = caches
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
+  const awaited = new AwaitedObjects(parts.api, clock)
   const unsaved = new KeyFeed()
   const again = new KeyFeed()
   const deps: ClaimDeps = {
@@ -24,10 +28,15 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     classes,
     topology,
     memory,
+    awaited,
     driver: driverCalls(parts),
     storeLater: (name) => unsaved.add(name),
   }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
+  const sweep = (stop: AbortSignal): Promise<void> => {
+    const isNeeded = (key: string): boolean => isRestoring(deps, key)
+    return sweepSnapshots({ ...parts, intervalMs: settings.sweepMs, isNeeded }, stop)
+  }
   const claimController: Controller = {
     name: 'claims',
     workers: order.capacity,
@@ -36,16 +45,19 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     onStart: () => log.info('Started provisioner controller', { component: settings.identity }),
     caches: [claims, volumes, classes, ...(topology === undefined ? [] : [topology.nodes, topology.registrations])],
     sources: [
-      endsOf(claims, memory),
+      endsOf(claims, { memory, awaited }),
+      awaited.source,
       again.source,
       keysOf(claims, claimTrigger(settings, memory)),
       causesOf(classes, (event) => [{ on: 'class', name: objectOf(event).key }]),
       ...(topology === undefined ? [] : causesOfTopology(topology)),
+      causesOf(claims, (event) => [{ on: 'claim', name: objectOf(event).key }]),
       causesOf(volumes, (event) => [{ on: 'volume', name: objectOf(event).key }]),
     ],
     reconcile: (uid, run) => reconcileClaim(uid, deps, run),
     pending: claimTable(deps),
     callsDriver: true,
+    ...(settings.sweepMs > 0 && { alongside: (_queue, stop) => sweep(stop) }),
     onDriverReturn: () => memory.onDriverReturn(),
   }
   return [claimController, storeController(deps, { source: unsaved.source, claimAgain: (uid) => again.add(uid) })]

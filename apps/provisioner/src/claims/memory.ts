@@ -1,4 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
+import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
@@ -10,6 +11,7 @@ import { Pins } from '../topology/pins.ts'
 export interface Followed {
   readonly claim: Claim
   readonly class: Class
+  readonly content: VolumeContentSource | undefined
 }
 
 /** A claim that the driver has called infeasible. */

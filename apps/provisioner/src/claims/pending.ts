@@ -12,6 +12,9 @@ const CAUSES: PendingTable['causes'] = {
   volume: { kind: 'PersistentVolume', reason: 'VolumeNameTaken' },
   node: { kind: 'Node', reason: 'TopologyOfNodeMissing' },
   nodes: { kind: 'Node', reason: 'TopologyMissing' },
+  claim: { kind: 'PersistentVolumeClaim', reason: 'SourceNotUsable' },
+  snapshot: { kind: 'VolumeSnapshot', reason: 'SourceNotUsable' },
+  snapshotContent: { kind: 'VolumeSnapshotContent', reason: 'SourceNotUsable' },
   secret: { kind: 'Secret', reason: 'SecretMissing' },
   attributesClass: { kind: 'VolumeAttributesClass', reason: 'VolumeAttributesClassNotUsable' },
 }

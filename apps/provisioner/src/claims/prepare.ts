@@ -1,5 +1,10 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { CreateVolumeRequest, TopologyRequirement, VolumeCapability } from '@csi-sidecars/csi-proto'
+import type {
+  CreateVolumeRequest,
+  TopologyRequirement,
+  VolumeCapability,
+  VolumeContentSource,
+} from '@csi-sidecars/csi-proto'
 import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, nodeOfRequest, type WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
@@ -9,7 +14,9 @@ import { fsTypeOf } from '../request/parameters.ts'
 import { capabilitiesOf, createVolumeRequest } from '../request/request.ts'
 import { type SecretRefs, secretRefsOf } from '../request/secrets.ts'
 import { readSecret } from '../secret.ts'
+import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf } from '../topology/requirement.ts'
+import { type ContentParts, contentSource } from './content.ts'
 import type { ClaimRun } from './run.ts'
 
 /** A request with everything that its answer needs to become a PersistentVolume. */
@@ -31,13 +38,20 @@ export async function prepare(run: ClaimRun, claim: Claim, storageClass: Class):
   const { settings, driver } = deps
   const { wanted } = claim
   if (wanted === undefined) throw new ProvisionError(`the claim ${claim.key} is bound`)
-  driver.require({ modify: settings.attributesClasses && wanted.attributesClass !== '' })
+  const source = sourceOf(claim)
+  driver.require({
+    snapshot: source?.kind === 'VolumeSnapshot',
+    clone: source?.kind === 'PersistentVolumeClaim',
+    modify: settings.attributesClasses && wanted.attributesClass !== '',
+  })
   if (wanted.hasSelector) throw new ProvisionError('claim Selector is not supported')
   const name = volumeNameOf(claim.uid, settings)
   const { fsType, deprecated } = fsTypeOf(storageClass.parameters, settings.defaultFsType)
   if (deprecated) log.warn(DEPRECATED)
   const { singleNodeMultiWriter } = driver
   const capabilities = capabilitiesOf(wanted, storageClass, { fsType, singleNodeMultiWriter })
+  const content = source && (await contentOf(run, { claim, class: storageClass, source }))
+  const topology = topologyOf(run, claim, storageClass)
   const { annotations } = wanted
   const { namespace, name: claimName } = claimRef(claim)
   const refs = secretRefsOf(storageClass.parameters, { volume: name, namespace, claim: claimName, annotations })
@@ -47,13 +61,18 @@ export async function prepare(run: ClaimRun, claim: Claim, storageClass: Class):
     name,
     parameters: storageClass.parameters,
     capabilities,
-    source: undefined,
-    topology: topologyOf(run, claim, storageClass),
+    source: content,
+    topology,
     secrets,
     extraMetadata: settings.extraMetadata,
     mutableParameters: await mutableParameters(run, wanted),
   })
   return { claim, class: storageClass, request, fsType, refs, capabilities, migrated: false }
+}
+
+/** While a creation may be running, its content stays the same: the source may be deleted by now. */
+async function contentOf(run: ClaimRun, parts: ContentParts): Promise<VolumeContentSource> {
+  return run.deps.memory.inProgress.get(parts.claim.uid)?.content ?? (await contentSource(run, parts))
 }
 
 /** Undefined for a driver without topology, and for a volume that may be anywhere. */

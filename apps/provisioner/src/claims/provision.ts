@@ -1,17 +1,17 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { Volume } from '@csi-sidecars/csi-proto'
 import { claimRef } from '../caches/claim.ts'
+import { withFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
-import { editClaim, withFinalizer } from './edit.ts'
 import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import type { Prepared } from './prepare.ts'
-import type { ClaimRun } from './run.ts'
+import { type ClaimRun, edit } from './run.ts'
 import { deleteCreated, ownerOf } from './save.ts'
 
 /** Puts our finalizer on the claim. Returns false if the claim is gone. */
 export function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
-  return editClaim(run, claim, withFinalizer(run.deps.settings.claimFinalizer))
+  return edit(run, claim, withFinalizer(run.deps.settings.claimFinalizer))
 }
 
 /** Creates the volume. Returns it with the PersistentVolume to be stored. Throws RpcError and AnswerError. */

@@ -3,15 +3,16 @@ import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { objectRef } from '@csi-sidecars/telemetry'
 import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
+import { withoutFinalizer } from '../edit.ts'
+import { releaseSource } from './content.ts'
 import { decideClaim } from './decide.ts'
-import { editClaim, withoutFinalizer } from './edit.ts'
 import { CLAIM_EVENTS } from './events.ts'
 import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
 import { prepare } from './prepare.ts'
 import { createVolume, markClaim } from './provision.ts'
 import { recordFailure } from './record.ts'
-import { type ClaimDeps, type ClaimRun, labelsOf, recordEvent, recordNews } from './run.ts'
+import { type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent, recordNews } from './run.ts'
 import { settleUnsaved } from './settle.ts'
 
 /** One run over one claim. */
@@ -31,7 +32,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
     case 'release':
       log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
       deps.memory.ended(uid)
-      await editClaim(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
+      await edit(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
       return SETTLED
     case 'pause':
       own.waitFor({ on: 'class', name: classNameOf(claim) })
@@ -59,13 +60,14 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
   const { deps, signal } = run
   const { claim } = work
   own.waitFor()
+  deps.awaited.forget(claim.uid)
   const since = deps.clock.monotonic()
   if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   let unsaved: Unsaved
   try {
     const prepared = await prepare(run, claim, work.class)
     if (work.mark && !(await markClaim(run, prepared))) return SETTLED
-    deps.memory.inProgress.set(claim.uid, { claim, class: work.class })
+    deps.memory.inProgress.set(claim.uid, { claim, class: work.class, content: prepared.request.volumeContentSource })
     unsaved = await createVolume(run, prepared)
   } catch (error) {
     signal.throwIfAborted()
@@ -73,5 +75,6 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
   }
   deps.metrics.created(labelsOf(claim), deps.clock.monotonic() - since)
   const stored = await settleUnsaved(run, unsaved)
+  await releaseSource(run, claim)
   return stored === undefined ? SETTLED : await recordFailure(run, own, { ...work, error: stored })
 }

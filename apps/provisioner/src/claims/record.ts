@@ -1,13 +1,14 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import { type Claim, nodeOfRequest, selectedNode } from '../caches/claim.ts'
+import { type Claim, claimTarget, nodeOfRequest, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
+import { both, type ClaimEdit, withoutFinalizer, withoutSelectedNode } from '../edit.ts'
+import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
-import { both, type ClaimEdit, editClaim, withoutFinalizer, withoutSelectedNode } from './edit.ts'
 import { CLAIM_EVENTS } from './events.ts'
 import { failureOf } from './failure.ts'
 import { cachedClaim } from './observe.ts'
-import { type ClaimRun, labelsOf, recordNews } from './run.ts'
+import { type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
 
 interface FailedTry {
   readonly claim: Claim
@@ -20,11 +21,13 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   const { deps, log } = run
   const { claim, class: storageClass, error } = failed
   const { memory, settings, driver } = deps
+  if (error instanceof PopulatorError) return ignore(run, claim, error)
   const failure = failureOf(error, { mayReschedule: settings.topology && nodeOfRequest(claim) !== '' })
   const { state, answered, infeasible, message } = failure
   log.v(5)?.info('CreateVolume failed', { supportsTopology: settings.topology, state, err: error })
   deps.metrics.createFailed(labelsOf(claim))
   own.waitFor(...failure.waitsFor)
+  deps.awaited.await(claim.uid, failure.waitsFor)
   if (state !== 'background' || !driver.lost) {
     log.error(error, 'Failed to provision volume')
     recordNews(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
@@ -47,6 +50,15 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   return { kind: 'postponed', ms: memory.pausedForMs(claim.uid, storageClass.uid) }
 }
 
+/** Another controller creates the volume. */
+function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): Outcome {
+  log.v(4)?.info('Volume provision ignored', { reason: error.message })
+  deps.metrics.createFailed(labelsOf(claim))
+  const text = CLAIM_EVENTS.populator()
+  if (deps.memory.isNews(claim.uid, text.message)) deps.populatorRecorder.event(claimTarget(claim), text)
+  return SETTLED
+}
+
 /** No creation is running: removes our finalizer, and the node if another one may succeed. Returns false if it cannot. */
 async function release(run: ClaimRun, claim: Claim, rescheduled: boolean): Promise<boolean> {
   const { settings } = run.deps
@@ -57,7 +69,7 @@ async function release(run: ClaimRun, claim: Claim, rescheduled: boolean): Promi
   const [first, second] = edits
   if (first === undefined) return true
   try {
-    await editClaim(run, claim, second === undefined ? first : both(first, second))
+    await edit(run, claim, second === undefined ? first : both(first, second))
     return true
   } catch (error) {
     run.signal.throwIfAborted()

@@ -9,8 +9,10 @@ import { type Claim, claimTarget, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import type { TopologyCaches } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
+import { type ClaimEdit, editClaim } from '../edit.ts'
 import type { ClaimLabels, ProvisionMetrics } from '../metrics.ts'
 import type { ProvisionerSettings } from '../parts.ts'
+import type { AwaitedObjects } from './awaited.ts'
 import type { DriverCalls } from './driver-calls.ts'
 import type { ClaimMemory } from './memory.ts'
 
@@ -26,6 +28,7 @@ export interface ClaimDeps {
   readonly topology: Pick<TopologyCaches, 'nodes' | 'registrations'> | undefined
   readonly driver: DriverCalls
   readonly memory: ClaimMemory
+  readonly awaited: AwaitedObjects
   readonly settings: ProvisionerSettings
   readonly recorder: Pick<Recorder, 'event'>
   readonly populatorRecorder: Pick<Recorder, 'event'>
@@ -53,4 +56,10 @@ export function recordNews(run: Pick<ClaimRun, 'deps'>, claim: Claim, text: Even
 
 export function labelsOf(claim: Claim): ClaimLabels {
   return { class: classNameOf(claim), source: claim.wanted?.dataSource?.kind ?? '' }
+}
+
+/** Changes the stored claim. Returns false if it is gone. */
+export function edit({ deps, signal, enter }: ClaimRun, claim: Claim, change: ClaimEdit): Promise<boolean> {
+  enter('writing')
+  return editClaim({ api: deps.api, claims: deps.claims, signal }, claim, change)
 }

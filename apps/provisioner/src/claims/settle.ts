@@ -1,12 +1,12 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { Claim } from '../caches/claim.ts'
+import { withoutFinalizer } from '../edit.ts'
 import { isMarked } from './decide.ts'
-import { editClaim, withoutFinalizer } from './edit.ts'
 import { CLAIM_EVENTS } from './events.ts'
 import type { AnswerError } from './failure.ts'
 import type { Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
-import { type ClaimRun, recordEvent, recordNews } from './run.ts'
+import { type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
 import { saveVolume } from './save.ts'
 
 /**
@@ -54,5 +54,5 @@ export function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unkn
 export async function releaseClaim(run: ClaimRun, claim: Claim): Promise<void> {
   const { settings } = run.deps
   if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
-  await editClaim(run, claim, withoutFinalizer(settings.claimFinalizer))
+  await edit(run, claim, withoutFinalizer(settings.claimFinalizer))
 }

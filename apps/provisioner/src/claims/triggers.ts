@@ -1,6 +1,7 @@
 import type { Source, Trigger } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import type { Claim } from '../caches/claim.ts'
+import type { AwaitedObjects } from './awaited.ts'
 import { type DecisionSettings, isMarked, isOurs } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
 
@@ -18,13 +19,18 @@ export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): T
 }
 
 /** Deleted and bound claims have no pending work, unless a creation has to be followed up. */
-export function endsOf(claims: Pick<Informer<Claim, never>, 'subscribe'>, memory: ClaimMemory): Source {
+export function endsOf(
+  claims: Pick<Informer<Claim, never>, 'subscribe'>,
+  { memory, awaited }: { readonly memory: ClaimMemory; readonly awaited: AwaitedObjects },
+): Source {
   return (queue) =>
     claims.subscribe((event) => {
       if (event.type === 'added') return
       const { uid, wanted } = event.type === 'deleted' ? event.object : event.after
       if (event.type === 'updated' && wanted !== undefined) return
       memory.forget(uid)
-      if (!memory.follows(uid)) queue.forget(uid)
+      if (memory.follows(uid)) return
+      awaited.forget(uid)
+      queue.forget(uid)
     })
 }

@@ -1,10 +1,14 @@
-import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
+import type { Informer } from '@csi-sidecars/informer'
+import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef } from '../caches/claim.ts'
-import { SELECTED_NODE } from '../caches/names.ts'
-import type { ClaimRun } from './run.ts'
+import { type Claim, claimRef } from './caches/claim.ts'
+import { SELECTED_NODE } from './caches/names.ts'
 
-type EditRun = Pick<ClaimRun, 'deps' | 'signal' | 'enter'>
+export interface EditOptions {
+  readonly api: Pick<KubeClient, 'get' | 'replace'>
+  readonly claims: Pick<Informer<Claim, PersistentVolumeClaim>, 'learn'>
+  readonly signal: AbortSignal
+}
 
 /** A changed claim; the same object if nothing has to change. */
 export type ClaimEdit = (pvc: PersistentVolumeClaim) => PersistentVolumeClaim
@@ -15,17 +19,14 @@ const CONFLICT_TRIES = 5
  * Changes the stored claim by a PUT, because published roles of provisioners have no right to patch claims. Returns
  * false if the claim is gone or replaced.
  */
-export async function editClaim(run: EditRun, claim: Claim, edit: ClaimEdit): Promise<boolean> {
-  const { deps, signal } = run
-  run.enter('writing')
+export async function editClaim(options: EditOptions, claim: Claim, edit: ClaimEdit): Promise<boolean> {
+  const { api, claims, signal } = options
   for (let left = CONFLICT_TRIES; ; left -= 1) {
     try {
-      const stored = await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(claim), { signal })
+      const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(claim), { signal })
       if (stored.metadata?.uid !== claim.uid) return false
       const edited = edit(stored)
-      deps.claims.learn(
-        edited === stored ? stored : await deps.api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal }),
-      )
+      if (edited !== stored) claims.learn(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal }))
       return true
     } catch (error) {
       signal.throwIfAborted()
