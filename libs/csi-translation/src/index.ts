@@ -7,7 +7,9 @@ export {
   isMigratedCSIDriverByName,
   isPVMigratable,
   repairVolumeHandle,
+  translateCSIPVToInTree,
   translateInTreeInlineVolumeToCSI,
   translateInTreePVToCSI,
+  translateInTreeStorageClassToCSI,
 } from './translate.ts'
 export { TranslationError, type TranslationErrorCode } from './translation-error.ts'

@@ -9,6 +9,7 @@ import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, nodeOfRequest, type WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import { ProvisionError } from '../request/failure.ts'
+import { classForDriver, isMigrated } from '../request/migration.ts'
 import { volumeNameOf } from '../request/name.ts'
 import { fsTypeOf } from '../request/parameters.ts'
 import { capabilitiesOf, createVolumeRequest } from '../request/request.ts'
@@ -22,7 +23,7 @@ import type { ClaimRun } from './run.ts'
 /** A request with everything that its answer needs to become a PersistentVolume. */
 export interface Prepared {
   readonly claim: Claim
-  /** The class as the driver knows it. */
+  /** The class of the claim, untranslated. */
   readonly class: Class
   readonly request: CreateVolumeRequest
   readonly fsType: string
@@ -33,12 +34,13 @@ export interface Prepared {
 }
 
 /** Makes the request for a claim, in the order in which users see the checks fail. Throws ProvisionError. */
-export async function prepare(run: ClaimRun, claim: Claim, storageClass: Class): Promise<Prepared> {
+export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Promise<Prepared> {
   const { deps, signal, log } = run
   const { settings, driver } = deps
   const { wanted } = claim
   if (wanted === undefined) throw new ProvisionError(`the claim ${claim.key} is bound`)
   const source = sourceOf(claim)
+  const storageClass = classForDriver(ofClaim, settings.names)
   driver.require({
     snapshot: source?.kind === 'VolumeSnapshot',
     clone: source?.kind === 'PersistentVolumeClaim',
@@ -67,7 +69,8 @@ export async function prepare(run: ClaimRun, claim: Claim, storageClass: Class):
     extraMetadata: settings.extraMetadata,
     mutableParameters: await mutableParameters(run, wanted),
   })
-  return { claim, class: storageClass, request, fsType, refs, capabilities, migrated: false }
+  const migrated = isMigrated(ofClaim, settings.names)
+  return { claim, class: ofClaim, request, fsType, refs, capabilities, migrated }
 }
 
 /** While a creation may be running, its content stays the same: the source may be deleted by now. */

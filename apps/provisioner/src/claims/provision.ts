@@ -1,5 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { Volume } from '@csi-sidecars/csi-proto'
+import { translateCSIPVToInTree } from '@csi-sidecars/csi-translation'
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { claimRef } from '../caches/claim.ts'
 import { withFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
@@ -26,7 +28,7 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
   }
   const created = { volumeId: volume.volumeId, secretRef: prepared.refs.provisioner, migrated }
   await refuseWrongVolume(run, prepared, { volume, created })
-  const pv = toPersistentVolume(run, prepared, volume)
+  const pv = await toPersistentVolume(run, prepared, { volume, created })
   log
     .v(2)
     ?.info(
@@ -35,7 +37,23 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
   return { claim, pv, created, doomed: false }
 }
 
-function toPersistentVolume({ deps }: ClaimRun, prepared: Prepared, created: Volume): Unsaved['pv'] {
+/** A volume that cannot be described as an in-tree volume is deleted. */
+async function toPersistentVolume(
+  run: ClaimRun,
+  prepared: Prepared,
+  { volume, created }: Answered,
+): Promise<PersistentVolume> {
+  const pv = csiVolumeOf(run, prepared, volume)
+  if (!prepared.migrated) return pv
+  try {
+    return translateCSIPVToInTree(pv)
+  } catch (cause) {
+    const why = messageOf(cause)
+    throw await removed(run, created, { why, cleanup: `${why}. Cleanup of volume ${prepared.request.name}` })
+  }
+}
+
+function csiVolumeOf({ deps }: ClaimRun, prepared: Prepared, created: Volume): PersistentVolume {
   const { settings } = deps
   return persistentVolumeOf({
     ...prepared,

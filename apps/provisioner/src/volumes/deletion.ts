@@ -1,7 +1,9 @@
 import { messageOf } from '@csi-sidecars/base'
+import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
 import { ProvisionError } from '../request/failure.ts'
+import { classForDriver } from '../request/migration.ts'
 import { type SecretRef, secretRefOf } from '../request/secrets.ts'
 import { readSecret } from '../secret.ts'
 import type { VolumeRun } from './run.ts'
@@ -25,17 +27,19 @@ export interface DeletionRequest {
 /** Makes the call for a released volume. Throws the reason why it cannot be made. */
 export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Promise<DeletionRequest> {
   const { deps, signal, log } = run
-  const volumeId = stored.spec?.csi?.volumeHandle
+  const migrated = isPVMigratable(stored)
+  const pv = migrated ? translateInTreePVToCSI(stored) : stored
+  const volumeId = pv.spec?.csi?.volumeHandle
   if (!volumeId) throw new ProvisionError('invalid CSI PV')
   deps.driver.require()
-  const ref = secretOf(run, stored)
+  const ref = secretOf(run, pv)
   const secrets = await readSecret(deps.api, ref, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     // The Secret may have been deleted before the volume.
     log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`)
     return {}
   })
-  return { volumeId, secrets, migrated: false }
+  return { volumeId, secrets, migrated }
 }
 
 /** The Secret of the annotations. Without annotations, that of the class. */
@@ -52,7 +56,7 @@ function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume): SecretR
   const volume = metadata?.name ?? ''
   const tokens = { volume, namespace: claim.namespace ?? '', claim: claim.name ?? '', annotations: {} }
   try {
-    return secretRefOf('provisioner', storageClass.parameters, tokens)
+    return secretRefOf('provisioner', classForDriver(storageClass, run.deps.names).parameters, tokens)
   } catch (cause) {
     throw new ProvisionError(`failed to get secretreference for volume ${volume}: ${messageOf(cause)}`, { cause })
   }
