@@ -44,8 +44,10 @@ export interface TopologyCaches {
   readonly registrations: Informer<Registration, CSINode>
 }
 
+type Registry = Pick<CacheRegistry, 'open'>
+
 export interface CachesOptions {
-  readonly caches: CacheRegistry
+  readonly caches: Registry
   readonly names: Names
   readonly claimFinalizer: string
   readonly attaches: boolean
@@ -90,7 +92,7 @@ export function openCaches({ caches, names, claimFinalizer, attaches, topology }
   }
 }
 
-function openAttachments(caches: CacheRegistry): Informer<Attachment, VolumeAttachment> {
+function openAttachments(caches: Registry): Informer<Attachment, VolumeAttachment> {
   return caches.open('VolumeAttachments', {
     resource: VOLUME_ATTACHMENTS,
     message: VOLUME_ATTACHMENT_MESSAGE,
@@ -100,7 +102,7 @@ function openAttachments(caches: CacheRegistry): Informer<Attachment, VolumeAtta
   })
 }
 
-function openTopology(caches: CacheRegistry, driverName: string): TopologyCaches {
+function openTopology(caches: Registry, driverName: string): TopologyCaches {
   return {
     nodes: caches.open('Nodes', { resource: NODES, message: NODE_MESSAGE, project: projectNode, resyncMs: 0 }),
     registrations: caches.open('CSINodes', {

@@ -3,7 +3,7 @@ import { programOf } from '@csi-sidecars/sidecar'
 import { runInProcess } from '@csi-sidecars/sidecar/testing'
 import { type Cluster, DRIVER, pvc, startCluster, storageClass } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { provisioner } from './app.ts'
+import { provisioner } from '../src/app.ts'
 
 const CLAIM = pvc('data', {
   metadata: { uid: 'uid-data', annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } },
