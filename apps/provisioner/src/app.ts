@@ -15,7 +15,9 @@ import {
   sanitizeName,
 } from '@csi-sidecars/sidecar'
 import type { Names } from './caches/names.ts'
-import { openCaches } from './caches/open.ts'
+import { type Caches, openCaches } from './caches/open.ts'
+import type { CapacityParts } from './capacity/controller.ts'
+import { openCapacity } from './capacity/open.ts'
 import { provisionerControllers } from './controllers.ts'
 import { FORMER_NAMES, PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
@@ -83,21 +85,31 @@ async function openControllers(parts: Parts): Promise<AppControllers> {
   const recorder = createRecorder({ client, component, clock, log })
   const populatorRecorder = createRecorder({ client, component: 'external-provisioner', clock, log })
   const { names, claimFinalizer, topology } = settings
+  const publishes = flags.values['enable-capacity']
+  const opened = openCaches({ caches, names, claimFinalizer, attaches, nodes: topology || publishes })
   const own: ProvisionerParts = {
     ...parts,
     settings,
-    caches: openCaches({ caches, names, claimFinalizer, attaches, topology }),
+    caches: opened,
+    capacity: publishes ? await openOwnCapacity(parts, settings, opened) : undefined,
     recorder,
     populatorRecorder,
     metrics: new ProvisionMetrics(parts.metrics),
   }
   return {
-    queues: flags.values['worker-threads'] > 0 ? ['claims', 'volumes', 'unsavedpvs'] : [],
+    queues: ['claims', 'volumes', 'unsavedpvs', ...(publishes ? ['csistoragecapacity', 'csitopology'] : [])],
     controllers: (lead) => provisionerControllers(own, lead),
     close: async (signal) => {
       await Promise.all([recorder.flush(signal), populatorRecorder.flush(signal)])
     },
   }
+}
+
+async function openOwnCapacity(parts: Parts, { names }: ProvisionerSettings, opened: Caches): Promise<CapacityParts> {
+  const { flags, startLog: log } = parts
+  const { topology: segments, classes } = opened
+  if (segments === undefined) throw new Error('capacity needs the nodes of the cluster')
+  return await openCapacity({ ...parts, ...flags, names, node: undefined, segments, classes, log })
 }
 
 /** Charts in the field still pass flags and gates whose meaning is gone. */

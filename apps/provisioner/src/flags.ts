@@ -9,6 +9,36 @@ const NO_CHART = { none: 'retired' } as const
 /** The provisioner's flags in addition to those of every sidecar. Names, types and defaults never change. */
 export const PROVISIONER_FLAGS = [
   {
+    name: 'capacity-for-immediate-binding',
+    type: 'bool',
+    default: false,
+    help: 'Publish the capacity for classes with immediate binding, too.',
+    chart: { key: 'capacity.immediateBinding', sample: true },
+  },
+  {
+    name: 'capacity-ownerref-level',
+    type: 'int',
+    default: 1,
+    help:
+      'The owner of CSIStorageCapacity objects, as the number of controllers above the pod of $POD_NAME and ' +
+      '$NAMESPACE: 0 is the pod, 1 a StatefulSet or DaemonSet, 2 a Deployment. -1: no owner.',
+    chart: { key: 'capacity.ownerLevel', sample: 1 },
+  },
+  {
+    name: 'capacity-poll-interval',
+    type: 'duration',
+    default: MINUTE,
+    help: 'How often the driver is asked for its capacity without a cause.',
+    chart: { key: 'capacity.pollInterval', sample: '41m' },
+  },
+  {
+    name: 'capacity-threads',
+    type: 'uint',
+    default: 1,
+    help: 'How many CSIStorageCapacity objects are worked on at the same time.',
+    chart: { key: 'capacity.threads', sample: 3, minimum: 1 },
+  },
+  {
     name: 'cloning-protection-threads',
     type: 'uint',
     default: 1,
@@ -38,6 +68,20 @@ export const PROVISIONER_FLAGS = [
   },
   { name: 'deletion-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
   {
+    name: 'enable-capacity',
+    type: 'bool',
+    default: false,
+    help: 'Publish the capacity of the driver as CSIStorageCapacity objects in $NAMESPACE.',
+    chart: { key: 'capacity.enabled', sample: true },
+  },
+  {
+    name: 'enable-pprof',
+    type: 'bool',
+    default: false,
+    help: 'Answer requests for /debug/pprof/ with the way to profiles: --enable-profiling.',
+    chart: { none: 'replaced by --enable-profiling' },
+  },
+  {
     name: 'extra-create-metadata',
     type: 'bool',
     default: false,
@@ -60,6 +104,22 @@ export const PROVISIONER_FLAGS = [
     default: true,
     help: 'Send the topologies of all nodes with the driver for volumes with immediate binding. false: send none.',
     chart: { key: 'immediateTopology', sample: false },
+  },
+  {
+    name: 'kube-api-capacity-burst',
+    type: 'int',
+    default: 5,
+    help: 'Writes of CSIStorageCapacity objects that may exceed --kube-api-capacity-qps for a moment.',
+    chart: { key: 'capacity.burst', sample: 2000000, minimum: 1 },
+  },
+  {
+    name: 'kube-api-capacity-qps',
+    type: 'float',
+    default: 1,
+    help:
+      'Writes of CSIStorageCapacity objects a second. With neither this flag nor --kube-api-capacity-burst, the rate ' +
+      'follows what the API server grants.',
+    chart: { key: 'capacity.qps', sample: 12.5 },
   },
   { name: 'leader-election-type', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
   {

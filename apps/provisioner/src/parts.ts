@@ -6,6 +6,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Names } from './caches/names.ts'
 import type { Caches } from './caches/open.ts'
+import type { CapacityParts, CapacityRefresh } from './capacity/controller.ts'
 import type { ProvisionMetrics } from './metrics.ts'
 import type { NameRule } from './request/name.ts'
 
@@ -49,6 +50,8 @@ export interface ProvisionerParts {
   /** Writes the event about populators, which has a source of its own. */
   readonly populatorRecorder: Recorder
   readonly metrics: ProvisionMetrics
+  /** Undefined without --enable-capacity. */
+  readonly capacity: CapacityParts | undefined
   readonly backlog: Backlog
   readonly clock: Clock
   readonly log: Logger
@@ -56,6 +59,7 @@ export interface ProvisionerParts {
 
 /** The parts of one term. Without the lead they write nothing and call no driver. */
 export interface TermParts extends ProvisionerParts {
+  readonly refresh: CapacityRefresh | undefined
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly assertLeading: () => void

@@ -1,36 +1,19 @@
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { programOf } from '@csi-sidecars/sidecar'
-import { runInProcess } from '@csi-sidecars/sidecar/testing'
-import { type Cluster, DRIVER, pvc, startCluster, storageClass } from '@csi-sidecars/testkit'
+import { DRIVER, pvc, startCluster, storageClass } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { provisioner } from '../src/app.ts'
+import { whileProvisioning } from '../src/testing/run-provisioner.ts'
 
 const CLAIM = pvc('data', {
   metadata: { uid: 'uid-data', annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } },
 })
 const VOLUME = { name: 'pvc-uid-data' }
 
-async function whileRunning(cluster: Cluster, flags: readonly string[], test: () => Promise<void>): Promise<string> {
-  const stop = new AbortController()
-  const where = ['--kubeconfig', cluster.kubeconfig, '--csi-address', cluster.driver.socket]
-  const ended = runInProcess(programOf(provisioner), [...where, ...flags], { signal: stop.signal })
-  try {
-    await Promise.race([test(), ended.then(({ log }) => Promise.reject(new Error(log)))])
-  } catch (cause) {
-    stop.abort()
-    throw new Error((await ended).log, { cause })
-  } finally {
-    stop.abort()
-  }
-  return (await ended).log
-}
-
 describe('csi-provisioner', () => {
   it('creates a volume for a claim and deletes it when its PersistentVolume is released', async () => {
     await using cluster = await startCluster({ objects: [storageClass(), CLAIM] })
     const { api, driver } = cluster
     let created: PersistentVolume | undefined
-    const log = await whileRunning(cluster, ['-v5', '--leader-election'], async () => {
+    const log = await whileProvisioning({ cluster, flags: ['-v5', '--leader-election'] }, async () => {
       created = await api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv !== undefined)
       api.update(PERSISTENT_VOLUMES, VOLUME, (pv) => ({ ...pv, status: { phase: 'Released' } }))
       await api.untilGone(PERSISTENT_VOLUMES, VOLUME)
@@ -70,7 +53,7 @@ describe('csi-provisioner', () => {
       return driver.own('CreateVolume', request)
     })
     const claim = { namespace: 'default', name: 'data' }
-    await whileRunning(cluster, ['--finalize-claims'], async () => {
+    await whileProvisioning({ cluster, flags: ['--finalize-claims'] }, async () => {
       await api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv !== undefined)
       await api.until(PERSISTENT_VOLUME_CLAIMS, claim, (each) => !each?.metadata?.finalizers?.includes(MARK))
     })

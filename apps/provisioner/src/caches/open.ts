@@ -35,7 +35,7 @@ export interface Caches {
   readonly classes: Informer<Class, StorageClass>
   /** Undefined for a driver that does not attach. */
   readonly attachments: Informer<Attachment, VolumeAttachment> | undefined
-  /** Undefined without topology. */
+  /** Undefined if neither topology nor capacity needs nodes. */
   readonly topology: TopologyCaches | undefined
 }
 
@@ -51,7 +51,8 @@ export interface CachesOptions {
   readonly names: Names
   readonly claimFinalizer: string
   readonly attaches: boolean
-  readonly topology: boolean
+  /** Nodes and CSINodes are cached: for topology, or for capacity objects. */
+  readonly nodes: boolean
 }
 
 /** Index of the claims that have work, by their UID. */
@@ -63,7 +64,7 @@ export const ATTACHMENTS_BY_VOLUME = 'volume'
 
 const RESYNC_MS = 15 * 60_000
 
-export function openCaches({ caches, names, claimFinalizer, attaches, topology }: CachesOptions): Caches {
+export function openCaches({ caches, names, claimFinalizer, attaches, nodes }: CachesOptions): Caches {
   return {
     claims: caches.open('PersistentVolumeClaims', {
       resource: PERSISTENT_VOLUME_CLAIMS,
@@ -88,7 +89,7 @@ export function openCaches({ caches, names, claimFinalizer, attaches, topology }
       resyncMs: 0,
     }),
     attachments: attaches ? openAttachments(caches) : undefined,
-    topology: topology ? openTopology(caches, names.driver) : undefined,
+    topology: nodes ? openTopology(caches, names.driver) : undefined,
   }
 }
 

@@ -16,7 +16,8 @@ import { storeController } from './unsaved.ts'
 /** Creates volumes for claims, and stores their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {
   const { settings, caches, clock, log } = parts
-  const { claims, volumes, classes, topology } = caches
+  const { claims, volumes, classes } = caches
+  const topology = settings.topology ? caches.topology : undefined
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const awaited = new AwaitedObjects(parts.api, clock)
   const unsaved = new KeyFeed()

@@ -74,6 +74,7 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
     return await recordFailure(run, own, { ...work, error })
   }
   deps.metrics.created(labelsOf(claim), deps.clock.monotonic() - since)
+  deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await settleUnsaved(run, unsaved)
   await releaseSource(run, claim)
   return stored === undefined ? SETTLED : await recordFailure(run, own, { ...work, error: stored })

@@ -32,6 +32,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
     log.error(error, 'Failed to provision volume')
     recordNews(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
   }
+  if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)
   const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
   // Without an answer an earlier creation may still be running: it must not be repeated for another node.
   if (state === 'background' || state === 'unchanged' || (!answered && memory.inProgress.has(claim.uid))) return retry

@@ -9,6 +9,7 @@ import { type Claim, claimTarget, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import type { TopologyCaches } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
+import type { CapacityRefresh } from '../capacity/controller.ts'
 import { type ClaimEdit, editClaim } from '../edit.ts'
 import type { ClaimLabels, ProvisionMetrics } from '../metrics.ts'
 import type { ProvisionerSettings } from '../parts.ts'
@@ -33,6 +34,7 @@ export interface ClaimDeps {
   readonly recorder: Pick<Recorder, 'event'>
   readonly populatorRecorder: Pick<Recorder, 'event'>
   readonly metrics: ProvisionMetrics
+  readonly refresh: CapacityRefresh | undefined
   /** Has the PersistentVolume of this name stored later. */
   readonly storeLater: (name: string) => void
   readonly clock: Clock

@@ -27,3 +27,10 @@ export function fnv1(text: string): number {
   for (const byte of Buffer.from(text)) hash = (Math.imul(hash, FNV_PRIME) ^ byte) >>> 0
   return hash
 }
+
+/** FNV-1a with 32 bits. */
+export function fnv1a(text: string): number {
+  let hash = FNV_OFFSET
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME) >>> 0
+  return hash
+}

@@ -94,6 +94,7 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
       run.enter('calling')
       await deps.driver.delete(deletion, { migrated: deletion.migrated, signal })
       deps.memory.deleted(volume.uid)
+      deps.refresh?.deleted(pv)
     }
   } catch (error) {
     signal.throwIfAborted()

@@ -8,6 +8,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Names } from '../caches/names.ts'
 import type { Caches } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
+import type { CapacityRefresh } from '../capacity/controller.ts'
 import type { DriverCalls } from '../claims/driver-calls.ts'
 import type { ProvisionMetrics } from '../metrics.ts'
 import type { VolumeMemory } from './memory.ts'
@@ -22,6 +23,7 @@ export interface VolumeDeps {
   readonly memory: VolumeMemory
   readonly recorder: Pick<Recorder, 'event'>
   readonly metrics: ProvisionMetrics
+  readonly refresh: CapacityRefresh | undefined
   readonly clock: Clock
   readonly log: Logger
 }

@@ -65,7 +65,7 @@ export class Process {
         return informer
       },
     }
-    const caches = openCaches({ ...own, caches: registry, attaches: false })
+    const caches = openCaches({ ...own, caches: registry, attaches: false, nodes: false })
     const metrics = new Metrics()
     const silent = { event: () => {}, flush: async () => {} }
     const parts: ProvisionerParts = {
@@ -75,6 +75,7 @@ export class Process {
       caches,
       recorder: silent,
       populatorRecorder: silent,
+      capacity: undefined,
       metrics: new ProvisionMetrics(metrics),
       backlog: new Backlog({ driver: DRIVER, clock, metrics }),
       clock,
