@@ -22,6 +22,7 @@ import { provisionerControllers } from './controllers.ts'
 import { FORMER_NAMES, PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
 import { ProvisionMetrics } from './metrics.ts'
+import { type LocalNode, nodeSegments } from './node/local-node.ts'
 import type { ProvisionerParts, ProvisionerSettings } from './parts.ts'
 
 /** The provisioner's feature gates. */
@@ -58,7 +59,8 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   configure: (flags, env) => ({
     master: flags.values.master,
     kubeconfig: env['KUBECONFIG'] ?? '',
-    startError: startErrorOf(flags),
+    startError: startErrorOf(flags, env),
+    onEachNode: flags.values['node-deployment'],
     handshake: handshakeOf(flags.values),
   }),
   askServer: (server) => attributesClassGate(server.gates, server),
@@ -67,7 +69,11 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
 
 const LONGEST_UUID = 32
 
-function startErrorOf({ values }: Parts['flags']): StartError | undefined {
+function startErrorOf({ values }: Parts['flags'], env: Parts['env']): StartError | undefined {
+  if (values['node-deployment'] && !env['NODE_NAME']) {
+    const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
+    return new StartError(message, { exitCode: 255 })
+  }
   const length = values['volume-name-uuid-length']
   if (length >= -1 && length <= LONGEST_UUID) return undefined
   return new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${LONGEST_UUID}`)
@@ -77,16 +83,22 @@ async function openControllers(parts: Parts): Promise<AppControllers> {
   const { flags, client, driver, caches, clock, log, startLog } = parts
   warnOfRetired(parts)
   startLog.v(2)?.info(`Detected CSI driver ${driver.name}`)
-  const settings = settingsOf(parts, await sweepInterval(parts))
+  const settings = settingsOf(parts, { sweepMs: await sweepInterval(parts), node: await localNode(parts) })
   const attaches = driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   const [supports, watching] = attaches ? ['supports', 'watching'] : ['does not support', 'not watching']
   startLog.info(`CSI driver ${supports} PUBLISH_UNPUBLISH_VOLUME, ${watching} VolumeAttachments`)
   const component = `${driver.name}_${parts.hostName}_${uuid(clock)}`
   const recorder = createRecorder({ client, component, clock, log })
   const populatorRecorder = createRecorder({ client, component: 'external-provisioner', clock, log })
-  const { names, claimFinalizer, topology } = settings
+  const { names, claimFinalizer, topology, node } = settings
   const publishes = flags.values['enable-capacity']
-  const opened = openCaches({ caches, names, claimFinalizer, attaches, nodes: topology || publishes })
+  const opened = openCaches({
+    caches,
+    names,
+    claimFinalizer,
+    attaches,
+    nodes: node === undefined && (topology || publishes),
+  })
   const own: ProvisionerParts = {
     ...parts,
     settings,
@@ -105,11 +117,16 @@ async function openControllers(parts: Parts): Promise<AppControllers> {
   }
 }
 
-async function openOwnCapacity(parts: Parts, { names }: ProvisionerSettings, opened: Caches): Promise<CapacityParts> {
+async function openOwnCapacity(
+  parts: Parts,
+  { names, node }: ProvisionerSettings,
+  opened: Caches,
+): Promise<CapacityParts> {
   const { flags, startLog: log } = parts
-  const { topology: segments, classes } = opened
+  const { topology, classes } = opened
+  const segments = node === undefined ? topology : { fixed: node.segments ?? {} }
   if (segments === undefined) throw new Error('capacity needs the nodes of the cluster')
-  return await openCapacity({ ...parts, ...flags, names, node: undefined, segments, classes, log })
+  return await openCapacity({ ...parts, ...flags, names, node: node?.name, segments, classes, log })
 }
 
 /** Charts in the field still pass flags and gates whose meaning is gone. */
@@ -140,12 +157,28 @@ async function sweepInterval({ flags, driver, client, signal }: Parts): Promise<
   }
 }
 
-function settingsOf({ flags, gates, driver, clock }: Parts, sweepMs: number): ProvisionerSettings {
+/** Undefined without --node-deployment. */
+async function localNode({ flags, env, driver, signal }: Parts): Promise<LocalNode | undefined> {
+  const { values } = flags
+  if (!values['node-deployment']) return undefined
+  return {
+    name: env['NODE_NAME'] ?? '',
+    segments: await nodeSegments(driver, { timeoutMs: values.timeout, signal }),
+    immediateBinding: values['node-deployment-immediate-binding'],
+    baseDelayMs: values['node-deployment-base-delay'],
+    maxDelayMs: values['node-deployment-max-delay'],
+  }
+}
+
+function settingsOf(
+  { flags, gates, driver, clock }: Parts,
+  asked: Pick<ProvisionerSettings, 'sweepMs' | 'node'>,
+): ProvisionerSettings {
   const { values } = flags
   const started = `${Math.floor(clock.now())}-${Math.floor(clock.random() * 10_000)}`
   return {
     names: namesOf(driver.name),
-    identity: `${started}-${driver.name}`,
+    identity: [started, driver.name, ...(asked.node === undefined ? [] : [asked.node.name])].join('-'),
     claimFinalizer: `external-provisioner/${sanitizeName(driver.name)}`,
     finalizeClaims: values['finalize-claims'],
     workers: values['worker-threads'],
@@ -161,7 +194,7 @@ function settingsOf({ flags, gates, driver, clock }: Parts, sweepMs: number): Pr
       gates.enabled('Topology') &&
       driver.capabilities.plugin.services.has(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS),
     preventModeConversion: values['prevent-volume-mode-conversion'],
-    sweepMs,
+    ...asked,
     cloneReleaseWorkers: driver.capabilities.controller.has(ControllerRpc.CLONE_VOLUME)
       ? values['cloning-protection-threads']
       : undefined,

@@ -8,6 +8,8 @@ export interface EditOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
   readonly claims: Pick<Informer<Claim, PersistentVolumeClaim>, 'learn'>
   readonly signal: AbortSignal
+  /** How often the change is tried if other writers change the claim. */
+  readonly tries?: number
 }
 
 /** A changed claim; the same object if nothing has to change. */
@@ -20,8 +22,8 @@ const CONFLICT_TRIES = 5
  * false if the claim is gone or replaced.
  */
 export async function editClaim(options: EditOptions, claim: Claim, edit: ClaimEdit): Promise<boolean> {
-  const { api, claims, signal } = options
-  for (let left = CONFLICT_TRIES; ; left -= 1) {
+  const { api, claims, signal, tries = CONFLICT_TRIES } = options
+  for (let left = tries; ; left -= 1) {
     try {
       const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(claim), { signal })
       if (stored.metadata?.uid !== claim.uid) return false
@@ -56,6 +58,15 @@ export function withoutFinalizer(name: string): ClaimEdit {
 export const withoutSelectedNode: ClaimEdit = (pvc) => {
   const { [SELECTED_NODE]: node, ...annotations } = pvc.metadata?.annotations ?? {}
   return node === undefined ? pvc : { ...pvc, metadata: { ...pvc.metadata, annotations } }
+}
+
+/** Unless another node is selected. */
+export function withSelectedNode(node: string): ClaimEdit {
+  return (pvc) => {
+    const { annotations } = pvc.metadata ?? {}
+    if (annotations?.[SELECTED_NODE]) return pvc
+    return { ...pvc, metadata: { ...pvc.metadata, annotations: { ...annotations, [SELECTED_NODE]: node } } }
+  }
 }
 
 export function both(first: ClaimEdit, second: ClaimEdit): ClaimEdit {

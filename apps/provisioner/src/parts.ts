@@ -8,6 +8,7 @@ import type { Names } from './caches/names.ts'
 import type { Caches } from './caches/open.ts'
 import type { CapacityParts, CapacityRefresh } from './capacity/controller.ts'
 import type { ProvisionMetrics } from './metrics.ts'
+import type { LocalNode } from './node/local-node.ts'
 import type { NameRule } from './request/name.ts'
 
 /** The settings of this process that decisions depend on. They never change. */
@@ -37,6 +38,8 @@ export interface ProvisionerSettings extends NameRule {
   readonly cloneReleaseWorkers: number | undefined
   readonly strictTopology: boolean
   readonly immediateTopology: boolean
+  /** Undefined without --node-deployment. */
+  readonly node: LocalNode | undefined
   /** The gate VolumeAttributesClass. */
   readonly attributesClasses: boolean
 }

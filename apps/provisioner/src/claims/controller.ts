@@ -1,7 +1,9 @@
 import { type Controller, causesOf, KeyFeed, keysOf, objectOf } from '@csi-sidecars/controller'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
+import { topologyOfNode } from '../node/local-node.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
 import { sweepSnapshots } from '../sources/sweep.ts'
+import type { TopologyNodes } from '../topology/requirement.ts'
 import { causesOfTopology } from '../topology/triggers.ts'
 import { AwaitedObjects } from './awaited.ts'
 import { isRestoring } from './content.ts'
@@ -17,7 +19,7 @@ import { storeController } from './unsaved.ts'
 export function claimControllers(parts: TermParts): readonly Controller[] {
   const { settings, caches, clock, log } = parts
   const { claims, volumes, classes } = caches
-  const topology = settings.topology ? caches.topology : undefined
+  const cluster = settings.topology ? caches.topology : undefined
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const awaited = new AwaitedObjects(parts.api, clock)
   const unsaved = new KeyFeed()
@@ -27,7 +29,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     claims,
     volumes,
     classes,
-    topology,
+    topology: settings.topology ? topologyNodes(parts) : undefined,
     memory,
     awaited,
     driver: driverCalls(parts),
@@ -44,14 +46,14 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     order,
     backoff: backoffOf(settings),
     onStart: () => log.info('Started provisioner controller', { component: settings.identity }),
-    caches: [claims, volumes, classes, ...(topology === undefined ? [] : [topology.nodes, topology.registrations])],
+    caches: [claims, volumes, classes, ...(cluster === undefined ? [] : [cluster.nodes, cluster.registrations])],
     sources: [
       endsOf(claims, { memory, awaited }),
       awaited.source,
       again.source,
       keysOf(claims, claimTrigger(settings, memory)),
       causesOf(classes, (event) => [{ on: 'class', name: objectOf(event).key }]),
-      ...(topology === undefined ? [] : causesOfTopology(topology)),
+      ...(cluster === undefined ? [] : causesOfTopology(cluster)),
       causesOf(claims, (event) => [{ on: 'claim', name: objectOf(event).key }]),
       causesOf(volumes, (event) => [{ on: 'volume', name: objectOf(event).key }]),
     ],
@@ -62,4 +64,10 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     onDriverReturn: () => memory.onDriverReturn(),
   }
   return [claimController, storeController(deps, { source: unsaved.source, claimAgain: (uid) => again.add(uid) })]
+}
+
+function topologyNodes({ settings, caches }: TermParts): TopologyNodes | undefined {
+  if (settings.node !== undefined) return topologyOfNode(settings.node)
+  const { nodes, registrations } = caches.topology ?? {}
+  return nodes && registrations && { nodes: nodes.store, registrations: registrations.store }
 }

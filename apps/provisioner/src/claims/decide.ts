@@ -2,6 +2,7 @@ import type { Cause } from '@csi-sidecars/controller'
 import { type Claim, classNameOf, migratedTo, ownerOf, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import { isKnown, type Volume } from '../caches/volume.ts'
+import type { LocalNode } from '../node/local-node.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 
 /** One claim and everything that its next step depends on, at one moment. */
@@ -19,10 +20,12 @@ export interface ClaimView {
   readonly unsaved: boolean
   /** How long an infeasible claim still waits. */
   readonly pausedForMs: number
+  /** The class allows a volume on the node of this process. */
+  readonly allowsNode: boolean
   readonly settings: DecisionSettings
 }
 
-export type DecisionSettings = Pick<ProvisionerSettings, 'names' | 'claimFinalizer' | 'finalizeClaims'>
+export type DecisionSettings = Pick<ProvisionerSettings, 'names' | 'claimFinalizer' | 'finalizeClaims' | 'node'>
 
 export type ClaimDecision =
   /** Nothing to do now. */
@@ -32,6 +35,8 @@ export type ClaimDecision =
   /** Nothing can be called. `report`: the user has to know. */
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause; readonly report: boolean }
   | { readonly do: 'pause'; readonly ms: number }
+  /** Make the node of this process the node of the claim. */
+  | { readonly do: 'own'; readonly class: Class; readonly node: LocalNode }
   /** `mark`: put our finalizer on the claim before the call. */
   | { readonly do: 'provision'; readonly class: Class; readonly mark: boolean }
 
@@ -49,14 +54,36 @@ export function decideClaim(view: ClaimView): ClaimDecision {
   }
   if (inProgress) return provision(view, marked)
   // After a restart the finalizer is the only trace of a creation that may be running.
-  if (marked && claim.deleting) return provision(view, marked)
+  if (marked && claim.deleting && !isElsewhere(view)) return provision(view, marked)
   if (view.pausedForMs > 0) return { do: 'pause', ms: view.pausedForMs }
   if (claim.volumeName !== '') {
-    return marked && claim.volumeName !== view.volumeName ? provision(view, marked) : finish('it has a volume')
+    const isFollowed = marked && claim.volumeName !== view.volumeName && !isElsewhere(view)
+    return isFollowed ? provision(view, marked) : finish('it has a volume')
   }
   if (!isOurs(claim, settings)) return finish('another provisioner is responsible')
   if (claim.deleting && settings.finalizeClaims) return { do: 'nothing', why: 'it is being deleted' }
-  return provisionInTurn(view, marked)
+  return ownNode(view) ?? provisionInTurn(view, marked)
+}
+
+/** With --node-deployment: another node, or none, is responsible for the claim. */
+function isElsewhere({ claim, settings }: ClaimView): boolean {
+  return settings.node !== undefined && selectedNode(claim) !== settings.node.name
+}
+
+/** Undefined if this process is responsible for the claim. */
+function ownNode(view: ClaimView): ClaimDecision | undefined {
+  const { claim, class: storageClass, settings, allowsNode } = view
+  const { node } = settings
+  if (node === undefined || !isElsewhere(view)) return undefined
+  if (selectedNode(claim)) return { do: 'nothing', why: 'another node is selected' }
+  if (storageClass === undefined) return undefined
+  const waitsFor = { on: 'class', name: classNameOf(claim) }
+  const isImmediate = !storageClass.waitsForConsumer && node.immediateBinding
+  if (!isImmediate || !isKnown(storageClass.provisioner, settings.names)) {
+    return { do: 'nothing', why: 'no node is selected', waitsFor }
+  }
+  if (!allowsNode) return { do: 'nothing', why: 'the class does not allow this node', waitsFor }
+  return { do: 'own', class: storageClass, node }
 }
 
 /** Whether a creation may have begun that no one has followed to its end. */

@@ -3,6 +3,8 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   type CreateVolumeRequest,
   type CreateVolumeResponse,
+  type GetCapacityRequest,
+  type GetCapacityResponse,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
 import type { TermParts } from '../parts.ts'
@@ -20,6 +22,7 @@ export interface DriverCalls {
     volume: { readonly volumeId: string; readonly secrets: Readonly<Record<string, string>> },
     options: VolumeCallOptions,
   ): Promise<void>
+  capacity(question: GetCapacityRequest, signal: AbortSignal): Promise<GetCapacityResponse>
   /** Throws if the driver lacks a capability that the call needs. */
   require(needs?: Needs): void
   readonly singleNodeMultiWriter: boolean
@@ -42,6 +45,7 @@ export function driverCalls({ driver, settings, assertLeading, log }: TermParts)
     async delete({ volumeId, secrets }, options) {
       await calls.delete({ volumeId, secrets: { ...secrets } }, { ...options, timeoutMs })
     },
+    capacity: (question, signal) => calls.capacity(question, { timeoutMs, signal }),
     require: (needs = {}) => requireCapabilities(driver, needs),
     get singleNodeMultiWriter() {
       return driver.capabilities.controller.has(ControllerRpc.SINGLE_NODE_MULTI_WRITER)

@@ -4,6 +4,7 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import { News } from '../news.ts'
+import { Ownership } from '../node/ownership.ts'
 import type { SecretRef } from '../request/secrets.ts'
 import { Pins } from '../topology/pins.ts'
 
@@ -42,6 +43,7 @@ export class ClaimMemory {
   /** By the names of the PersistentVolumes. */
   readonly unsaved = new Map<string, Unsaved>()
   readonly pins = new Pins()
+  readonly ownership: Ownership
   readonly #pauses = new Map<string, Pause>()
   readonly #news: News
   readonly #clock: Clock
@@ -51,6 +53,7 @@ export class ClaimMemory {
     this.#clock = clock
     this.#pauseMs = pauseMs
     this.#news = new News(clock)
+    this.ownership = new Ownership(clock)
   }
 
   pause(uid: string, classUid: string): void {
@@ -76,6 +79,7 @@ export class ClaimMemory {
   /** Forgets a claim that is bound or deleted. A creation that may be running is kept. */
   forget(uid: string): void {
     this.#pauses.delete(uid)
+    this.ownership.forget(uid)
     if (!this.follows(uid)) this.pins.release(uid)
     this.#news.forget(uid)
     this.#news.forget(`${uid} begins`)

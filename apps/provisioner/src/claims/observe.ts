@@ -6,13 +6,17 @@ import type { Volume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { volumeNameOf } from '../request/name.ts'
+import type { TopologyNodes } from '../topology/requirement.ts'
 import type { ClaimView } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
+import { allowsNode, topologyRules } from './topology-rules.ts'
 
 export interface ObserveDeps {
   readonly claims: { readonly store: Pick<Reader<Claim>, 'byIndex'> }
   readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
   readonly classes: { readonly store: Pick<Reader<Class>, 'get'> }
+  /** Undefined without topology. */
+  readonly topology: TopologyNodes | undefined
   readonly memory: ClaimMemory
   readonly settings: ProvisionerSettings
 }
@@ -35,8 +39,15 @@ export function observeClaim(uid: string, deps: ObserveDeps): ClaimView | undefi
     inProgress: followed !== undefined,
     unsaved: volumeName !== undefined && memory.unsaved.has(volumeName),
     pausedForMs: memory.pausedForMs(uid, current?.uid ?? ''),
+    allowsNode: allowsOwnNode(claim, storageClass, deps),
     settings,
   }
+}
+
+function allowsOwnNode(claim: Claim, storageClass: Class | undefined, { topology, settings }: ObserveDeps): boolean {
+  const { node } = settings
+  if (node === undefined || storageClass === undefined) return true
+  return allowsNode(topologyRules(claim, storageClass, settings), node.name, topology)
 }
 
 /** The claim, if it exists and is not bound. */

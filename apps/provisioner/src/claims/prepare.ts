@@ -6,7 +6,7 @@ import type {
   VolumeContentSource,
 } from '@csi-sidecars/csi-proto'
 import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef, nodeOfRequest, type WantedVolume } from '../caches/claim.ts'
+import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver, isMigrated } from '../request/migration.ts'
@@ -19,6 +19,7 @@ import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf } from '../topology/requirement.ts'
 import { type ContentParts, contentSource } from './content.ts'
 import type { ClaimRun } from './run.ts'
+import { topologyRules } from './topology-rules.ts'
 
 /** A request with everything that its answer needs to become a PersistentVolume. */
 export interface Prepared {
@@ -82,17 +83,9 @@ async function contentOf(run: ClaimRun, parts: ContentParts): Promise<VolumeCont
 function topologyOf({ deps }: ClaimRun, claim: Claim, storageClass: Class): TopologyRequirement | undefined {
   const { topology, settings, memory } = deps
   if (topology === undefined) return undefined
-  const node = nodeOfRequest(claim)
-  const rules = {
-    claimName: claimRef(claim).name,
-    node,
-    allowed: storageClass.allowedTopologies,
-    strict: settings.strictTopology,
-    immediate: settings.immediateTopology,
-  }
-  const cluster = { nodes: topology.nodes.store, registrations: topology.registrations.store }
-  const tried = { node, classUid: storageClass.uid, inProgress: memory.inProgress.has(claim.uid) }
-  return memory.pins.requirement(claim.uid, tried, () => requirementOf(rules, cluster))
+  const rules = topologyRules(claim, storageClass, settings)
+  const tried = { node: rules.node, classUid: storageClass.uid, inProgress: memory.inProgress.has(claim.uid) }
+  return memory.pins.requirement(claim.uid, tried, () => requirementOf(rules, topology))
 }
 
 const DEPRECATED =

@@ -9,6 +9,7 @@ import { decideClaim } from './decide.ts'
 import { CLAIM_EVENTS } from './events.ts'
 import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
+import { becomeOwner } from './own.ts'
 import { prepare } from './prepare.ts'
 import { createVolume, markClaim } from './provision.ts'
 import { recordFailure } from './record.ts'
@@ -43,6 +44,9 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
       deps.metrics.createFailed(labelsOf(claim))
       if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
       return { kind: 'retry', cause: new Error(decision.message) }
+    case 'own':
+      own.waitFor({ on: 'class', name: classNameOf(claim) })
+      return await becomeOwner(run, { claim, class: decision.class, node: decision.node })
     case 'provision':
       return await provision(run, own, { claim, class: decision.class, mark: decision.mark })
     default:

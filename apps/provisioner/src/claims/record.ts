@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { type Claim, claimTarget, nodeOfRequest, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import { both, type ClaimEdit, withoutFinalizer, withoutSelectedNode } from '../edit.ts'
@@ -43,7 +43,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   if (!isReleased) return retry
   if (reschedules) {
     log.v(2)?.info('Volume rescheduled because', { err: error })
-    return SETTLED
+    return AGAIN
   }
   if (!infeasible) return retry
   memory.pause(claim.uid, storageClass.uid)

@@ -7,12 +7,12 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '@csi
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Claim, claimTarget, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
-import type { TopologyCaches } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { CapacityRefresh } from '../capacity/controller.ts'
 import { type ClaimEdit, editClaim } from '../edit.ts'
 import type { ClaimLabels, ProvisionMetrics } from '../metrics.ts'
 import type { ProvisionerSettings } from '../parts.ts'
+import type { TopologyNodes } from '../topology/requirement.ts'
 import type { AwaitedObjects } from './awaited.ts'
 import type { DriverCalls } from './driver-calls.ts'
 import type { ClaimMemory } from './memory.ts'
@@ -26,7 +26,7 @@ export interface ClaimDeps {
   readonly volumes: Known<Volume, PersistentVolume>
   readonly classes: Known<Class, StorageClass>
   /** Undefined without topology. */
-  readonly topology: Pick<TopologyCaches, 'nodes' | 'registrations'> | undefined
+  readonly topology: TopologyNodes | undefined
   readonly driver: DriverCalls
   readonly memory: ClaimMemory
   readonly awaited: AwaitedObjects

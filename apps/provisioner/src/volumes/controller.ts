@@ -22,6 +22,7 @@ export function volumeController(parts: TermParts): Controller {
     classes,
     attachments,
     names: settings.names,
+    node: settings.node,
     memory,
     driver: driverCalls(parts),
   }

@@ -11,6 +11,7 @@ import {
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import { type Volume, volumeTarget } from '../caches/volume.ts'
+import { isReachable } from '../node/local-node.ts'
 import { decideVolume } from './decide.ts'
 import { deletionOf, InUseError } from './deletion.ts'
 import { VOLUME_EVENTS } from './events.ts'
@@ -84,6 +85,8 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
   const current = deps.volumes.store.get(volume.key)
   if (pv === undefined || current === undefined) return SETTLED
   if (decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete') return AGAIN
+  // The node that can reach the volume deletes it.
+  if (deps.node !== undefined && !isReachable(pv.spec, deps.node)) return SETTLED
   const className = pv.spec?.storageClassName ?? ''
   const since = deps.clock.monotonic()
   try {

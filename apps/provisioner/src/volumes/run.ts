@@ -11,6 +11,7 @@ import type { Volume } from '../caches/volume.ts'
 import type { CapacityRefresh } from '../capacity/controller.ts'
 import type { DriverCalls } from '../claims/driver-calls.ts'
 import type { ProvisionMetrics } from '../metrics.ts'
+import type { LocalNode } from '../node/local-node.ts'
 import type { VolumeMemory } from './memory.ts'
 
 export interface VolumeDeps {
@@ -20,6 +21,8 @@ export interface VolumeDeps {
   readonly attachments: Pick<NonNullable<Caches['attachments']>, 'store'> | undefined
   readonly driver: DriverCalls
   readonly names: Names
+  /** Undefined without --node-deployment. */
+  readonly node: LocalNode | undefined
   readonly memory: VolumeMemory
   readonly recorder: Pick<Recorder, 'event'>
   readonly metrics: ProvisionMetrics

@@ -28,6 +28,7 @@ const SETTINGS: ProvisionerSettings = {
   extraMetadata: false,
   publishReadOnly: false,
   topology: false,
+  node: undefined,
   strictTopology: false,
   immediateTopology: true,
   preventModeConversion: true,
