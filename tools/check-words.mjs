@@ -73,7 +73,7 @@ const EXCEPTIONS = [
   { path: 'apps/resizer/src/claim/volume.ts', texts: /^and made again$/, why: 'an error in the log' },
   { path: 'charts/csi-sidecars/files/alerts.yaml', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'charts/tests/alert-series.ts', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
-  { path: 'apps/devcluster/src/driver-test/', texts: /^patience$/, why: 'the flag --patience' },
+  { path: 'apps/driver-test/', texts: /^patience$/, why: 'the flag --patience' },
   { path: 'apps/devcluster/src/options.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
   { path: 'apps/devcluster/', texts: /^(story|stories)$/, why: 'the demo of npm start' },
   { path: 'docs/drivers.md', texts: /^patience$/, why: 'the flag --patience' },

@@ -59,11 +59,15 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /kubectl-csi\.cjs stuck$/, by: 'testing/e2e/tests/explain/cluster.ts', sign: 'apps/kubectl-csi/README.md' },
   { lines: /: (docker|kind|buildah) /, why: 'it needs Docker, Buildah or kind; tests build the folder that they read' },
   { lines: /: (cosign|gh) /, why: 'it needs a release; images/release/verify-lines.test.ts checks the line' },
-  { lines: /: npx --yes https:/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'test', '--help'" },
+  { lines: /: npx --yes https:/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "tester, '--help'" },
   { lines: /: npm pack \.cache\/npm-package/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'pack', folder" },
   // The embedded cluster.
   { lines: /: npm start -- --exit/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'--exit'" },
-  { lines: /: npm start -- (test )?--driver/, by: 'testing/e2e/tests/ground/driver-test.ts', sign: '--driver=unix://' },
+  {
+    lines: /: npm (start|run driver-test) -- --driver/,
+    by: 'testing/e2e/tests/ground/driver-test.ts',
+    sign: '--driver=unix://',
+  },
   { lines: /: npm start -- --attacher/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
   { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
   {
@@ -71,7 +75,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'testing/e2e/tests/ground/devcluster-terminal.ts',
     sign: '--load=attach=60',
   },
-  { lines: /: npm start -- --chaos/, by: 'testing/e2e/tests/ground/chaos.ts', sign: '--chaos=' },
   // Lines that need nothing.
   ...[
     'npm exec -- node images/tools/main.ts context',
@@ -120,9 +123,10 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run emulator/, by: 'testing/e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
   { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
+  { lines: /pictures\.ts$/, why: 'it writes pictures of the repository, and needs chromium' },
   {
-    lines: /pictures\.ts$|testing\/bench\/picture\.ts$/,
-    why: 'it writes pictures of the repository, which tests compare',
+    lines: /: cd apps\/attacher && MODEL_RUNS/,
+    why: 'it runs for minutes; `npm test` runs the same model with fewer seeds',
   },
   {
     lines: /npm run (bench|mutate)| testing\/bench\/[\w-]+\.ts/,

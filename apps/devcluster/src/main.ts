@@ -1,6 +1,5 @@
 import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
-import { CancelledError } from '@csi-sidecars/base'
 import { isSource } from './place.ts'
 
 /**
@@ -9,18 +8,8 @@ import { isSource } from './place.ts'
  */
 for (const flag of ['--heap-growing-percent=40', '--no-maglev-destroy-on-background']) setFlagsFromString(flag)
 
-const stop = new AbortController()
-
-/** The first signal ends the cluster in good order; a second one does not wait for that. */
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => {
-    if (stop.signal.aborted) process.exit(130)
-    stop.abort(new CancelledError(signal))
-  })
-}
-
-/** What runs from source may miss generated code and sidecars. */
+// A fresh clone has neither generated code nor sidecars.
 if (isSource) await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
-// Not before: what is missing is missed when the modules are linked.
-const { main } = await import('./command.ts')
-process.exit(await main(process.argv.slice(2), stop.signal))
+// The import comes last: linking the modules needs the generated code.
+const { main, signalOfTerminal } = await import('./command.ts')
+process.exit(await main(process.argv.slice(2), signalOfTerminal()))

@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { aborted, type Clock, isAbort, messageOf, systemCodeOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { runChaosSeeds } from './chaos/seeds.ts'
 import { sidecarBinaries } from './cluster/binaries.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 import { runStorm } from './load/storm.ts'
-import type { Chaos, Load, Options } from './options.ts'
-import { chaosPages } from './page/chaos-page.ts'
+import type { Load, Options } from './options.ts'
 import { type Page, startPage } from './page/page.ts'
 import { exampleFile } from './story/objects.ts'
 import type { Ending } from './story/run-steps.ts'
@@ -47,10 +45,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
   try {
     const log = parts.openLog(join(directory, 'devcluster.log'))
     const liveParts = { ...parts, directory, log, mounted, troubled: new Set<(message: string) => void>() }
-    code =
-      options.chaos === undefined
-        ? await runCluster(options, liveParts, signal)
-        : await runChaos({ ...options, chaos: options.chaos }, liveParts, signal)
+    code = await runCluster(options, liveParts, signal)
   } catch (error) {
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
@@ -70,28 +65,6 @@ async function runCluster(options: Options, parts: LiveParts, signal: AbortSigna
     await cluster.stop()
     for (const path of options.driver === undefined ? [] : cluster.mounted()) parts.mounted.add(path)
   }
-}
-
-async function runChaos(
-  options: Options & { readonly chaos: Chaos },
-  parts: LiveParts,
-  signal: AbortSignal,
-): Promise<number> {
-  const { clock, log, directory, terminal } = parts
-  const cluster = { nodes: Math.max(options.nodes, 3), ...(await sidecarBinaries(options)), clock, log }
-  const { seeds, seconds } = options.chaos
-  const { write } = terminal
-  const show = chaosPages({
-    clock,
-    log,
-    port: options.pagePort,
-    onUrl: (url) => write(`  Watch it at ${url}\n`),
-  })
-  const good = await runChaosSeeds(
-    { seeds, durationMs: seconds * 1000, cluster, directory, clock, write, show },
-    signal,
-  )
-  return good ? 0 : 1
 }
 
 async function start(

@@ -3,18 +3,24 @@ import { join } from 'node:path'
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { NodeGetInfoResponse } from '@csi-sidecars/csi-proto'
+import { answered, type CallSource, type LiveCalls } from '@csi-sidecars/disturb'
 import { type ApiServer, type CsiDriver, freePort, startApiServer } from '@csi-sidecars/emulator'
 import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import { CSI_DRIVERS, type CSIDriver } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
-import type { CallSource, LiveCalls } from '../calls/seen.ts'
-import { answered } from '../calls/sources.ts'
-import { nodeInfo, openDriver } from '../driver/driver.ts'
-import { withSubstituteNode } from '../driver/substitute-node.ts'
-import type { NodeOptions } from '../volume-manager/controller.ts'
-import { folderDisk, memoryDisk } from '../volume-manager/disk.ts'
-import { kubeletPaths } from '../volume-manager/paths.ts'
+import {
+  type Caches,
+  cachesSynced,
+  createCaches,
+  folderDisk,
+  kubeletPaths,
+  memoryDisk,
+  type NodeOptions,
+  nodeInfo,
+  openDriver,
+  runCaches,
+  withSubstituteNode,
+} from '@csi-sidecars/volume-controllers'
 import { programOf } from './binaries.ts'
 import type { Controllers } from './controllers.ts'
 import { endPods } from './end-pods.ts'

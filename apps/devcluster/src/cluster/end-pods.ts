@@ -1,7 +1,7 @@
 import { type Clock, deadline, isAbort } from '@csi-sidecars/base'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { type ObjectRef, PODS } from '@csi-sidecars/kube-types'
-import { except } from '../control.ts'
+import { except } from '@csi-sidecars/volume-controllers'
 
 export interface EndPodsParts {
   readonly client: Pick<KubeClient, 'list' | 'delete'>

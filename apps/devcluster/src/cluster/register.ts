@@ -15,8 +15,7 @@ import {
   rfc3339,
   SERVICE_ACCOUNTS,
 } from '@csi-sidecars/kube-types'
-import { CONTROLLER_MANAGED } from '../caches/node.ts'
-import { except } from '../control.ts'
+import { CONTROLLER_MANAGED, except } from '@csi-sidecars/volume-controllers'
 
 /** Creates an object unless it is there already. */
 export async function ensure<T extends KubeObject>(

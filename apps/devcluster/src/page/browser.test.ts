@@ -1,15 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { systemClock } from '@csi-sidecars/base'
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import axe from 'axe-core'
 import { type Browser, type BrowserPage, findBrowser, startBrowser } from '../testing/browser.ts'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster } from '../testing/cluster.ts'
 import { inOpenPage, type OpenPage, PAGE_STATES, servePage } from '../testing/page-states.ts'
-import { chaosPages } from './chaos-page.ts'
 
 jest.setTimeout(60_000)
 
@@ -63,23 +60,6 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
       expect(await lackOf(page)).toEqual([])
       expect(await violationsOf(page)).toEqual([])
     })
-  })
-
-  it('looks well: chaos', async () => {
-    await using test = await startTestCluster({ controllers: [], substitutes: [] })
-    const urls: string[] = []
-    const show = chaosPages({ clock: systemClock, log: silentLogger, port: 0, onUrl: (url) => urls.push(url) })
-    await using chaos = await show(test.cluster, 7)
-    await using page = await browser.open(urls[0] ?? '')
-    for (let forMs = 1; forMs <= 30; forMs += 1) chaos.report({ is: 'action', action: { do: 'crashDriver', forMs } })
-    chaos.report({ is: 'violation', text: 'a volume shrank' })
-    await page.until(
-      `${text('violations')} === 'a volume shrank' && !document.querySelector('#run-story').checkVisibility()`,
-    )
-    await page.untilStill()
-    writeFileSync(join(PICTURES, 'chaos.png'), await page.screenshot())
-    expect(await page.evaluate(SIDEWAYS)).toBe(0)
-    expect(await violationsOf(page)).toEqual([])
   })
 
   it("shows a volume's way from nothing to a pod and back, without being loaded again", async () => {

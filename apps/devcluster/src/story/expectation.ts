@@ -1,4 +1,4 @@
-import type { SeenCall } from '../calls/seen.ts'
+import type { SeenCall } from '@csi-sidecars/disturb'
 import type { ClusterEvent } from './cluster-event.ts'
 
 /** One line of the story: which component did it, and what. */

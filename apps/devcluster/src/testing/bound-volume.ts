@@ -5,7 +5,7 @@ import {
   type PersistentVolume,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { attachmentName, uniqueVolumeName } from '../volume-names.ts'
+import { attachmentName, uniqueVolumeName } from '@csi-sidecars/volume-controllers'
 import { claimOf, type TestCluster } from './cluster.ts'
 
 /** The volume that tests of one controller are about: claim `data`, volume `pv-1`, `vol-1` at the driver. */

@@ -8,8 +8,13 @@ import {
   removeFinalizerPatch,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import { baseController, type ControllerParts, refOf, settledUnlessFailed } from '../control.ts'
+import {
+  baseController,
+  type Claim,
+  type ControllerParts,
+  refOf,
+  settledUnlessFailed,
+} from '@csi-sidecars/volume-controllers'
 
 /** What acts in place of the sidecars where a test is about the controllers around them. */
 export type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }

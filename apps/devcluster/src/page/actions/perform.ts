@@ -7,11 +7,9 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
-import { PODS_BY_NODE } from '../../caches/caches.ts'
-import { isTerminated } from '../../caches/pod.ts'
+import { isTerminated, PODS_BY_NODE, refOf } from '@csi-sidecars/volume-controllers'
 import type { Devcluster } from '../../cluster/devcluster.ts'
 import { ensure } from '../../cluster/register.ts'
-import { refOf } from '../../control.ts'
 import { claimObject, classObject, goldObject, NAMES, podObject } from '../../story/objects.ts'
 import { ACTION_NAMES, type ActionName } from '../view/action-table.ts'
 import { injectFaults } from './faults.ts'

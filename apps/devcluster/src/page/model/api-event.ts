@@ -1,6 +1,6 @@
 import type { Cached } from '@csi-sidecars/informer'
 import type { Event } from '@csi-sidecars/kube-types'
-import { identityOf } from '../../caches/identity.ts'
+import { identityOf } from '@csi-sidecars/volume-controllers'
 import type { LastEvent, TimelineEntry } from '../view/wire.ts'
 
 /** What is kept of an Event. */

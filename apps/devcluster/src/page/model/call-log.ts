@@ -1,4 +1,4 @@
-import { codeNameOf, type LiveCall } from '../../calls/seen.ts'
+import { codeNameOf, type LiveCall } from '@csi-sidecars/disturb'
 
 /** A call that has failed and has not succeeded since. */
 export interface Failure {

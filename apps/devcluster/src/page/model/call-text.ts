@@ -1,4 +1,4 @@
-import { codeNameOf, type LiveCall } from '../../calls/seen.ts'
+import { codeNameOf, type LiveCall } from '@csi-sidecars/disturb'
 import { duration, short } from '../../story/expectation.ts'
 import type { LastCall, TimelineEntry } from '../view/wire.ts'
 import { volumeOf } from './call-log.ts'

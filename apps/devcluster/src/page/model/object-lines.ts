@@ -1,12 +1,15 @@
-import { PROVISIONED_BY, SELECTED_NODE } from '../../caches/annotations.ts'
-import type { Attachment } from '../../caches/attachment.ts'
-import type { Claim } from '../../caches/claim.ts'
-import type { CachedNode } from '../../caches/node.ts'
-import type { CachedPod } from '../../caches/pod.ts'
-import type { Volume } from '../../caches/volume.ts'
+import {
+  type Attachment,
+  type CachedNode,
+  type CachedPod,
+  type Claim,
+  csiVolumeOf,
+  PROVISIONED_BY,
+  SELECTED_NODE,
+  type Volume,
+} from '@csi-sidecars/volume-controllers'
 import type { ObjectEvent } from '../../story/cluster-event.ts'
 import { short } from '../../story/expectation.ts'
-import { csiVolumeOf } from '../../volume-names.ts'
 import type { TimelineEntry } from '../view/wire.ts'
 import { kubeletOf } from './actors.ts'
 

@@ -1,19 +1,21 @@
 import type { EventText } from '@csi-sidecars/events'
 import {
   ATTACHMENTS_BY_VOLUME,
+  type CachedPod,
   type Caches,
+  type Claim,
+  claimKeyOf,
+  claimKeysOf,
+  csiVolumeOf,
+  decideClaim,
   handleKey,
+  observeClaim,
   PODS_BY_CLAIM,
   PODS_BY_NODE,
   VOLUMES_BY_CLAIM,
   VOLUMES_BY_HANDLE,
-} from '../../caches/caches.ts'
-import type { Claim } from '../../caches/claim.ts'
-import { type CachedPod, claimKeysOf } from '../../caches/pod.ts'
-import { claimKeyOf, type Volume } from '../../caches/volume.ts'
-import { decideClaim } from '../../persistent-volume/claims.ts'
-import { observeClaim } from '../../persistent-volume/reconcile.ts'
-import { csiVolumeOf } from '../../volume-names.ts'
+  type Volume,
+} from '@csi-sidecars/volume-controllers'
 import type { RowView } from './view.ts'
 
 const CLAIM = 'claim/'

@@ -1,10 +1,6 @@
 import type { EventText } from '@csi-sidecars/events'
+import type { Attachment, CachedNode, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import type { Remedy } from '@csi-sidecars/waits'
-import type { Attachment } from '../../caches/attachment.ts'
-import type { Claim } from '../../caches/claim.ts'
-import type { CachedNode } from '../../caches/node.ts'
-import type { CachedPod } from '../../caches/pod.ts'
-import type { Volume } from '../../caches/volume.ts'
 import type { Wait } from '../view/wire.ts'
 import type { Failure } from './call-log.ts'
 

@@ -153,17 +153,6 @@ export interface Step {
   readonly lines: readonly StepLine[]
 }
 
-/** What everything fails by, while it does. */
-export interface Chaos {
-  readonly is: 'chaos'
-  readonly id: string
-  readonly seed: number
-  readonly actions: number
-  readonly last: readonly Message[]
-  readonly violations: readonly string[]
-  readonly state: 'breaks' | 'heals' | 'held' | 'violated'
-}
-
 /** What can be done here. */
 export interface Abilities {
   readonly is: 'abilities'
@@ -174,7 +163,7 @@ export interface Abilities {
   readonly classes: readonly string[]
 }
 
-export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Step | Chaos | Abilities
+export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Step | Abilities
 
 /** One entry of the time line. */
 export interface TimelineEntry {
