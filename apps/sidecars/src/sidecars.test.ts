@@ -70,7 +70,9 @@ describe('one process', () => {
     expect(log).toContain(
       'Comma-separated controllers to run: attacher, resizer, provisioner, livenessprobe. (default "attacher,resizer")',
     )
-    expect(log).toMatch(/of external-attacher v\S+, external-resizer v\S+, external-provisioner v\S+ and livenessprobe v\S+\.\n$/)
+    expect(log).toMatch(
+      /of external-attacher v\S+, external-resizer v\S+, external-provisioner v\S+ and livenessprobe v\S+\.\n$/,
+    )
     const refused = await runInProcess(sidecars, ['--controllers=driver'])
     expect(refused.log).toMatch(/"driver" is none of attacher, resizer, provisioner, livenessprobe\n/)
   })
