@@ -1,4 +1,5 @@
 import { facts as attacher } from '@csi-sidecars/attacher/facts'
+import { facts as provisioner } from '@csi-sidecars/provisioner/facts'
 import { facts as resizer } from '@csi-sidecars/resizer/facts'
 import type { AppName } from './sidecars.ts'
 
@@ -22,4 +23,4 @@ interface Facts {
  * The facts about each released sidecar for tests, benchmarks and images; no executable contains them. A row is the
  * object `facts` of the app, and the compiler refuses a sidecar without one.
  */
-export const FACTS: Readonly<Record<AppName, Facts>> = { attacher, resizer }
+export const FACTS: Readonly<Record<AppName, Facts>> = { attacher, resizer, provisioner }

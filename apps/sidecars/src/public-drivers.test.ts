@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { attacher } from '@csi-sidecars/attacher'
+import { provisioner } from '@csi-sidecars/provisioner'
 import { resizer } from '@csi-sidecars/resizer'
 import { type Program, programOf } from '@csi-sidecars/sidecar'
 import { runInProcess } from '@csi-sidecars/sidecar/testing'
@@ -23,6 +24,7 @@ const DRIVERS: readonly PublicDriver[] = JSON.parse(
 const PROGRAMS: Readonly<Record<AppName, Program>> = {
   attacher: programOf(attacher),
   resizer: programOf(resizer),
+  provisioner: programOf(provisioner),
 }
 
 /** What the present original refuses at its start, and the warning for it here. */

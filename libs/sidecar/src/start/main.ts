@@ -143,7 +143,8 @@ async function startControllers(
     const missing = new MissingPermissions({ clock, log, metrics })
     const caches = new CacheRegistry({ ...context, client, missing, traced: context.tracer !== undefined })
     const backlog = new Backlog({ driver: driver.name, clock, metrics, missingPermissions: () => missing.rules })
-    const shared = { ...context, client, driver, caches, backlog, startLog: log, env: context.host.env }
+    const { env, hostName } = context.host
+    const shared = { ...context, client, driver, caches, backlog, startLog: log, env, hostName }
     const selected = await selectControllers(gated, shared)
     const endpoint = early ?? (await open())
     const queues = new QueueMetrics(metrics, clock)

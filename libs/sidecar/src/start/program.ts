@@ -5,6 +5,7 @@ import { type AppChoice, allOf, flagsForOne, parseCombined, processFlags } from 
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
 import type { StandardFlags } from '../flags/flag-checks.ts'
 import { type Flag, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
+import { parsePFlags } from '../flags/pflag.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
 import { singleLeaseError } from '../lease/single-lease.ts'
@@ -61,15 +62,17 @@ export const DEFAULT_START: StartTable = {
 
 /** The program that is one app. */
 export function programOf(app: App): Program {
-  const table = [...STANDARD_FLAGS, ...app.flags]
+  const table = [...STANDARD_FLAGS.map((flag) => withFormerNames(flag, app)), ...app.flags]
+  const parseArguments = app.flagSyntax === 'pflag' ? parsePFlags : parseFlags
   return {
     name: app.name,
     parse({ argv0, args, env = {} }) {
-      const parsed = parseFlags(table, args)
+      const parsed = parseArguments(table, args)
       const usage = (): string =>
         usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) + replacesText([app.replaces])
       if (parsed.kind !== 'flags') return { ...parsed, usage: usage() }
-      const { flags } = parsed
+      // The table begins with the standard flags, whose former names change no type.
+      const flags = parsed.flags as unknown as AppFlags
       const settings = app.configure?.(flags, env) ?? {}
       if (settings.contradiction !== undefined) {
         return { kind: 'refused', error: settings.contradiction, usage: usage() }
@@ -77,6 +80,11 @@ export function programOf(app: App): Program {
       return planOf({ sidecars: [{ app, flags, settings, companions: [] }], driverApps: [], flags, singleLease: '' })
     },
   }
+}
+
+function withFormerNames(flag: Flag, { formerNames = {} }: App): Flag {
+  const aliases = Object.hasOwn(formerNames, flag.name) ? formerNames[flag.name] : undefined
+  return aliases === undefined ? flag : { ...flag, aliases }
 }
 
 /** The program that runs several apps in one process. With one selected app it starts as that app does alone. */

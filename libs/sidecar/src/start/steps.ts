@@ -29,8 +29,10 @@ export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
 ): Promise<ClusterConfig> {
-  const { kubeconfig } = standard.values
-  const master = sidecars.map(({ settings }) => settings.master ?? '').find((url) => url !== '') ?? ''
+  const given = (name: 'master' | 'kubeconfig'): string | undefined =>
+    sidecars.map(({ settings }) => settings[name] ?? '').find((value) => value !== '')
+  const kubeconfig = given('kubeconfig') ?? standard.values.kubeconfig
+  const master = given('master') ?? ''
   const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
     failing(table.configFailed),
   )
