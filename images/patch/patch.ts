@@ -4,7 +4,7 @@
 // Exit 0: nothing to do, or a fix is ready in the tree ($GITHUB_OUTPUT: ready=true). Exit 1: a gate is red, or there is an
 // advisory that this cannot mend.
 import { appendFileSync } from 'node:fs'
-import { readArguments } from '@csi-sidecars/testkit'
+import { readArguments } from '@csi-sidecars/command'
 import { ROOT } from '../tools/bundle.ts'
 import { readPublished } from './published.ts'
 import { runPatch } from './run.ts'

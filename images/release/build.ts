@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readArguments } from '@csi-sidecars/testkit'
+import { readArguments } from '@csi-sidecars/command'
 import { PROGRAMS, ROOT, readBundle, releaseVersion, SIDECARS } from '../tools/bundle.ts'
 import { addChart, packChart } from '../tools/chart.ts'
 import { committedAt, revision } from '../tools/commit.ts'

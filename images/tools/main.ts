@@ -7,7 +7,7 @@
 //   npm exec -- node images/tools/main.ts executables [--out FOLDER] [--arch x64,arm64]   before programs, which packs one
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readArguments } from '@csi-sidecars/testkit'
+import { readArguments } from '@csi-sidecars/command'
 import { ROOT, readBundle, releaseVersion, SIDECARS } from './bundle.ts'
 import { committedAt } from './commit.ts'
 import { ARCHITECTURE, makeContext } from './context.ts'

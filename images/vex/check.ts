@@ -1,7 +1,7 @@
 // Whether every published advisory about what is bundled here is assessed, and what the assessments say today:
 //   npm exec -- node images/vex/check.ts --node-advisories FOLDER
 // FOLDER has the list of the Node.js project (vuln/core of nodejs/security-wg). Exit 1: one has no assessment.
-import { readArguments } from '@csi-sidecars/testkit'
+import { readArguments } from '@csi-sidecars/command'
 import { readPublished } from '../patch/published.ts'
 import { PROGRAMS, ROOT, releaseVersion, SIDECARS } from '../tools/bundle.ts'
 import { committedAt } from '../tools/commit.ts'

@@ -109,7 +109,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run histories/, by: WORKFLOW, sign: 'npm run histories' },
   { lines: /: npm run parity/, by: WORKFLOW, sign: 'npm run parity' },
   { lines: /: npm run faults/, by: WORKFLOW, sign: 'npm run faults' },
-  { lines: /: npm run fuzz/, by: WORKFLOW, sign: 'npm run fuzz' },
+  { lines: /: (FUZZ_\S+ )*npm run fuzz/, by: WORKFLOW, sign: 'npm run fuzz' },
   { lines: /: npm run public-drivers/, by: WORKFLOW, sign: 'npm run public-drivers' },
   { lines: /: npm run upstream -- --write/, why: 'it changes the repository; the job only compares' },
   { lines: /: npm run upstream/, by: '.github/workflows/upstream.yml', sign: 'npm run upstream' },

@@ -1,5 +1,4 @@
 export { anyObject } from './any-object.ts'
-export { COUNT, NUMBER, readArguments } from './arguments.ts'
 export { type Issued, makeAuthority } from './authority.ts'
 export {
   bound,
@@ -20,7 +19,5 @@ export { applyPatch } from './in-process/apply-patch.ts'
 export { InProcessClient } from './in-process/client.ts'
 export { FakeApi, HANG } from './in-process/fake-api.ts'
 export { type InFlight, StepGate } from './in-process/gate.ts'
-export { type ProcessOptions, type RunningProcess, startProcess } from './process.ts'
-export { Progress } from './progress.ts'
 export { recordingEvent, recordingReads } from './reads.ts'
 export { ANY, runScenario, type Scenario, type Step } from './scenario.ts'
