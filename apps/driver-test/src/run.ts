@@ -16,7 +16,7 @@ import { againLine, type TestOptions } from './options.ts'
 import { ProgressPrinter } from './progress.ts'
 import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
 import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
-import { comparisonOf, verdictLines, verdictOf } from './verdict.ts'
+import { comparisonOf, remainingText, verdictLines, verdictOf } from './verdict.ts'
 
 const PREFIX = 'csi-devcluster-'
 /** The exit code of a run that was interrupted. */
@@ -117,6 +117,8 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
       const result = await runWith(`seed-${seed}`, binaries)
       const verdict = verdictOf(result, results)
       results.push(result)
+      const remaining = remainingText(result, options.seeds.length - options.seeds.indexOf(seed) - 1)
+      if (remaining !== undefined) verdict.appendix.push(remaining)
       if (compare !== undefined && !signal.aborted) {
         const others = { attacher: join(compare, 'csi-attacher'), resizer: join(compare, 'csi-resizer') }
         const other = await runWith(`seed-${seed}-compared`, others)

@@ -136,7 +136,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
       if (is !== 'calm') return
       // Until then sidecars are killed by plan.
       troubles.splice(0)
-      progress.now('everything has to converge')
+      progress.now(`everything has to converge, in ${options.convergeMs / 1000} s at most`)
     }
     const target = { api, driver: driverUnderTest, ...hands, clock, log, report }
     const chaos = { ...options, can: abilities.can }

@@ -46,6 +46,18 @@ function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, s
   ])
 }
 
+/**
+ * Announces how long the remaining seeds take, after a seed with findings. A driver that does not converge uses the whole
+ * patience in each seed, so the run takes longer than the minute of a driver without bugs.
+ */
+export function remainingText(result: SeedResult, remaining: number): string | undefined {
+  const { findings, seconds, title, interrupted } = result
+  if (findings.length === 0 || remaining === 0 || interrupted) return undefined
+  const each = Math.ceil(seconds)
+  const seeds = remaining === 1 ? 'One more seed' : `${remaining} more seeds`
+  return `${seeds}: up to ${remaining * each} s, if each takes ${each} s as ${title} did. --patience shortens them.`
+}
+
 /** Of what was found before the first seed. */
 export function verdictLines(results: readonly SeedResult[], again: string): readonly string[] {
   return results.flatMap(({ title, findings }) => [

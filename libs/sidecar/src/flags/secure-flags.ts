@@ -1,0 +1,97 @@
+import type { Flag } from './go-flags.ts'
+
+/** The flags of the HTTP endpoint's security and of profiling. Those of the generic API server have its names. */
+export const SECURE_FLAGS = [
+  {
+    name: 'authorization-always-allow-paths',
+    type: 'string',
+    default: '/healthz/leader-election,/livez,/readyz',
+    help:
+      'Comma-separated paths of the HTTP endpoint that every client may read, so that a probe never depends on the API ' +
+      'server. A path that ends with /* covers all below it.',
+    chart: { key: 'authorization.alwaysAllowPaths', sample: ['/livez', '/a/*'], text: '/livez,/a/*' },
+  },
+  {
+    name: 'authorize-metrics',
+    type: 'bool',
+    default: false,
+    help:
+      'Answer requests to the HTTP endpoint only if the API server knows the bearer token (TokenReview) and allows its ' +
+      'user to get the path (SubjectAccessReview). A client certificate of --client-ca-file replaces the token.',
+    chart: { key: 'authorization.enabled', sample: true, by: 'hand' },
+  },
+  {
+    name: 'client-ca-file',
+    type: 'string',
+    default: '',
+    help:
+      'Path of a bundle of certificate authorities, read again when it changes. A client with a certificate from one of ' +
+      'them is known by its common name and organizations. Without --authorize-metrics such a certificate is required ' +
+      'and sufficient.',
+    chart: {
+      key: 'tls.clientCA.key',
+      sample: 'clients.crt',
+      text: '/etc/csi-sidecars-client-ca/clients.crt',
+      by: 'hand',
+    },
+  },
+  {
+    name: 'enable-profiling',
+    type: 'bool',
+    default: false,
+    help: 'Serve CPU profiles and a summary of the heap on --profiling-address.',
+    chart: { key: 'profiling.enabled', sample: true, by: 'hand' },
+  },
+  {
+    name: 'profiling-address',
+    type: 'string',
+    default: '127.0.0.1:6060',
+    help: 'Address of --enable-profiling. Loopback only.',
+    chart: { key: 'profilingPort', sample: 6070, text: '127.0.0.1:6070', by: 'hand' },
+  },
+  {
+    name: 'tls-cert-file',
+    type: 'string',
+    default: '',
+    help:
+      'Path of the certificate of the HTTP endpoint, with its chain. With --tls-private-key-file: serve HTTPS. Both are ' +
+      'read again when they change.',
+    chart: { key: 'tls.certKey', sample: 'server.crt', text: '/etc/csi-sidecars-tls/server.crt', by: 'hand' },
+  },
+  {
+    name: 'tls-cipher-suites',
+    type: 'string',
+    default: '',
+    help:
+      "Comma-separated cipher suites for TLS 1.2, by Go's names (example: `TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`). " +
+      'Those of TLS 1.3 are always offered.',
+    chart: {
+      key: 'tls.cipherSuites',
+      sample: ['TLS_AES_128_GCM_SHA256', 'TLS_RSA_WITH_AES_128_CBC_SHA'],
+      text: 'TLS_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_CBC_SHA',
+    },
+  },
+  {
+    name: 'tls-min-version',
+    type: 'string',
+    default: '',
+    help: 'Oldest version of TLS: VersionTLS12 or VersionTLS13. Empty: VersionTLS12.',
+    chart: { key: 'tls.minVersion', sample: 'VersionTLS13' },
+  },
+  {
+    name: 'tls-private-key-file',
+    type: 'string',
+    default: '',
+    help: 'Path of the private key of --tls-cert-file.',
+    chart: { key: 'tls.privateKeyKey', sample: 'server.key', text: '/etc/csi-sidecars-tls/server.key', by: 'hand' },
+  },
+  {
+    name: 'tls-self-signed',
+    type: 'bool',
+    default: false,
+    help:
+      'Serve HTTPS with a certificate that this process creates, instead of --tls-cert-file. Clients cannot verify ' +
+      'it.',
+    chart: { key: 'tls.enabled', sample: true, by: 'hand' },
+  },
+] as const satisfies readonly Flag[]
