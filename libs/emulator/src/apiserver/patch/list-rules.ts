@@ -1,15 +1,15 @@
-import type { Kind } from '../schema/kinds.ts'
-import { type Field, innerSchema, type Schema, schemaOf } from '../schema/schema.ts'
+import type { ServedKind } from '../schema/kinds.ts'
+import { innerSchema, type Schema, type SchemaField, schemaOf } from '../schema/schema.ts'
 import type { ListRules } from './strategic-merge.ts'
 
 /** How the lists of a kind merge, as its type says. */
-export function listRulesOf(kind: Kind): ListRules {
+export function listRulesOf(kind: ServedKind): ListRules {
   const schema = schemaOf(kind)
   return (path) => fieldAt(schema, path)?.merge
 }
 
-function fieldAt(schema: Schema, path: readonly string[]): Field | undefined {
-  let field: Field | undefined
+function fieldAt(schema: Schema, path: readonly string[]): SchemaField | undefined {
+  let field: SchemaField | undefined
   let here: Schema | undefined = schema
   for (const name of path) {
     field = here?.byName.get(name)

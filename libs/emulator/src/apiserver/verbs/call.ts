@@ -1,11 +1,11 @@
-import type { User } from '../access/authentication.ts'
+import type { AuthenticatedUser } from '../access/authentication.ts'
 import type { Rendering } from '../codec/representation.ts'
 import type { ResourceRequest } from '../http/request-info.ts'
 
 /** One request for a resource, read and admitted. */
-export interface Call {
+export interface ResourceCall {
   readonly request: ResourceRequest
-  readonly user: User
+  readonly user: AuthenticatedUser
   readonly query: URLSearchParams
   readonly contentType: string | undefined
   readonly body: Buffer
