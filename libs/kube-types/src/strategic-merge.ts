@@ -1,7 +1,6 @@
-import type { PersistentVolumeClaimCondition, PersistentVolumeClaimStatus, PersistentVolumeSpec } from './core.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
-import { mergePatchOf } from './merge-patch.ts'
-import type { Patch } from './patch.ts'
+import type { PersistentVolumeClaimCondition, PersistentVolumeClaimStatus, PersistentVolumeSpec } from './objects.ts'
+import { mergePatchOf, type Patch } from './patch.ts'
 
 type Annotations = { readonly [key: string]: string }
 

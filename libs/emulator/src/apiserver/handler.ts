@@ -18,8 +18,7 @@ import { documentAt } from './openapi/discovery.ts'
 import type { LoggedRequest, RequestLog } from './request-log.ts'
 import type { Json } from './schema/json.ts'
 import { kindAt, type ServedKind } from './schema/kinds.ts'
-import { answer, type VerbParts } from './verbs/answer.ts'
-import type { ResourceCall } from './verbs/call.ts'
+import { answer, type ResourceCall, type VerbParts } from './verbs/answer.ts'
 import type { Watches } from './watch/watches.ts'
 
 export interface HandlerParts extends VerbParts {

@@ -1,6 +1,8 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Verb } from '../verb.ts'
 import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
+
+/** What a request for a resource does, as roles name it. */
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
 
 /** Which requests a rule is about. */
 export interface FaultMatch {

@@ -1,4 +1,4 @@
-import type { Verb } from '../../verb.ts'
+import type { Verb } from '../../faults/request-faults.ts'
 import { KINDS, kindAt, type ServedKind } from '../schema/kinds.ts'
 import { noSuchPath, notServed } from './api-failure.ts'
 

@@ -1,5 +1,7 @@
 import { ApiFailure, badRequest } from '../http/api-failure.ts'
 import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../schema/json.ts'
+import type { ServedKind } from '../schema/kinds.ts'
+import { innerSchema, type Schema, type SchemaField, schemaOf } from '../schema/schema.ts'
 
 /** Answers how a list merges: by a key of its items, without one as a set, or not at all. The path has no indexes. */
 export type ListRules = (path: readonly string[]) => { readonly key: string | undefined } | undefined
@@ -159,4 +161,20 @@ function inOrder(list: readonly Json[], { order, before, key }: Ordering): reado
 
 function withoutDirectives(map: JsonMap): JsonMap {
   return Object.fromEntries(Object.entries(map).filter(([key]) => !key.startsWith('$')))
+}
+
+/** How the lists of a kind merge, as its type says. */
+export function listRulesOf(kind: ServedKind): ListRules {
+  const schema = schemaOf(kind)
+  return (path) => fieldAt(schema, path)?.merge
+}
+
+function fieldAt(schema: Schema, path: readonly string[]): SchemaField | undefined {
+  let field: SchemaField | undefined
+  let here: Schema | undefined = schema
+  for (const name of path) {
+    field = here?.byName.get(name)
+    here = field === undefined ? undefined : innerSchema(field.type)
+  }
+  return field
 }

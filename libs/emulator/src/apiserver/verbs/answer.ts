@@ -1,8 +1,8 @@
-import type { Authentication } from '../access/authentication.ts'
+import type { AuthenticatedUser, Authentication } from '../access/authentication.ts'
 import { decoded, objectIn } from '../codec/decode.ts'
 import { bodyOf } from '../codec/decode-body.ts'
 import { checkListOptions, deleteOptionsOf, writeOptionsOf } from '../codec/query-options.ts'
-import { mediaTypeOf, objectText, renderList, renderObject } from '../codec/representation.ts'
+import { mediaTypeOf, objectText, type Rendering, renderList, renderObject } from '../codec/representation.ts'
 import { methodNotAllowed } from '../http/api-failure.ts'
 import type { HttpReply } from '../http/reply.ts'
 import type { ResourceRequest } from '../http/request-info.ts'
@@ -11,7 +11,6 @@ import { schemaNamed } from '../schema/schema.ts'
 import { checkReadVersion, listPage, scopeOf } from '../storage/list-page.ts'
 import { existing, keyOf, type ObjectRegistry, type WriteResult, type WriteTarget } from '../storage/registry.ts'
 import { bind } from './binding.ts'
-import type { ResourceCall } from './call.ts'
 import { create } from './creation.ts'
 import { remove } from './deletion.ts'
 import { patchOf } from './patching.ts'
@@ -22,6 +21,16 @@ import { checkAddress, update } from './updating.ts'
 export interface VerbParts {
   readonly registry: ObjectRegistry
   readonly authentication: Authentication
+}
+
+/** One request for a resource, read and admitted. */
+export interface ResourceCall {
+  readonly request: ResourceRequest
+  readonly user: AuthenticatedUser
+  readonly query: URLSearchParams
+  readonly contentType: string | undefined
+  readonly body: Buffer
+  readonly rendering: Rendering
 }
 
 /** Every verb but watch. Runs without waiting, so nothing comes between its read and its write. */
