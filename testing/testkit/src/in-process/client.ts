@@ -98,10 +98,11 @@ export class InProcessClient<E extends Error> {
   async delete<T>(
     resource: Resource<T>,
     ref: ObjectRef,
-    call: Call & { readonly gracePeriodSeconds?: number | undefined } = {},
+    call: Call & { readonly gracePeriodSeconds?: number | undefined; readonly uid?: string | undefined } = {},
   ): Promise<void> {
     const path = resourcePath(resource, ref) + query({ gracePeriodSeconds: call.gracePeriodSeconds })
-    await this.#send(sent('delete', resource, ref), { method: 'DELETE', path }, call)
+    const body = call.uid === undefined ? {} : { body: json({ preconditions: { uid: call.uid } }) }
+    await this.#send(sent('delete', resource, ref), { method: 'DELETE', path, ...body }, call)
   }
 
   async *list<T, P>(resource: Resource<T>, listing: Listing<T, P>) {

@@ -1,10 +1,4 @@
-import type { PersistentVolume } from '@csi-sidecars/kube-types'
-
-type Terms = NonNullable<
-  NonNullable<NonNullable<NonNullable<PersistentVolume['spec']>['nodeAffinity']>['required']>['nodeSelectorTerms']
->
-export type NodeSelectorTerm = Terms[number]
-export type NodeSelectorRequirement = NonNullable<NodeSelectorTerm['matchExpressions']>[number]
+import type { NodeSelectorRequirement, NodeSelectorTerm } from './core.ts'
 
 /** What a selector reads of a node. */
 export interface SelectableNode {
