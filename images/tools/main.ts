@@ -5,7 +5,7 @@
 //   npm exec -- node images/tools/main.ts npm [csi-devcluster|csi-driver-test] [--out FOLDER]   a folder for npm pack
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readArguments } from '@csi-sidecars/testkit'
+import { readArguments } from '@csi-sidecars/command'
 import { ROOT, releaseVersion } from './bundle.ts'
 import { makeExecutables } from './executables.ts'
 import { krewManifest } from './krew.ts'
