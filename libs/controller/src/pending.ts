@@ -5,7 +5,15 @@ export type Phase = 'deciding' | 'calling' | 'writing'
 export type KeyState = 'queued' | 'waiting' | 'backoff' | Phase
 
 /** What is done for an object. `release`: the finalizer is removed from a volume; `node-expand`: the kubelet's part. */
-export type Operation = 'attach' | 'detach' | 'release' | 'expand' | 'modify' | 'node-expand'
+export type Operation =
+  | 'attach'
+  | 'detach'
+  | 'release'
+  | 'expand'
+  | 'modify'
+  | 'node-expand'
+  | 'create-snapshot'
+  | 'delete-snapshot'
 
 /** An object of the API, in reports. */
 export interface SubjectObject {

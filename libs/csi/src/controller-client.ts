@@ -3,6 +3,12 @@ import {
   ControllerModifyVolume,
   ControllerPublishVolume,
   ControllerUnpublishVolume,
+  CreateSnapshot,
+  CreateVolumeGroupSnapshot,
+  DeleteSnapshot,
+  DeleteVolumeGroupSnapshot,
+  GetVolumeGroupSnapshot,
+  ListSnapshots,
   ListVolumes,
   type UnaryMethod,
 } from '@csi-sidecars/csi-proto'
@@ -23,5 +29,11 @@ export function controllerClient(driver: Caller) {
     listVolumes: rpc(ListVolumes),
     expand: rpc(ControllerExpandVolume),
     modify: rpc(ControllerModifyVolume),
+    createSnapshot: rpc(CreateSnapshot),
+    deleteSnapshot: rpc(DeleteSnapshot),
+    listSnapshots: rpc(ListSnapshots),
+    createGroupSnapshot: rpc(CreateVolumeGroupSnapshot),
+    deleteGroupSnapshot: rpc(DeleteVolumeGroupSnapshot),
+    getGroupSnapshot: rpc(GetVolumeGroupSnapshot),
   }
 }

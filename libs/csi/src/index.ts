@@ -4,6 +4,7 @@ export {
   driverCapabilities,
   getControllerCapabilities,
   getDriverName,
+  getGroupControllerCapabilities,
   getNodeCapabilities,
   getPluginCapabilities,
   type PluginCapabilities,

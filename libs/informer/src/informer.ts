@@ -47,6 +47,7 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
+  readonly labelSelector?: string | undefined
   /** 0: never. */
   readonly resyncMs: number
   readonly pageSize?: number | undefined
@@ -125,8 +126,8 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
 
   /** Objects that the client reads again after a write without an answer enter the cache like those of the watch. */
   #listenForRereads(): () => void {
-    const { client, resource, namespace, fieldSelector } = this.#options
-    const all = fieldSelector === undefined
+    const { client, resource, namespace, fieldSelector, labelSelector } = this.#options
+    const all = fieldSelector === undefined && labelSelector === undefined
     const listen = all ? client.onReread?.bind(client) : undefined
     if (listen === undefined) return () => undefined
     return listen<W>(resource, (ref, object) => {

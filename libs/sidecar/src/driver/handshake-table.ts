@@ -18,7 +18,8 @@ export interface HandshakeTable {
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    readonly migrated: (driverName: string) => ConnectionFailures
+    /** Left out: the sidecar does not connect again to a driver with an in-tree ancestor. */
+    readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }
   /** The questions about the driver's capabilities, in this order. */
@@ -27,6 +28,8 @@ export interface HandshakeTable {
   readonly decisive: Decisive
   /** From where on calls count for the driver in metrics; before that they count under no name. */
   readonly namedFrom: 'name' | 'capabilities'
+  /** The driver is asked for its name before it is probed. Left out: after that. */
+  readonly nameFirst?: true
   /** Longest response of the driver in a log line. Left out: no limit. */
   readonly maxLogLength?: number
 }

@@ -10,6 +10,7 @@ import type { Flags, FlagTable } from '../flags/go-flags.ts'
 import type { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import type { CacheRegistry } from '../serve/caches.ts'
 import type { StopSignal } from '../serve/serve.ts'
+import type { SentenceFailure } from './start-error.ts'
 
 /** The process around an app. Tests replace it. */
 export interface Host {
@@ -36,11 +37,11 @@ export type AppFlags<T extends FlagTable> = readonly [...typeof STANDARD_FLAGS, 
 export interface StartTable {
   /** The message of the line that ends the start, by its step. */
   readonly failures: {
-    readonly gates: string
+    readonly gates: string | SentenceFailure
     readonly addresses: string
-    readonly config: string
-    readonly client: string
-    readonly endpoint: string
+    readonly config: string | SentenceFailure
+    readonly client: string | SentenceFailure
+    readonly endpoint: string | SentenceFailure
   }
   /** The gates are checked before --version and the addresses, or after them. */
   readonly gatesFirst: boolean
@@ -86,6 +87,8 @@ export interface SharedParts {
   readonly log: Logger
   /** For lines about the start. */
   readonly startLog: Logger
+  /** Ends the start. */
+  readonly starting: AbortSignal
   readonly env: NodeJS.ProcessEnv
 }
 
@@ -133,5 +136,5 @@ export interface App<T extends FlagTable, N extends string = string> {
   /** Where it differs from DEFAULT_HANDSHAKE. */
   readonly handshake?: (flags: Flags<AppFlags<T>>) => Partial<HandshakeTable>
   /** Selects by the driver's capabilities. Throws StartError when none of them applies. */
-  readonly controllers: (parts: AppParts<T, N>) => AppControllers
+  readonly controllers: (parts: AppParts<T, N>) => AppControllers | Promise<AppControllers>
 }

@@ -6,7 +6,7 @@ import type { Flags, FlagTable } from '../flags/go-flags.ts'
 import type { App, AppControllers, AppFlags, LeaseNames, SharedParts, StartServer, StartTable } from './app.ts'
 import { handshakeTable } from './defaults.ts'
 import type { StandardFlags } from './start-checks.ts'
-import { StartError } from './start-error.ts'
+import { failing, type SentenceFailure, StartError } from './start-error.ts'
 
 /** One app of a process with its command line. The types of its flags are hidden. */
 export interface SidecarInstance {
@@ -25,14 +25,14 @@ export interface SidecarInstance {
   readonly handshake: HandshakeTable
   checkFlags(): void
   /** Sets the gates from the command line. `failure` is the message for gates that cannot be set. */
-  setGates(failure: string, log: Logger, table: Pick<StartTable, 'logsGates'>): void
+  setGates(failure: string | SentenceFailure, log: Logger, table: Pick<StartTable, 'logsGates'>): void
   /** Why the command line is refused. */
   contradiction(env: NodeJS.ProcessEnv): string | undefined
   /** Runs on each node, without a leader. */
   readonly onEachNode: boolean
   askServerForGates(server: StartServer): Promise<void>
   checkServer(env: NodeJS.ProcessEnv, server: StartServer): Promise<void>
-  controllers(shared: SharedParts): AppControllers
+  controllers(shared: SharedParts): AppControllers | Promise<AppControllers>
 }
 
 /** Where several apps run, each line names its sidecar. */
@@ -84,7 +84,7 @@ export function instanceOf<const T extends FlagTable, N extends string>(
       const resolved = resolveGates(app.gates, given)
       if (resolved.kind === 'refused') {
         const pairs = logsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
-        throw new StartError(failure, { cause: new Error(resolved.error), pairs })
+        return failing(failure, pairs)(new Error(resolved.error))
       }
       for (const { message, pairs } of resolved.notices) log.info(message, pairs)
       gates = resolved.gates

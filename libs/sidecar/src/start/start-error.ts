@@ -1,3 +1,4 @@
+import { messageOf } from '@csi-sidecars/base'
 import type { Pairs } from '@csi-sidecars/telemetry'
 
 /** A step of the start has failed: one log line, then the process ends. */
@@ -13,12 +14,23 @@ export class StartError extends Error {
   }
 }
 
+/** The line of a Go original that logs sentences without pairs: the cause is a part of the sentence. */
+export interface SentenceFailure {
+  readonly sentence: (cause: string, pairs: Pairs) => string
+  /** Left out: 1. */
+  readonly exitCode?: number
+}
+
 /**
  * Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. Pairs of the
  * cause follow the given pairs.
  */
-export function failing(message: string, pairs: Pairs = {}): (cause: unknown) => never {
+export function failing(message: string | SentenceFailure, pairs: Pairs = {}): (cause: unknown) => never {
   return (cause) => {
+    if (typeof message !== 'string') {
+      const { sentence, exitCode = 1 } = message
+      throw new StartError(sentence(messageOf(cause), pairs), { exitCode })
+    }
     throw new StartError(message, { cause, pairs: { ...pairs, ...pairsOf(cause) } })
   }
 }

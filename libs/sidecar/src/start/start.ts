@@ -106,7 +106,7 @@ async function startControllers(given: StartContext, plan: StartPlan): Promise<S
     const early = table.endpointFirst ? await openEndpointNow() : undefined
     const driver = await openDriver({ ...context, log }, handshake, identified)
     const shared = sharedParts(context, { client, driver, startLog: log })
-    const selected = instances.map((instance) => selectControllers(instance, shared))
+    const selected = await Promise.all(instances.map((instance) => selectControllers(instance, shared)))
     const endpoint = early ?? (await openEndpointNow())
     const queues = new QueueMetrics(context.metrics, context.clock)
     for (const each of selected) queues.declare(...each.queues)
@@ -142,23 +142,23 @@ async function clusterConfig(
 }
 
 function sharedParts(
-  { host, clock, metrics, log, tracer }: StartContext,
+  { host, clock, metrics, log, tracer, signal }: StartContext,
   given: Pick<SharedParts, 'client' | 'driver' | 'startLog'>,
 ): SharedParts {
   const { client, driver } = given
   const caches = new CacheRegistry({ client, clock, log, traced: tracer !== undefined })
   const backlog = new Backlog({ driver: driver.name, clock, metrics })
-  return { ...given, caches, clock, metrics, backlog, log, env: host.env }
+  return { ...given, caches, clock, metrics, backlog, log, starting: signal, env: host.env }
 }
 
 /** Where several apps run, a failure says how to start without that app. */
-function selectControllers(instance: SidecarInstance, shared: SharedParts): SelectedControllers {
+async function selectControllers(instance: SidecarInstance, shared: SharedParts): Promise<SelectedControllers> {
   const { name, companions } = instance
   const log = logOf(instance, shared.log)
   const caches = companions.length > 0 ? shared.caches.ownedBy(name) : shared.caches
   try {
     const parts = { ...shared, caches, log, startLog: logOf(instance, shared.startLog) }
-    return { instance, log, ...instance.controllers(parts) }
+    return { instance, log, ...(await instance.controllers(parts)) }
   } catch (error) {
     throw error instanceof StartError ? notApplicable(error, instance) : error
   }

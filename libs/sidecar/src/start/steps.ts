@@ -21,7 +21,7 @@ import { leaseIdentity, leaseNamespace } from '../lease/lease-name.ts'
 import type { Service } from '../serve/service.ts'
 import type { StartContext } from './context.ts'
 import { leaseTimingError, type StandardFlags } from './start-checks.ts'
-import { failing, StartError } from './start-error.ts'
+import { failing, type SentenceFailure, StartError } from './start-error.ts'
 
 /** A client whose requests are limited by the flags. Each has limits of its own; all have the same user agent. */
 export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
@@ -64,7 +64,7 @@ export interface Endpoint {
 
 export interface EndpointOptions {
   /** The log message when it cannot be started. */
-  readonly failure: string
+  readonly failure: string | SentenceFailure
   /** Pairs that every line of `log` has, for that line too. */
   readonly pairs?: Pairs
   readonly log: Logger
