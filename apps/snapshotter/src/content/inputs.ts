@@ -1,0 +1,154 @@
+import { messageOf } from '@csi-sidecars/base'
+import { secretsFrom } from '@csi-sidecars/csi'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import { SECRETS } from '@csi-sidecars/kube-types'
+import { goQuote } from '@csi-sidecars/telemetry'
+import type { SnapshotClass } from '../caches/class.ts'
+import type { Content } from '../caches/content.ts'
+import { RESERVED_PREFIX } from '../caches/names.ts'
+import type { Naming } from '../parts.ts'
+import type { CreateRequest, Kind } from './kinds.ts'
+import type { ContentRun } from './run.ts'
+import { type SecretRef, secretRefOf } from './template.ts'
+
+type Secrets = Record<string, string>
+
+/** Everything that a creation sends besides its volumes. Throws the error for the status of the content. */
+export async function createInputs(run: ContentRun, content: Content): Promise<CreateRequest> {
+  const { kind, naming, extraMetadata } = run.deps
+  const { snapshot, content: noun } = kind.words
+  let parameters: Record<string, string>
+  let secrets: Secrets
+  try {
+    if (content.className === undefined) {
+      throw new Error(`failed to take ${snapshot} ${content.key} without a ${snapshot} class`)
+    }
+    const found = classOf(run, content.className)
+    secrets = await annotatedSecrets(run, content)
+    parameters = found.parameters
+  } catch (cause) {
+    run.signal.throwIfAborted()
+    const what = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
+    throw new Error(`${what}: ${goQuote(messageOf(cause))}`, { cause })
+  }
+  parameters = passedParameters(parameters)
+  if (extraMetadata) Object.assign(parameters, metadataOf(kind, content))
+  return { name: snapshotName(kind, content, naming), parameters, secrets }
+}
+
+/** The Secret of a check: by the class for a given snapshot, by annotations for the member of a group. */
+export async function checkSecrets(run: ContentRun, content: Content): Promise<Secrets> {
+  const { kind } = run.deps
+  const { snapshot, snapshotContent } = kind.words
+  const subject = `for ${snapshotContent} ${content.key}`
+  if (content.status?.groupHandle !== undefined) {
+    return await annotatedSecrets(run, content).catch(failing(`failed to get credentials from annotation ${subject}`))
+  }
+  if (content.className === undefined) return {}
+  const { className } = content
+  const found = attempt(`failed to get ${snapshot} class ${className} ${subject}`, () => classOf(run, className))
+  const ref = attempt(`failed to get secret reference ${subject}`, () =>
+    secretRefOf(found.parameters, {
+      prefix: RESERVED_PREFIX + kind.checkSecretPrefix,
+      called: kind.words.checkSecret,
+      token: `${kind.prefix}content.name`,
+      value: content.key,
+    }),
+  )
+  return await loadSecret(run, ref).catch(failing(`failed to get credentials ${subject}`))
+}
+
+/** The Secret that the snapshot-controller has noted in annotations. None if one of the two is missing. */
+export async function annotatedSecrets(
+  run: ContentRun,
+  { key, secretName, secretNamespace }: Content,
+): Promise<Secrets> {
+  if (secretName === undefined || secretNamespace === undefined) return {}
+  const { snapshotContent } = run.deps.kind.words
+  if (secretName === '' || secretNamespace === '') {
+    const why = 'secret name or namespace not specified'
+    throw new Error(`cannot retrieve secrets for ${snapshotContent} ${goQuote(key)}, err: ${why}`)
+  }
+  try {
+    return await loadSecret(run, { namespace: secretNamespace, name: secretName })
+  } catch (cause) {
+    run.signal.throwIfAborted()
+    throw new Error(`cannot get credentials for ${snapshotContent} ${goQuote(key)}`, { cause })
+  }
+}
+
+/** Reads the Secret for each call and keeps nothing of it. */
+async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<Secrets> {
+  if (ref === undefined) return {}
+  const { api, memory } = run.deps
+  try {
+    return secretsFrom((await api.get(SECRETS, ref, { signal: run.signal })).data)
+  } catch (cause) {
+    run.signal.throwIfAborted()
+    if (isNotFound(cause)) run.waitFor(memory.secrets.add(ref, run.key))
+    const { name, namespace } = ref
+    throw new Error(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+function classOf(run: ContentRun, name: string): SnapshotClass {
+  const found = run.deps.classes.get(name)
+  if (found !== undefined) return found
+  run.waitFor({ on: 'class', name })
+  const { kind, group } = run.deps.kind.classes
+  throw new Error(`${kind.toLowerCase()}.${group} ${goQuote(name)} not found`)
+}
+
+/** The keys with the reserved prefix that concern the sidecars alone. */
+const DROPPED: ReadonlySet<string> = new Set(
+  ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group-snapshotter-get'].flatMap((whose) => [
+    `${RESERVED_PREFIX}${whose}-secret-name`,
+    `${RESERVED_PREFIX}${whose}-secret-namespace`,
+  ]),
+)
+
+/** The parameters of a class that the driver gets. Throws if a reserved key is unknown. */
+function passedParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
+  const reserved = Object.keys(parameters).filter((key) => key.startsWith(RESERVED_PREFIX))
+  const unknown = reserved.find((key) => !DROPPED.has(key))
+  if (unknown !== undefined) {
+    const why = `found unknown parameter key "${unknown}" with reserved namespace ${RESERVED_PREFIX}`
+    throw new Error(`failed to remove CSI Parameters of prefixed keys: ${why}`)
+  }
+  return Object.fromEntries(Object.entries(parameters).filter(([key]) => !key.startsWith(RESERVED_PREFIX)))
+}
+
+function metadataOf({ prefix }: Kind, { key, refName, refNamespace }: Content): Record<string, string> {
+  return {
+    [`${RESERVED_PREFIX}${prefix}/name`]: refName,
+    [`${RESERVED_PREFIX}${prefix}/namespace`]: refNamespace,
+    [`${RESERVED_PREFIX}${prefix}content/name`]: key,
+  }
+}
+
+/** The name at the driver, which makes the creation idempotent. */
+function snapshotName({ words, sourceText }: Kind, content: Content, { prefix, uidLength }: Naming): string {
+  const { key, refUid } = content
+  if (refUid === '') {
+    const { snapshot, snapshotContent } = words
+    const subject = `${snapshotContent.slice(0, 1).toUpperCase()}${snapshotContent.slice(1)}`
+    const why = `cannot create ${snapshot}. ${subject} ${key} not bound to a ${snapshot}`
+    throw new Error(`failed to take ${snapshot} of ${sourceText(content)}: ${goQuote(why)}`)
+  }
+  return `${prefix}-${uidLength === -1 ? refUid : refUid.replaceAll('-', '').slice(0, uidLength)}`
+}
+
+/** For `catch`: puts `what` before the message. */
+function failing(what: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new Error(`${what}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+function attempt<T>(what: string, action: () => T): T {
+  try {
+    return action()
+  } catch (cause) {
+    return failing(what)(cause)
+  }
+}

@@ -1,0 +1,68 @@
+import { messageOf } from '@csi-sidecars/base'
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { classify } from '@csi-sidecars/csi'
+import type { Content } from '../caches/content.ts'
+import { callDelete, prepareCreate } from './calls.ts'
+import { warn } from './events.ts'
+import { annotatedSecrets, createInputs } from './inputs.ts'
+import type { Orphan } from './memory.ts'
+import type { ContentRun } from './run.ts'
+
+/**
+ * Deletes the snapshot of a content whose finalizers were removed during the creation: no object names the snapshot. If
+ * the creation has not ended for sure, it is repeated first, because only its answer names the snapshot.
+ */
+export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcome> {
+  const { memory, log, driver } = run.deps
+  const { content } = orphan
+  if (isAdopted(run, orphan)) {
+    memory.orphans.delete(run.key)
+    return SETTLED
+  }
+  try {
+    if (orphan.handle === undefined && !(await learnHandle(run, orphan))) {
+      memory.orphans.delete(run.key)
+      return SETTLED
+    }
+    const { handle = '', members } = orphan
+    if (isAdopted(run, orphan)) {
+      memory.orphans.delete(run.key)
+      return SETTLED
+    }
+    const secrets = await annotatedSecrets(run, content)
+    await callDelete(run, { content, handle, members }, secrets)
+    log.info('Deleted the snapshot of a content that was gone before its creation ended', { content: run.key, handle })
+  } catch (error) {
+    run.signal.throwIfAborted()
+    if (driver.state !== 'lost') {
+      const message = `Failed to delete the snapshot of a deleted content: ${messageOf(error)}`
+      warn(run, content, { reason: run.deps.kind.reasons.delete, message })
+    }
+    return { kind: 'retry', cause: error }
+  }
+  memory.orphans.delete(run.key)
+  return SETTLED
+}
+
+/** Repeats the creation. False if it has failed for sure: there is no snapshot. */
+async function learnHandle(run: ContentRun, orphan: Orphan): Promise<boolean> {
+  const create = await prepareCreate(run, orphan.content, await createInputs(run, orphan.content))
+  try {
+    const { handle, members } = await create()
+    orphan.handle = handle
+    orphan.members = members.map(({ snapshotId }) => snapshotId)
+    return true
+  } catch (error) {
+    if (classify(error).final) return false
+    throw error
+  }
+}
+
+/** Another content is for the same snapshot: it was recreated for the same VolumeSnapshot, or names the handle. */
+function isAdopted({ deps }: ContentRun, { content, handle }: Orphan): boolean {
+  const isSame = (other: Content): boolean =>
+    (other.volumes.length > 0 && other.refUid === content.refUid && other.uid !== content.uid) ||
+    (handle !== undefined && (other.given?.handle === handle || other.status?.handle === handle))
+  for (const other of deps.contents.store.values()) if (isSame(other)) return true
+  return false
+}

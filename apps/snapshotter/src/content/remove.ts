@@ -1,0 +1,68 @@
+import { messageOf } from '@csi-sidecars/base'
+import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { goQuote } from '@csi-sidecars/telemetry'
+import type { Content } from '../caches/content.ts'
+import { callDelete } from './calls.ts'
+import type { DeletionStep } from './decide.ts'
+import { warn } from './events.ts'
+import { annotatedSecrets } from './inputs.ts'
+import { ContentGoneError, type ContentRun } from './run.ts'
+import { cannotUpdate, removeFinalizer, writeStatus } from './writes.ts'
+
+/** Deletes the snapshot, removes it from the status and lets the content go, as far as these steps are due. */
+export async function removeSnapshot(
+  run: ContentRun,
+  content: Content,
+  steps: readonly DeletionStep[],
+): Promise<Outcome> {
+  for (const step of steps) {
+    try {
+      if (step.do === 'delete') await deleteAtDriver(run, content, step)
+      else if (step.do === 'clear') await clear(run, content)
+      else await removeFinalizer(run, content)
+    } catch (error) {
+      run.signal.throwIfAborted()
+      if (error instanceof ContentGoneError) break
+      return { kind: 'retry', cause: error }
+    }
+  }
+  run.complete()
+  return SETTLED
+}
+
+async function deleteAtDriver(
+  run: ContentRun,
+  content: Content,
+  { handle, members }: Extract<DeletionStep, { readonly do: 'delete' }>,
+): Promise<void> {
+  const { kind } = run.deps
+  const { snapshot, content: noun } = kind.words
+  const secrets = await annotatedSecrets(run, content).catch((cause: unknown) => {
+    run.signal.throwIfAborted()
+    report(run, content, 'Failed to get snapshot credentials')
+    const what = `failed to get input parameters to delete ${snapshot} for ${noun} ${run.key}`
+    throw new Error(`${what}: ${goQuote(messageOf(cause))}`, { cause })
+  })
+  await callDelete(run, { content, handle, members }, secrets).catch((cause: unknown) => {
+    run.signal.throwIfAborted()
+    report(run, content, `Failed to delete ${snapshot}`)
+    throw new Error(`failed to delete ${snapshot} ${goQuote(run.key)}, err: ${messageOf(cause)}`, { cause })
+  })
+}
+
+async function clear(run: ContentRun, content: Content): Promise<void> {
+  try {
+    await writeStatus(run, content, { fields: () => run.deps.kind.clearedStatus })
+  } catch (cause) {
+    run.signal.throwIfAborted()
+    if (cause instanceof ContentGoneError) throw cause
+    report(run, content, 'Failed to clear content status')
+    throw new Error(cannotUpdate(run.key, cause), { cause })
+  }
+}
+
+/** A driver that is away says nothing about the snapshot. */
+function report(run: ContentRun, content: Content, message: string): void {
+  const { driver, kind } = run.deps
+  if (driver.state !== 'lost') warn(run, content, { reason: kind.reasons.delete, message })
+}

@@ -1,0 +1,49 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Run } from '@csi-sidecars/controller'
+import type { controllerClient, Driver } from '@csi-sidecars/csi'
+import type { Recorder } from '@csi-sidecars/events'
+import type { Informer } from '@csi-sidecars/informer'
+import type { KubeClient, Priority } from '@csi-sidecars/kube-client'
+import type { KubeObject } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { SnapshotClass } from '../caches/class.ts'
+import type { Content } from '../caches/content.ts'
+import type { Naming } from '../parts.ts'
+import type { Kind } from './kinds.ts'
+import type { ContentMemory } from './memory.ts'
+
+/** What the controller of one kind works with. */
+export interface ContentDeps {
+  readonly kind: Kind
+  readonly driverName: string
+  readonly naming: Naming
+  readonly extraMetadata: boolean
+  readonly timeoutMs: number
+  /** Refuses writes once this process no longer leads. */
+  readonly api: KubeClient
+  readonly calls: ReturnType<typeof controllerClient>
+  readonly driver: Driver
+  readonly contents: Pick<Informer<Content, KubeObject>, 'learn' | 'store'>
+  readonly classes: Pick<Informer<SnapshotClass, KubeObject>['store'], 'get'>
+  readonly project: (object: KubeObject) => Content | undefined
+  readonly memory: ContentMemory
+  readonly recorder: Pick<Recorder, 'event'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** One run over one content. */
+export interface ContentRun extends Run {
+  readonly key: string
+  readonly deps: ContentDeps
+}
+
+/** The content was deleted or recreated. */
+export class ContentGoneError extends Error {
+  override readonly name = 'ContentGoneError'
+}
+
+/** Writes before a call and after its failure have low priority while the run repeats a failed one. */
+export function priorityOf({ retrying }: Pick<Run, 'retrying'>): Priority | undefined {
+  return retrying ? 'low' : undefined
+}

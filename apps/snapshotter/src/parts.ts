@@ -1,0 +1,49 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Backlog } from '@csi-sidecars/controller'
+import type { Driver } from '@csi-sidecars/csi'
+import type { Recorder } from '@csi-sidecars/events'
+import type { Informer } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeObject } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { SnapshotClass } from './caches/class.ts'
+import type { Content } from './caches/content.ts'
+
+/** How the names of snapshots at the driver are built from uids. */
+export interface Naming {
+  readonly prefix: string
+  /** Characters of the uid without its dashes; -1: the whole uid. */
+  readonly uidLength: number
+}
+
+/** The caches of one kind of contents. */
+export interface KindCaches {
+  readonly contents: Informer<Content, KubeObject>
+  readonly classes: Informer<SnapshotClass, KubeObject>
+}
+
+export interface SnapshotterSettings {
+  readonly driverName: string
+  readonly workers: number
+  readonly retryStartMs: number
+  readonly retryMaxMs: number
+  /** The limit of each call. */
+  readonly timeoutMs: number
+  readonly extraMetadata: boolean
+  readonly snapshotNaming: Naming
+  readonly groupNaming: Naming
+}
+
+export interface SnapshotterParts {
+  readonly settings: SnapshotterSettings
+  readonly client: KubeClient
+  readonly driver: Driver
+  readonly snapshots: KindCaches
+  /** Undefined if group snapshots are off. */
+  readonly groups: KindCaches | undefined
+  readonly recorder: Recorder
+  /** The pending work of this process. */
+  readonly backlog: Backlog
+  readonly clock: Clock
+  readonly log: Logger
+}
