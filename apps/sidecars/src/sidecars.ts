@@ -3,6 +3,7 @@ import { livenessprobe } from '@csi-sidecars/livenessprobe'
 import { noop } from '@csi-sidecars/noop'
 import { resizer } from '@csi-sidecars/resizer'
 import { type CombinedApp, combinable, combinableDriverApp, combine, type Program } from '@csi-sidecars/sidecar'
+import { snapshotter } from '@csi-sidecars/snapshotter'
 
 interface Row {
   /** Its folder under apps, its prefix before flags, its section in the chart's values. */
@@ -26,6 +27,12 @@ const ROWS = [
     does: 'claims to ControllerExpandVolume and ControllerModifyVolume',
     released: true,
     value: combinable(resizer),
+  },
+  {
+    app: 'snapshotter',
+    does: 'VolumeSnapshotContents to CreateSnapshot, DeleteSnapshot and ListSnapshots',
+    released: false,
+    value: combinable(snapshotter, { released: false }),
   },
   { app: 'noop', does: 'nothing, as a template', released: false, value: combinable(noop, { released: false }) },
 ] as const satisfies readonly Row[]
