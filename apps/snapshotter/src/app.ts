@@ -162,25 +162,25 @@ function checkNaming({ prefix, uidLength }: Naming, called: string): void {
 
 /** Group snapshots are off for this run unless the API server serves their kinds to this process. */
 async function supportsGroups(parts: Parts): Promise<boolean> {
-  const { gates, driver, flags, log, starting } = parts
+  const { gates, driver, flags, log, startSignal } = parts
   if (!gates.enabled(GROUPS)) return false
   const timeoutMs = flags.values.timeout
   try {
     await readGroups(parts, timeoutMs)
   } catch (error) {
-    starting.throwIfAborted()
+    startSignal.throwIfAborted()
     const advice = 'Install the VolumeGroupSnapshot CRDs to use this feature'
     const what = 'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run'
     log.warn(`${what}. ${advice}: ${messageOf(error)}`)
     return false
   }
   try {
-    const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs, signal: starting })
+    const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs, signal: startSignal })
     if (capabilities.has(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)) return true
     const when = 'when the --feature-gates=CSIVolumeGroupSnapshot=true flag is set'
     log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`)
   } catch (error) {
-    starting.throwIfAborted()
+    startSignal.throwIfAborted()
     const what = 'error determining if driver supports create/delete group snapshot operations'
     log.error(undefined, `${what}: ${messageOf(error)}`)
   }
@@ -190,8 +190,8 @@ async function supportsGroups(parts: Parts): Promise<boolean> {
 const PAUSE_MS = 1_000
 
 /** Reads one object of each kind of groups. An API server that does not answer is asked again until the time is over. */
-async function readGroups({ client, clock, starting }: Parts, timeoutMs: number): Promise<void> {
-  using limit = deadline(clock, timeoutMs, { what: 'reading group snapshots', signal: starting })
+async function readGroups({ client, clock, startSignal }: Parts, timeoutMs: number): Promise<void> {
+  using limit = deadline(clock, timeoutMs, { what: 'reading group snapshots', signal: startSignal })
   const { signal } = limit
   for (;;) {
     try {

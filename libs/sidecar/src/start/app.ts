@@ -87,8 +87,8 @@ export interface SharedParts {
   readonly log: Logger
   /** For lines about the start. */
   readonly startLog: Logger
-  /** Ends the start. */
-  readonly starting: AbortSignal
+  /** Aborted when the process is asked to end before it has started. */
+  readonly startSignal: AbortSignal
   readonly env: NodeJS.ProcessEnv
 }
 

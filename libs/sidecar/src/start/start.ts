@@ -106,7 +106,8 @@ async function startControllers(given: StartContext, plan: StartPlan): Promise<S
     const early = table.endpointFirst ? await openEndpointNow() : undefined
     const driver = await openDriver({ ...context, log }, handshake, identified)
     const shared = sharedParts(context, { client, driver, startLog: log })
-    const selected = await Promise.all(instances.map((instance) => selectControllers(instance, shared)))
+    const selected: SelectedControllers[] = []
+    for (const instance of instances) selected.push(await selectControllers(instance, shared))
     const endpoint = early ?? (await openEndpointNow())
     const queues = new QueueMetrics(context.metrics, context.clock)
     for (const each of selected) queues.declare(...each.queues)
@@ -148,7 +149,7 @@ function sharedParts(
   const { client, driver } = given
   const caches = new CacheRegistry({ client, clock, log, traced: tracer !== undefined })
   const backlog = new Backlog({ driver: driver.name, clock, metrics })
-  return { ...given, caches, clock, metrics, backlog, log, starting: signal, env: host.env }
+  return { ...given, caches, clock, metrics, backlog, log, startSignal: signal, env: host.env }
 }
 
 /** Where several apps run, a failure says how to start without that app. */
