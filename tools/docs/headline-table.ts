@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { table } from './markdown.ts'
 import { ROOT } from './source-texts.ts'
 
-/** One line of the README's table: where bench/RESULTS.md has its two figures. The smaller figure is the better one. */
+/** One line of the README's table: where testing/bench/RESULTS.md has its two figures. The smaller figure is the better one. */
 interface Headline {
   readonly says: string
   /** How the heading begins. */
@@ -72,8 +72,8 @@ export interface Headlines {
   readonly forTheOriginals: readonly HeadlineFigures[]
 }
 
-/** The figures of bench/RESULTS.md, each pair of one run. Each row is in the half of the side with the smaller figure. */
-export function headlines(results = readFileSync(join(ROOT, 'bench/RESULTS.md'), 'utf8')): Headlines {
+/** The figures of testing/bench/RESULTS.md, each pair of one run. Each row is in the half of the side with the smaller figure. */
+export function headlines(results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')): Headlines {
   const rows = HEADLINES.map((one): HeadlineFigures => [one.says, ...figuresOf(results, one)])
   return { forUs: rows.filter(isForUs), forTheOriginals: rows.filter((row) => !isForUs(row)) }
 }
@@ -98,7 +98,7 @@ export function figuresOf(results: string, { scene, sidecar, what }: Omit<Headli
     .map((text) => text.split('|').map((cell) => cell.trim()))
     .find(([, first, second]) => first === sidecar && second === what)
   const [, , , ours, theirs] = cells ?? []
-  if (ours === undefined || theirs === undefined) throw new Error(`bench/RESULTS.md has no ${what} in ${scene}`)
+  if (ours === undefined || theirs === undefined) throw new Error(`testing/bench/RESULTS.md has no ${what} in ${scene}`)
   const unit = /\((\w+)\)$/.exec(what)?.[1] ?? ''
   const figure = (cell: string): string => `${cell.replace(/ \(.*/, '')} ${unit}`
   return [figure(ours), figure(theirs)]

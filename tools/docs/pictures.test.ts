@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { barsOf } from '../../bench/upstream/bars.ts'
+import { barsOf } from '../../testing/bench/upstream/bars.ts'
 import { headlines } from './headline-table.ts'
 import { ROOT } from './source-texts.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 describe('the figures as bars', () => {
-  it('are those of bench/RESULTS.md (npm exec -- node bench/picture.ts)', () => {
+  it('are those of testing/bench/RESULTS.md (npm exec -- node testing/bench/picture.ts)', () => {
     expect(read('docs/pictures/figures.svg')).toBe(barsOf(headlines()))
   })
 
