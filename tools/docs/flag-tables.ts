@@ -9,7 +9,7 @@ import {
   processFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
-import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
+import { CHOICE, LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
 import { type AppName, notInValues, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
 import { code, table } from './markdown.ts'
 
@@ -30,9 +30,7 @@ const PROCESS_KEYS: Readonly<Record<string, string>> = {
 export function processFlagTable(): string {
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
-    processFlags([...SIDECARS.map(({ value }) => value), LIVENESSPROBE]).map((flag) =>
-      row(flag, PROCESS_KEYS[flag.name] ?? ''),
-    ),
+    processFlags(CHOICE).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')),
   )
 }
 

@@ -43,21 +43,20 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
     component: (driverName) => `external-attacher-leader-${driverName}`,
   },
   start: {
-    failures: {
-      gates: 'failed to store flag gates',
-      client: 'Failed to create a Clientset',
-      endpoint: 'Failed to start HTTP server at specified address and metrics path',
-    },
+    gatesFailed: 'failed to store flag gates',
+    clientFailed: 'Failed to create a Clientset',
+    endpointFailed: 'Failed to start HTTP server at specified address and metrics path',
     gatesFirst: true,
     logsGates: true,
     endpointFirst: true,
     namePairs: () => ({}),
     context: (driver) => ({ driver }),
   },
-  checkFlags({ values }) {
-    if (values['worker-threads'] === 0) throw new StartError('Option -worker-threads must be greater than zero')
-  },
-  handshake: ({ values }) => handshakeOf(values),
+  configure: ({ values }) => ({
+    startError:
+      values['worker-threads'] === 0 ? new StartError('Option -worker-threads must be greater than zero') : undefined,
+    handshake: handshakeOf(values),
+  }),
   controllers: chooseControllers,
 }
 

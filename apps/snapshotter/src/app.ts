@@ -3,7 +3,7 @@ import type { Controller, Lead } from '@csi-sidecars/controller'
 import { getGroupControllerCapabilities } from '@csi-sidecars/csi'
 import { GroupControllerServiceCapability_RPC_Type as GroupRpc } from '@csi-sidecars/csi-proto'
 import { createRecorder } from '@csi-sidecars/events'
-import { isUnreachable, type KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeClient } from '@csi-sidecars/kube-client'
 import {
   type KubeObject,
   type Resource,
@@ -22,7 +22,7 @@ import { contentController } from './content/controller.ts'
 import { GROUP, SNAPSHOT } from './content/kinds.ts'
 import { REMOVED_FLAGS, SNAPSHOTTER_FLAGS } from './flags.ts'
 import { handshakeOf, sentence } from './handshake.ts'
-import { openGroupCaches, openSnapshotCaches } from './informers.ts'
+import { openCaches } from './informers.ts'
 import type { Naming, SnapshotterParts, SnapshotterSettings } from './parts.ts'
 
 const GROUPS = 'CSIVolumeGroupSnapshot'
@@ -52,67 +52,50 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
   gates: SNAPSHOTTER_GATES,
   lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${driverName}` },
   start: {
-    failures: {
-      gates: { ...sentence('Error while parsing feature gates'), exitCode: FATAL },
-      addresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
-      config: { sentence: (cause) => cause },
-      client: { sentence: (cause) => cause },
-      endpoint: {
-        sentence: (cause, { address, metricsPath }) =>
-          `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,
-        exitCode: FATAL,
-      },
+    gatesFailed: { ...sentence('Error while parsing feature gates'), exitCode: FATAL },
+    bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+    configFailed: { sentence: (cause) => cause },
+    clientFailed: { sentence: (cause) => cause },
+    endpointFailed: {
+      sentence: (cause, { address, metricsPath }) =>
+        `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,
+      exitCode: FATAL,
     },
     gatesFirst: true,
     endpointFirst: true,
   },
-  onEachNode: ({ values }) => values['node-deployment'],
-  async checkServer({ values }, env) {
-    if (!values['node-deployment']) return
-    if (values['leader-election']) {
-      throw new StartError('Leader election cannot happen when node-deployment is set to true')
-    }
-    if (!env['NODE_NAME']) {
-      const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
-      throw new StartError(message, { exitCode: FATAL })
-    }
-  },
-  handshake: ({ values }) => handshakeOf(values),
+  configure: ({ values }, env) => ({
+    startError: values['node-deployment'] ? whyNoNodeDeployment(values['leader-election'], env) : undefined,
+    onEachNode: values['node-deployment'],
+    handshake: handshakeOf(values),
+  }),
   controllers: chooseControllers,
 }
 
+function whyNoNodeDeployment(electsLeader: boolean, { NODE_NAME }: Parts['env']): StartError | undefined {
+  if (electsLeader) return new StartError('Leader election cannot happen when node-deployment is set to true')
+  if (NODE_NAME) return undefined
+  const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
+  return new StartError(message, { exitCode: FATAL })
+}
+
 async function chooseControllers(parts: Parts): Promise<AppControllers> {
-  const { flags, env, client, driver, caches, backlog, clock, log } = parts
+  const { flags, env, client, driver, clock, log } = parts
   const { values } = flags
   warnOfRemovedFlags(parts)
   const settings = settingsOf(values, driver.name)
   checkNaming(settings.snapshotNaming, 'Snapshot')
   const hasGroups = await supportsGroups(parts)
   if (hasGroups) checkNaming(settings.groupNaming, 'group snapshot')
-  const options = {
-    client,
-    caches,
-    driverName: driver.name,
-    nodeName: values['node-deployment'] ? env['NODE_NAME'] : undefined,
-    resyncMs: values['resync-period'],
-    clock,
-    log,
-  }
+  const nodeName = values['node-deployment'] ? env['NODE_NAME'] : undefined
+  const options = { ...parts, driverName: driver.name, nodeName, resyncMs: values['resync-period'] }
   const recorder = createRecorder({ client, component: `csi-snapshotter ${driver.name}`, clock, log })
-  const own: SnapshotterParts = {
-    settings,
-    client,
-    driver,
-    snapshots: openSnapshotCaches(options),
-    groups: hasGroups ? openGroupCaches(options) : undefined,
-    recorder,
-    backlog,
-    clock,
-    log,
-  }
+  const snapshots = openCaches(SNAPSHOT, options)
+  const groups = hasGroups ? openCaches(GROUP, options) : undefined
   return {
     queues: hasGroups ? [SNAPSHOT.queue, GROUP.queue] : [SNAPSHOT.queue],
-    controllers: (lead) => snapshotterControllers(own, lead),
+    controllers: (lead) =>
+      snapshotterControllers({ client, driver, clock, log, settings, snapshots, groups, recorder }, lead),
     close: (signal) => recorder.flush(signal),
   }
 }
@@ -161,48 +144,31 @@ function checkNaming({ prefix, uidLength }: Naming, called: string): void {
 }
 
 /** Group snapshots are off for this run unless the API server serves their kinds to this process. */
-async function supportsGroups(parts: Parts): Promise<boolean> {
-  const { gates, driver, flags, log, startSignal } = parts
+async function supportsGroups({ gates, client, driver, flags, clock, log, signal }: Parts): Promise<boolean> {
   if (!gates.enabled(GROUPS)) return false
   const timeoutMs = flags.values.timeout
   try {
-    await readGroups(parts, timeoutMs)
+    using limit = deadline(clock, timeoutMs, { what: 'reading group snapshots', signal })
+    await readOne(client, VOLUME_GROUP_SNAPSHOT_CONTENTS, limit.signal)
+    await readOne(client, VOLUME_GROUP_SNAPSHOT_CLASSES, limit.signal)
   } catch (error) {
-    startSignal.throwIfAborted()
+    signal.throwIfAborted()
     const advice = 'Install the VolumeGroupSnapshot CRDs to use this feature'
     const what = 'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run'
     log.warn(`${what}. ${advice}: ${messageOf(error)}`)
     return false
   }
   try {
-    const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs, signal: startSignal })
+    const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs, signal })
     if (capabilities.has(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)) return true
     const when = 'when the --feature-gates=CSIVolumeGroupSnapshot=true flag is set'
     log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`)
   } catch (error) {
-    startSignal.throwIfAborted()
+    signal.throwIfAborted()
     const what = 'error determining if driver supports create/delete group snapshot operations'
     log.error(undefined, `${what}: ${messageOf(error)}`)
   }
   return true
-}
-
-const PAUSE_MS = 1_000
-
-/** Reads one object of each kind of groups. An API server that does not answer is asked again until the time is over. */
-async function readGroups({ client, clock, startSignal }: Parts, timeoutMs: number): Promise<void> {
-  using limit = deadline(clock, timeoutMs, { what: 'reading group snapshots', signal: startSignal })
-  const { signal } = limit
-  for (;;) {
-    try {
-      await readOne(client, VOLUME_GROUP_SNAPSHOT_CONTENTS, signal)
-      await readOne(client, VOLUME_GROUP_SNAPSHOT_CLASSES, signal)
-      return
-    } catch (error) {
-      if (!isUnreachable(error)) throw error
-      await clock.sleep(PAUSE_MS, signal)
-    }
-  }
 }
 
 async function readOne(client: KubeClient, resource: Resource<KubeObject>, signal: AbortSignal): Promise<void> {

@@ -1,11 +1,7 @@
-import type { Clock } from '@csi-sidecars/base'
-import type { Backlog } from '@csi-sidecars/controller'
-import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
-import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
-import type { Logger } from '@csi-sidecars/telemetry'
+import type { AppParts } from '@csi-sidecars/sidecar'
 import type { SnapshotClass } from './caches/class.ts'
 import type { Content } from './caches/content.ts'
 
@@ -34,16 +30,10 @@ export interface SnapshotterSettings {
   readonly groupNaming: Naming
 }
 
-export interface SnapshotterParts {
+export interface SnapshotterParts extends Pick<AppParts, 'client' | 'driver' | 'clock' | 'log'> {
   readonly settings: SnapshotterSettings
-  readonly client: KubeClient
-  readonly driver: Driver
   readonly snapshots: KindCaches
   /** Undefined if group snapshots are off. */
   readonly groups: KindCaches | undefined
   readonly recorder: Recorder
-  /** The pending work of this process. */
-  readonly backlog: Backlog
-  readonly clock: Clock
-  readonly log: Logger
 }

@@ -1,11 +1,13 @@
+export type { App, AppControllers, AppParts, AppSettings, DriverApp, DriverAppParts } from './app.ts'
 export type { Question } from './driver/capability-questions.ts'
 export type {
   ConnectionFailures,
   HandshakeTable,
 } from './driver/handshake-table.ts'
 export type { ChartKey } from './flags/chart-key.ts'
-export { flagsForOne, processFlags } from './flags/combined-flags.ts'
+export { type AppChoice, flagsForOne, processFlags } from './flags/combined-flags.ts'
 export { resolveGates } from './flags/feature-gates.ts'
+export { leaseTimingError, loggingError, type StandardFlags } from './flags/flag-checks.ts'
 export { FLAG_TYPES, type FlagType } from './flags/flag-types.ts'
 export { type Gate, type GateTable, GENERIC_GATES, RELEASE_ON_EXIT } from './flags/gate-tables.ts'
 export { type Flag, type FlagTable, parseFlags } from './flags/go-flags.ts'
@@ -15,10 +17,7 @@ export { type HttpServer, listenHttp, type Reply, type Routes } from './http/lis
 export { metricsReply } from './http/server.ts'
 export { sanitizeName } from './lease/lease-name.ts'
 export { type Cache, type CacheRegistry, cacheOf } from './serve/caches.ts'
-export type { App, AppControllers, AppParts } from './start/app.ts'
-export { type CombinedApp, combinable, combinableDriverApp, combine } from './start/combine.ts'
-export type { DriverApp, DriverAppParts } from './start/driver-app.ts'
+export { ServedKinds } from './serve/served-kinds.ts'
 export { main } from './start/main.ts'
-export { type Program, programOf } from './start/program.ts'
-export { leaseTimingError, loggingError, type StandardFlags } from './start/start-checks.ts'
-export { failing, type SentenceFailure, StartError } from './start/start-error.ts'
+export { combine, type Program, programOf } from './start/program.ts'
+export { failing, type SentenceFailure, StartError } from './start-error.ts'

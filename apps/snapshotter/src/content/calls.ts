@@ -31,8 +31,7 @@ export async function callCheck(run: ContentRun, content: Content, secrets: Crea
   run.enter('calling')
   if (kind.listsSnapshots && !driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) {
     const handle = content.status?.handle ?? content.given?.handle ?? ''
-    const createdAt = { seconds: BigInt(Math.floor(clock.now() / 1000)), nanos: 0 }
-    return { handle, ready: true, createdAt, sizeBytes: 0n, groupHandle: '', members: [] }
+    return { handle, readyToUse: true, creationTime: { seconds: BigInt(Math.floor(clock.now() / 1000)), nanos: 0 } }
   }
   return await kind.check(calls, content, { secrets, ...optionsOf(run) })
 }

@@ -11,11 +11,10 @@ import type { Kind } from './kinds.ts'
 import { ContentMemory } from './memory.ts'
 import { reconcile } from './reconcile.ts'
 import { NotReadyError } from './record.ts'
-import type { ContentDeps } from './run.ts'
+import { type ContentDeps, viewOf } from './run.ts'
 import { SecretWatch } from './secret-watch.ts'
 import { contentTable } from './subject.ts'
 import { contentTrigger } from './triggers.ts'
-import { viewOf } from './view.ts'
 
 /** Creates, checks and deletes the snapshots of the contents of one kind. */
 export function contentController(

@@ -7,10 +7,10 @@ import { prepareCreate } from './calls.ts'
 import type { Phase } from './decide.ts'
 import { createInputs } from './inputs.ts'
 import type { Taken } from './kinds.ts'
-import { endOrphan } from './orphan.ts'
+import { answerOf, endOrphan } from './orphan.ts'
 import { afterProgress, recordFailure, takenStatus } from './record.ts'
-import { ContentGoneError, type ContentRun } from './run.ts'
-import { cannotUpdate, writeMark, writeStatus } from './writes.ts'
+import { ContentGoneError, type ContentRun, explain } from './run.ts'
+import { writeMark, writeStatus } from './writes.ts'
 
 /**
  * Creates the snapshot of a content, or asks by the same call whether it is ready. The order is a promise: annotation,
@@ -29,48 +29,29 @@ export async function createSnapshot(run: ContentRun, content: Content, phase: P
 }
 
 async function take(run: ContentRun, content: Content): Promise<Taken> {
-  const { kind, log } = run.deps
-  const { snapshot, content: noun, wrapper } = kind.words
+  const { kind, log, memory } = run.deps
+  const { snapshot, content: noun, wrapper, mark } = kind.words
   log.info(`${wrapper}: Creating ${snapshot} for ${noun} ${run.key} through the plugin ...`)
   const request = await createInputs(run, content)
-  const failed = `failed to take ${snapshot} of ${kind.sourceText(content)}`
-  const create = await prepareCreate(run, content, request).catch(quoting(failed))
-  // A snapshot whose handle is stored is no secret: its deletion uses the handle.
-  const marked = content.status?.handle === undefined ? await mark(run, content) : content
+  const failing = explain(run, `failed to take ${snapshot} of ${kind.sourceText(content)}`, goQuote)
+  const create = await prepareCreate(run, content, request).catch(failing)
+  // A snapshot whose handle is stored needs no mark: its deletion uses the handle.
+  const isMarked = content.status?.handle === undefined
+  if (isMarked) {
+    const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
+    await writeMark(run, content, true).catch(cannotMark)
+  }
   try {
     return await create()
   } catch (error) {
     run.signal.throwIfAborted()
-    if (classify(error).final) await unmarkFailed(run, marked)
-    return quoting(failed)(error)
-  }
-}
-
-async function mark(run: ContentRun, content: Content): Promise<Content> {
-  const { mark: annotation, content: noun } = run.deps.kind.words
-  try {
-    return await writeMark(run, content, true)
-  } catch (error) {
-    run.signal.throwIfAborted()
-    if (error instanceof ContentGoneError) throw error
-    const what = `failed to add ${annotation} annotation on the ${noun} ${run.key}`
-    throw new Error(`${what}: ${goQuote(cannotUpdate(run.key, error))}`, { cause: error })
-  }
-}
-
-/** The creation has failed for sure. */
-async function unmarkFailed(run: ContentRun, content: Content): Promise<void> {
-  const { mark: annotation, content: noun } = run.deps.kind.words
-  try {
-    await writeMark(run, content, false)
-  } catch (error) {
-    run.signal.throwIfAborted()
-    if (error instanceof ContentGoneError) {
-      run.deps.memory.noSnapshotOf(content)
-      throw error
+    if (classify(error).final && (isMarked || content.beingCreated)) {
+      await writeMark(run, content, false).catch((cause: unknown) => {
+        if (cause instanceof ContentGoneError) memory.noSnapshotOf(content)
+        return explain(run, `failed to remove ${mark} annotation from the ${noun} ${run.key}`)(cause)
+      })
     }
-    const what = `failed to remove ${annotation} annotation from the ${noun} ${run.key}`
-    throw new Error(`${what}: ${cannotUpdate(run.key, error)}`, { cause: error })
+    return failing(error)
   }
 }
 
@@ -81,37 +62,20 @@ async function keep(
   { taken, phase }: { readonly taken: Taken; readonly phase: Phase },
 ): Promise<Outcome> {
   const { kind } = run.deps
-  let saved: Content
+  let saved: Content | undefined
   try {
     saved = await writeStatus(run, content, { fields: (latest) => takenStatus(kind, taken, latest) })
+    return afterProgress(run, await writeMark(run, saved, false))
   } catch (cause) {
     run.signal.throwIfAborted()
-    if (cause instanceof ContentGoneError) return await keptBy(run, content, taken)
-    const what = `error updating status for volume ${kind.words.snapshotContent} ${run.key}`
-    const error = new Error(`${what}: ${cannotUpdate(run.key, cause)}`, { cause })
-    return await recordFailure(run, content, { phase, error })
-  }
-  try {
-    saved = await writeMark(run, saved, false)
-  } catch (cause) {
-    run.signal.throwIfAborted()
-    if (cause instanceof ContentGoneError) return await keptBy(run, content, taken)
+    if (cause instanceof ContentGoneError) {
+      if (content.policy !== 'Delete') return SETTLED
+      return await endOrphan(run, run.deps.memory.foundGone(content, answerOf(taken)))
+    }
     // The snapshot is stored. The next run repeats the removal alone if the snapshot is ready.
-    return { kind: 'retry', cause }
-  }
-  return afterProgress(run, saved)
-}
-
-/** The content was gone before its creation ended. */
-async function keptBy(run: ContentRun, content: Content, { handle, members }: Taken): Promise<Outcome> {
-  if (content.policy !== 'Delete') return SETTLED
-  const answer = { handle, members: members.map(({ snapshotId }) => snapshotId) }
-  return await endOrphan(run, run.deps.memory.foundGone(content, answer))
-}
-
-/** For `catch`: the cause in quotes after `what`. */
-function quoting(what: string): (cause: unknown) => never {
-  return (cause) => {
-    throw new Error(`${what}: ${goQuote(messageOf(cause))}`, { cause })
+    if (saved !== undefined) return { kind: 'retry', cause }
+    const what = `error updating status for volume ${kind.words.snapshotContent} ${run.key}`
+    const error = new Error(`${what}: ${messageOf(cause)}`, { cause })
+    return await recordFailure(run, content, { phase, error })
   }
 }

@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { secretsFrom } from '@csi-sidecars/csi'
+import { resolveTemplate, secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { SECRETS } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
@@ -8,8 +8,8 @@ import type { Content } from '../caches/content.ts'
 import { RESERVED_PREFIX } from '../caches/names.ts'
 import type { Naming } from '../parts.ts'
 import type { CreateRequest, Kind } from './kinds.ts'
-import type { ContentRun } from './run.ts'
-import { type SecretRef, secretRefOf } from './template.ts'
+import { type ContentRun, explain } from './run.ts'
+import type { SecretRef } from './secret-watch.ts'
 
 type Secrets = Record<string, string>
 
@@ -17,21 +17,14 @@ type Secrets = Record<string, string>
 export async function createInputs(run: ContentRun, content: Content): Promise<CreateRequest> {
   const { kind, naming, extraMetadata } = run.deps
   const { snapshot, content: noun } = kind.words
-  let parameters: Record<string, string>
-  let secrets: Secrets
-  try {
-    if (content.className === undefined) {
-      throw new Error(`failed to take ${snapshot} ${content.key} without a ${snapshot} class`)
-    }
-    const found = classOf(run, content.className)
-    secrets = await annotatedSecrets(run, content)
-    parameters = found.parameters
-  } catch (cause) {
-    run.signal.throwIfAborted()
-    const what = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
-    throw new Error(`${what}: ${goQuote(messageOf(cause))}`, { cause })
+  const inputs = async (): Promise<readonly [SnapshotClass, Secrets]> => {
+    const { key, className } = content
+    if (className === undefined) throw new Error(`failed to take ${snapshot} ${key} without a ${snapshot} class`)
+    return [classOf(run, className), await annotatedSecrets(run, content)]
   }
-  parameters = passedParameters(parameters)
+  const what = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
+  const [found, secrets] = await inputs().catch(explain(run, what, goQuote))
+  const parameters = passedParameters(found.parameters)
   if (extraMetadata) Object.assign(parameters, metadataOf(kind, content))
   return { name: snapshotName(kind, content, naming), parameters, secrets }
 }
@@ -42,20 +35,39 @@ export async function checkSecrets(run: ContentRun, content: Content): Promise<S
   const { snapshot, snapshotContent } = kind.words
   const subject = `for ${snapshotContent} ${content.key}`
   if (content.status?.groupHandle !== undefined) {
-    return await annotatedSecrets(run, content).catch(failing(`failed to get credentials from annotation ${subject}`))
+    return await annotatedSecrets(run, content).catch(
+      explain(run, `failed to get credentials from annotation ${subject}`),
+    )
   }
   if (content.className === undefined) return {}
   const { className } = content
-  const found = attempt(`failed to get ${snapshot} class ${className} ${subject}`, () => classOf(run, className))
-  const ref = attempt(`failed to get secret reference ${subject}`, () =>
-    secretRefOf(found.parameters, {
-      prefix: RESERVED_PREFIX + kind.checkSecretPrefix,
-      called: kind.words.checkSecret,
-      token: `${kind.prefix}content.name`,
-      value: content.key,
-    }),
-  )
-  return await loadSecret(run, ref).catch(failing(`failed to get credentials ${subject}`))
+  const cannotFind = explain(run, `failed to get ${snapshot} class ${className} ${subject}`)
+  const { parameters } = await Promise.try(classOf, run, className).catch(cannotFind)
+  const cannotResolve = explain(run, `failed to get secret reference ${subject}`)
+  const ref = await Promise.try(secretRefOf, parameters, kind, content).catch(cannotResolve)
+  return await loadSecret(run, ref).catch(explain(run, `failed to get credentials ${subject}`))
+}
+
+/** The Secret of checks that a class names by templates; undefined if it names none. */
+function secretRefOf(
+  parameters: Readonly<Record<string, string>>,
+  { prefix, words, checkSecretPrefix }: Kind,
+  { key }: Content,
+): SecretRef | undefined {
+  const name = parameters[`${RESERVED_PREFIX}${checkSecretPrefix}name`]
+  const namespace = parameters[`${RESERVED_PREFIX}${checkSecretPrefix}namespace`]
+  if (name === undefined && namespace === undefined) return undefined
+  const failed = 'failed to get name and namespace template from params'
+  if (name === undefined || namespace === undefined) {
+    const why = `either name and namespace for ${words.checkSecret} secrets specified, Both must be specified`
+    throw new Error(`${failed}: ${why}`)
+  }
+  if (name === '' || namespace === '') {
+    const why = 'secrets specified in parameters but value of either namespace or name is empty'
+    throw new Error(`${failed}: ${words.checkSecret} ${why}`)
+  }
+  const tokens = new Map([[`${prefix}content.name`, key]])
+  return { namespace: resolveTemplate(namespace, tokens, 'namespace'), name: resolveTemplate(name, tokens, 'secret') }
 }
 
 /** The Secret that the snapshot-controller has noted in annotations. None if one of the two is missing. */
@@ -136,19 +148,4 @@ function snapshotName({ words, sourceText }: Kind, content: Content, { prefix, u
     throw new Error(`failed to take ${snapshot} of ${sourceText(content)}: ${goQuote(why)}`)
   }
   return `${prefix}-${uidLength === -1 ? refUid : refUid.replaceAll('-', '').slice(0, uidLength)}`
-}
-
-/** For `catch`: puts `what` before the message. */
-function failing(what: string): (cause: unknown) => never {
-  return (cause) => {
-    throw new Error(`${what}: ${messageOf(cause)}`, { cause })
-  }
-}
-
-function attempt<T>(what: string, action: () => T): T {
-  try {
-    return action()
-  } catch (cause) {
-    return failing(what)(cause)
-  }
 }

@@ -15,16 +15,12 @@ import { type ContentNames, GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.
 import type { Naming, SnapshotterSettings } from '../parts.ts'
 
 /** What the driver answers about a snapshot or a group snapshot. */
-export interface Taken {
+export interface Taken
+  extends Pick<Snapshot, 'readyToUse' | 'creationTime'>,
+    Partial<Pick<Snapshot, 'sizeBytes' | 'groupSnapshotId'>> {
   readonly handle: string
-  readonly ready: boolean
-  readonly createdAt: Timestamp | undefined
-  /** 0: unknown. */
-  readonly sizeBytes: bigint
-  /** On a single snapshot: the group that it is a member of. Empty: none. */
-  readonly groupHandle: string
   /** The snapshots of a group, if the answer lists them. */
-  readonly members: readonly Snapshot[]
+  readonly members?: readonly Snapshot[]
 }
 
 export interface CreateRequest {
@@ -35,23 +31,10 @@ export interface CreateRequest {
 
 type Calls = ReturnType<typeof controllerClient>
 
-/** The words of the texts that users of the Go original know. */
-interface Words {
-  /** `snapshot` */
-  readonly snapshot: string
-  /** `content` */
-  readonly content: string
-  /** `snapshot content` */
-  readonly snapshotContent: string
-  /** `VolumeSnapshotBeingCreated` */
-  readonly mark: string
-  /** `createSnapshotWrapper`: the step of a creation in log lines. */
-  readonly wrapper: string
-  /** `createSnapshot for content`: the subject of log lines about failed creations. */
-  readonly creation: string
-  /** `SnapshotterList`: the secret of checks, in errors about its template. */
-  readonly checkSecret: string
-}
+/** The words of the texts that users of the Go original know. `checkSecret` is the Secret of checks. */
+type Words = Readonly<
+  Record<'snapshot' | 'content' | 'snapshotContent' | 'mark' | 'wrapper' | 'creation' | 'checkSecret', string>
+>
 
 /** One kind of contents: its API, its calls and its words. The controller is the same for all kinds. */
 export interface Kind {
@@ -116,7 +99,8 @@ export const SNAPSHOT: Kind = {
     const sourceVolumeId = volumes[0] ?? ''
     const request = { name, sourceVolumeId, parameters, secrets, accessibilityRequirements: undefined }
     const { snapshot } = await calls.createSnapshot(request, options)
-    return takenOf(snapshot, 'the driver answered CreateSnapshot without a snapshot')
+    const taken = answered(snapshot, 'CreateSnapshot without a snapshot')
+    return { ...taken, handle: taken.snapshotId }
   },
   async check(calls, content, { secrets, ...options }) {
     const snapshotId = content.status?.handle ?? content.given?.handle ?? ''
@@ -124,16 +108,15 @@ export const SNAPSHOT: Kind = {
     const { entries } = await calls.listSnapshots(request, options)
     const [first] = entries
     if (first === undefined) throw new Error(`can not find snapshot for snapshotID ${snapshotId}`)
-    const taken = takenOf(first.snapshot, 'the driver answered ListSnapshots with an entry without a snapshot')
-    return { ...taken, handle: snapshotId }
+    return { ...answered(first.snapshot, 'ListSnapshots with an entry without a snapshot'), handle: snapshotId }
   },
   async delete(calls, { handle }, { secrets, ...options }) {
     await calls.deleteSnapshot({ snapshotId: handle, secrets }, options)
   },
-  addedStatus: ({ createdAt, sizeBytes, groupHandle }, status) => ({
-    ...(status?.hasCreationTime !== true && { creationTime: rawNumber(nanosecondsOf(createdAt)) }),
+  addedStatus: ({ creationTime, sizeBytes = 0n, groupSnapshotId = '' }, status) => ({
+    ...(status?.hasCreationTime !== true && { creationTime: rawNumber(nanosecondsOf(creationTime)) }),
     ...(status?.hasRestoreSize !== true && sizeBytes > 0n && { restoreSize: rawNumber(sizeBytes) }),
-    ...(status?.groupHandle === undefined && groupHandle !== '' && { volumeGroupSnapshotHandle: groupHandle }),
+    ...(status?.groupHandle === undefined && groupSnapshotId !== '' && { volumeGroupSnapshotHandle: groupSnapshotId }),
   }),
   clearedStatus: { snapshotHandle: null, readyToUse: null, creationTime: null, restoreSize: null },
   handleField: 'snapshotHandle',
@@ -166,9 +149,10 @@ export const GROUP: Kind = {
   sourceText: ({ volumes }) => `the volumes [${volumes.join(' ')}]`,
   async create(calls, { volumes }, { name, parameters, secrets, ...options }) {
     const request = { name, sourceVolumeIds: [...volumes], parameters, secrets }
-    const { groupSnapshot: group } = await calls.createGroupSnapshot(request, options)
-    if (group === undefined) throw new Error('the driver answered CreateVolumeGroupSnapshot without a group snapshot')
-    return takenOfGroup(group.groupSnapshotId, group)
+    const { groupSnapshot } = await calls.createGroupSnapshot(request, options)
+    const group = answered(groupSnapshot, 'CreateVolumeGroupSnapshot without a group snapshot')
+    const { groupSnapshotId: handle, readyToUse, creationTime, snapshots: members } = group
+    return { handle, readyToUse, creationTime, members }
   },
   async check(calls, { key, status, given }, { secrets, ...options }) {
     const snapshotIds = [...(given?.members ?? [])]
@@ -176,9 +160,10 @@ export const GROUP: Kind = {
       throw new NotSentError(`cannot list group snapshot ${key}. No snapshots found in the group snapshot content`)
     }
     const groupSnapshotId = status?.handle ?? given?.handle ?? ''
-    const { groupSnapshot: group } = await calls.getGroupSnapshot({ groupSnapshotId, snapshotIds, secrets }, options)
-    if (group === undefined) throw new Error('the driver answered GetVolumeGroupSnapshot without a group snapshot')
-    return takenOfGroup(given?.handle ?? groupSnapshotId, { ...group, snapshots: [] })
+    const { groupSnapshot } = await calls.getGroupSnapshot({ groupSnapshotId, snapshotIds, secrets }, options)
+    const group = answered(groupSnapshot, 'GetVolumeGroupSnapshot without a group snapshot')
+    const { readyToUse, creationTime } = group
+    return { handle: given?.handle ?? groupSnapshotId, readyToUse, creationTime }
   },
   async delete(calls, { content, handle, members }, { secrets, ...options }) {
     if (members.length === 0) {
@@ -187,8 +172,10 @@ export const GROUP: Kind = {
     }
     await calls.deleteGroupSnapshot({ groupSnapshotId: handle, snapshotIds: [...members], secrets }, options)
   },
-  addedStatus: ({ createdAt, members }, status) => ({
-    ...(status?.hasCreationTime !== true && { creationTime: rfc3339(Number(nanosecondsOf(createdAt) / 1_000_000n)) }),
+  addedStatus: ({ creationTime, members = [] }, status) => ({
+    ...(status?.hasCreationTime !== true && {
+      creationTime: rfc3339(Number(nanosecondsOf(creationTime) / 1_000_000n)),
+    }),
     ...((status?.members ?? []).length === 0 &&
       members.length > 0 && { volumeSnapshotInfoList: members.map(memberOf) }),
   }),
@@ -201,23 +188,9 @@ export class NotSentError extends Error {
   override readonly name = 'NotSentError'
 }
 
-function takenOf(snapshot: Snapshot | undefined, missing: string): Taken {
-  if (snapshot === undefined) throw new Error(missing)
-  const { snapshotId, readyToUse, creationTime, sizeBytes, groupSnapshotId } = snapshot
-  const ready = { ready: readyToUse, createdAt: creationTime, sizeBytes }
-  return { handle: snapshotId, ...ready, groupHandle: groupSnapshotId, members: [] }
-}
-
-function takenOfGroup(
-  handle: string,
-  group: {
-    readonly readyToUse: boolean
-    readonly creationTime?: Timestamp | undefined
-    readonly snapshots: readonly Snapshot[]
-  },
-): Taken {
-  const { readyToUse, creationTime, snapshots } = group
-  return { handle, ready: readyToUse, createdAt: creationTime, sizeBytes: 0n, groupHandle: '', members: snapshots }
+function answered<T>(part: T | undefined, missing: string): T {
+  if (part === undefined) throw new Error(`the driver answered ${missing}`)
+  return part
 }
 
 /** The entry of a member in the status of its group. */

@@ -5,6 +5,7 @@ import type { Content } from '../caches/content.ts'
 import { callDelete, prepareCreate } from './calls.ts'
 import { warn } from './events.ts'
 import { annotatedSecrets, createInputs } from './inputs.ts'
+import type { Taken } from './kinds.ts'
 import type { Orphan } from './memory.ts'
 import type { ContentRun } from './run.ts'
 
@@ -44,13 +45,16 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
   return SETTLED
 }
 
+/** The handles in the answer of the driver. */
+export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle' | 'members'> {
+  return { handle, members: members.map(({ snapshotId }) => snapshotId) }
+}
+
 /** Repeats the creation. False if it has failed for sure: there is no snapshot. */
 async function learnHandle(run: ContentRun, orphan: Orphan): Promise<boolean> {
   const create = await prepareCreate(run, orphan.content, await createInputs(run, orphan.content))
   try {
-    const { handle, members } = await create()
-    orphan.handle = handle
-    orphan.members = members.map(({ snapshotId }) => snapshotId)
+    Object.assign(orphan, answerOf(await create()))
     return true
   } catch (error) {
     if (classify(error).final) return false

@@ -1,4 +1,4 @@
-import { messageOf, unreachable } from '@csi-sidecars/base'
+import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
@@ -10,9 +10,8 @@ import { NotSentError } from './kinds.ts'
 import { endOrphan } from './orphan.ts'
 import { afterProgress, recordFailure, takenStatus } from './record.ts'
 import { removeSnapshot } from './remove.ts'
-import { type ContentDeps, ContentGoneError, type ContentRun } from './run.ts'
-import { viewOf } from './view.ts'
-import { cannotUpdate, writeMark, writeStatus } from './writes.ts'
+import { type ContentDeps, ContentGoneError, type ContentRun, explain, viewOf } from './run.ts'
+import { writeMark, writeStatus } from './writes.ts'
 
 /** One run over one content. */
 export async function reconcile(key: string, deps: ContentDeps, own: Run): Promise<Outcome> {
@@ -63,19 +62,12 @@ async function checkSnapshot(run: ContentRun, content: Content): Promise<Outcome
   const { kind } = run.deps
   try {
     const secrets = await checkSecrets(run, content)
+    const failing = explain(run, `failed to list ${kind.words.snapshot} for ${kind.words.content} ${run.key}`, goQuote)
     const taken = await callCheck(run, content, secrets).catch((cause: unknown) => {
-      run.signal.throwIfAborted()
-      if (cause instanceof NotSentError) throw cause
-      const what = `failed to list ${kind.words.snapshot} for ${kind.words.content} ${run.key}`
-      throw new Error(`${what}: ${goQuote(messageOf(cause))}`, { cause })
+      throw cause instanceof NotSentError ? cause : failing(cause)
     })
     const fields = (latest: Content): object => takenStatus(kind, taken, latest)
-    const saved = await writeStatus(run, content, { fields }).catch((cause: unknown) => {
-      run.signal.throwIfAborted()
-      if (cause instanceof ContentGoneError) throw cause
-      throw new Error(cannotUpdate(run.key, cause), { cause })
-    })
-    return afterProgress(run, saved)
+    return afterProgress(run, await writeStatus(run, content, { fields }))
   } catch (error) {
     run.signal.throwIfAborted()
     if (error instanceof ContentGoneError) return SETTLED

@@ -16,10 +16,11 @@ export class NotReadyError extends Error {
 
 /** The fields by which the answer of the driver changes the status. Stored handles, times and sizes stay. */
 export function takenStatus(kind: Kind, taken: Taken, { status }: Content): object {
-  const becomesReady = taken.ready && status?.ready !== true
+  const { handle, readyToUse } = taken
+  const becomesReady = readyToUse && status?.ready !== true
   return {
-    ...(status?.handle === undefined && { [kind.handleField]: taken.handle }),
-    ...(status?.ready !== taken.ready && { readyToUse: taken.ready }),
+    ...(status?.handle === undefined && { [kind.handleField]: handle }),
+    ...(status?.ready !== readyToUse && { readyToUse }),
     ...kind.addedStatus(taken, status),
     ...(becomesReady && status?.hasError === true && { error: null }),
   }

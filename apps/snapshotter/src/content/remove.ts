@@ -1,4 +1,3 @@
-import { messageOf } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
@@ -6,8 +5,8 @@ import { callDelete } from './calls.ts'
 import type { DeletionStep } from './decide.ts'
 import { warn } from './events.ts'
 import { annotatedSecrets } from './inputs.ts'
-import { ContentGoneError, type ContentRun } from './run.ts'
-import { cannotUpdate, removeFinalizer, writeStatus } from './writes.ts'
+import { ContentGoneError, type ContentRun, explain } from './run.ts'
+import { removeFinalizer, writeStatus } from './writes.ts'
 
 /** Deletes the snapshot, removes it from the status and lets the content go, as far as these steps are due. */
 export async function removeSnapshot(
@@ -37,32 +36,27 @@ async function deleteAtDriver(
 ): Promise<void> {
   const { kind } = run.deps
   const { snapshot, content: noun } = kind.words
+  const cannotRead = `failed to get input parameters to delete ${snapshot} for ${noun} ${run.key}`
   const secrets = await annotatedSecrets(run, content).catch((cause: unknown) => {
-    run.signal.throwIfAborted()
     report(run, content, 'Failed to get snapshot credentials')
-    const what = `failed to get input parameters to delete ${snapshot} for ${noun} ${run.key}`
-    throw new Error(`${what}: ${goQuote(messageOf(cause))}`, { cause })
+    return explain(run, cannotRead, goQuote)(cause)
   })
   await callDelete(run, { content, handle, members }, secrets).catch((cause: unknown) => {
-    run.signal.throwIfAborted()
     report(run, content, `Failed to delete ${snapshot}`)
-    throw new Error(`failed to delete ${snapshot} ${goQuote(run.key)}, err: ${messageOf(cause)}`, { cause })
+    return explain(run, `failed to delete ${snapshot} ${goQuote(run.key)}, err`)(cause)
   })
 }
 
 async function clear(run: ContentRun, content: Content): Promise<void> {
-  try {
-    await writeStatus(run, content, { fields: () => run.deps.kind.clearedStatus })
-  } catch (cause) {
-    run.signal.throwIfAborted()
-    if (cause instanceof ContentGoneError) throw cause
-    report(run, content, 'Failed to clear content status')
-    throw new Error(cannotUpdate(run.key, cause), { cause })
-  }
+  await writeStatus(run, content, { fields: () => run.deps.kind.clearedStatus }).catch((cause: unknown) => {
+    if (!(cause instanceof ContentGoneError)) report(run, content, 'Failed to clear content status')
+    throw cause
+  })
 }
 
-/** A driver that is away says nothing about the snapshot. */
+/** Records an event. A driver that is away, or a run that is ended, says nothing about the snapshot. */
 function report(run: ContentRun, content: Content, message: string): void {
+  run.signal.throwIfAborted()
   const { driver, kind } = run.deps
   if (driver.state !== 'lost') warn(run, content, { reason: kind.reasons.delete, message })
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '@csi-sidecars/base'
+import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import type { controllerClient, Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
@@ -9,6 +9,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { SnapshotClass } from '../caches/class.ts'
 import type { Content } from '../caches/content.ts'
 import type { Naming } from '../parts.ts'
+import type { ContentView } from './decide.ts'
 import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 
@@ -38,9 +39,28 @@ export interface ContentRun extends Run {
   readonly deps: ContentDeps
 }
 
+/** The content with its class, as the caches have them now. */
+export function viewOf(content: Content, { kind, driverName, classes }: ContentDeps): ContentView {
+  const { className } = content
+  return { content, kind, driverName, klass: className === undefined ? undefined : classes.get(className) }
+}
+
 /** The content was deleted or recreated. */
 export class ContentGoneError extends Error {
   override readonly name = 'ContentGoneError'
+}
+
+/** For `catch`: puts `what` before the message. The end of the run and a content that is gone pass as they are. */
+export function explain(
+  { signal }: Pick<Run, 'signal'>,
+  what: string,
+  show: (message: string) => string = (message) => message,
+): (cause: unknown) => never {
+  return (cause) => {
+    signal.throwIfAborted()
+    if (cause instanceof ContentGoneError) throw cause
+    throw new Error(`${what}: ${show(messageOf(cause))}`, { cause })
+  }
 }
 
 /** Writes before a call and after its failure have low priority while the run repeats a failed one. */

@@ -2,22 +2,24 @@ import { CancelledError, type Clock, scope } from '@csi-sidecars/base'
 import type { Cause, Enqueuer, Source } from '@csi-sidecars/controller'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { SECRETS } from '@csi-sidecars/kube-types'
-import type { SecretRef } from './template.ts'
+
+export interface SecretRef {
+  readonly namespace: string
+  readonly name: string
+}
 
 const PERIOD_MS = 900
-/** Missing Secrets that are read in one period. The others follow in the next periods. */
-const MOST_AT_ONCE = 5
 
 /**
- * Notices when missing Secrets appear. The roles of drivers allow `get` of Secrets, but neither `list` nor `watch`. So the
- * missing Secrets are read about once a second while contents wait for them.
+ * Notices when missing Secrets appear. The roles of drivers allow `get` of Secrets, but neither `list` nor `watch`. So a
+ * missing Secret is read about once a second while contents wait for it.
  */
 export class SecretWatch {
   readonly #api: Pick<KubeClient, 'get'>
   readonly #clock: Clock
   /** By the Secret, the contents that wait for it. */
-  readonly #waiting = new Map<string, { readonly ref: SecretRef; readonly keys: Set<string> }>()
-  #plan = (): void => undefined
+  readonly #waiting = new Map<string, Set<string>>()
+  #term: { readonly queue: Enqueuer; readonly signal: AbortSignal } | undefined
 
   constructor(api: Pick<KubeClient, 'get'>, clock: Clock) {
     this.#api = api
@@ -26,59 +28,43 @@ export class SecretWatch {
 
   /** The content waits for the Secret. Returns the cause that ends its wait. */
   add(ref: SecretRef, contentKey: string): Cause {
-    const id = `${ref.namespace}/${ref.name}`
-    const entry = this.#waiting.get(id) ?? { ref, keys: new Set() }
-    this.#waiting.set(id, entry)
-    entry.keys.add(contentKey)
-    this.#plan()
-    return { on: 'secret', name: id }
+    const name = `${ref.namespace}/${ref.name}`
+    const known = this.#waiting.get(name)
+    this.#waiting.set(name, (known ?? new Set()).add(contentKey))
+    if (known === undefined) this.#plan(name, ref)
+    return { on: 'secret', name }
   }
 
   /** The content no longer waits for a Secret. */
   forget(contentKey: string): void {
-    for (const [id, { keys }] of this.#waiting) if (keys.delete(contentKey) && keys.size === 0) this.#waiting.delete(id)
+    for (const keys of this.#waiting.values()) keys.delete(contentKey)
   }
 
   /** Wakes the contents whose Secret has appeared. */
   readonly source: Source = (queue) => {
     const life = scope()
-    let planned = false
-    let cancel = (): void => undefined
-    this.#plan = () => {
-      if (planned || this.#waiting.size === 0 || life.signal.aborted) return
-      planned = true
-      cancel = this.#clock.schedule(PERIOD_MS, () => {
-        void this.#lookAll(queue, life.signal).finally(() => {
-          planned = false
-          this.#plan()
-        })
-      })
-    }
-    this.#plan()
-    return () => {
-      cancel()
-      life.abort(new CancelledError('the controller has ended'))
-    }
+    this.#term = { queue, signal: life.signal }
+    return () => life.abort(new CancelledError('the controller has ended'))
   }
 
-  async #lookAll(queue: Pick<Enqueuer, 'wake'>, signal: AbortSignal): Promise<void> {
-    for (const [id, entry] of [...this.#waiting].slice(0, MOST_AT_ONCE)) {
-      const missing = await this.#isMissing(entry.ref, signal)
-      if (signal.aborted) return
-      this.#waiting.delete(id)
-      // At the end, so that each missing Secret has its turn.
-      if (missing && entry.keys.size > 0) this.#waiting.set(id, entry)
-      if (!missing) queue.wake({ on: 'secret', name: id })
+  #plan(name: string, ref: SecretRef): void {
+    const { queue, signal } = this.#term ?? {}
+    const look = async (): Promise<void> => {
+      const isNeeded = (this.#waiting.get(name)?.size ?? 0) > 0 && signal?.aborted === false
+      if (isNeeded && (await this.#isMissing(ref, signal))) return this.#plan(name, ref)
+      this.#waiting.delete(name)
+      if (isNeeded && !signal.aborted) queue?.wake({ on: 'secret', name })
     }
+    this.#clock.schedule(PERIOD_MS, () => void look())
   }
 
   /** Any answer other than `NotFound` is a reason to try again. */
-  async #isMissing(ref: SecretRef, signal: AbortSignal): Promise<boolean> {
+  async #isMissing(ref: SecretRef, signal: AbortSignal | undefined): Promise<boolean> {
     try {
       await this.#api.get(SECRETS, ref, { signal, priority: 'spare' })
       return false
     } catch (error) {
-      return isNotFound(error) || signal.aborted
+      return isNotFound(error)
     }
   }
 }

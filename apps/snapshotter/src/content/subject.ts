@@ -1,8 +1,7 @@
 import type { PendingTable, Subject } from '@csi-sidecars/controller'
 import type { Content } from '../caches/content.ts'
 import { decide, isDeletionStep } from './decide.ts'
-import type { ContentDeps } from './run.ts'
-import { viewOf } from './view.ts'
+import { type ContentDeps, viewOf } from './run.ts'
 
 /** How pending contents are reported. */
 export function contentTable(deps: ContentDeps): PendingTable {

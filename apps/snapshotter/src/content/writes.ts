@@ -1,8 +1,7 @@
-import { messageOf } from '@csi-sidecars/base'
 import { isConflict, isInvalid, isMissing, type Priority } from '@csi-sidecars/kube-client'
 import { type KubeObject, type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
-import { ContentGoneError, type ContentRun } from './run.ts'
+import { ContentGoneError, type ContentRun, explain } from './run.ts'
 
 /** How often a write is repeated in one run because another writer has changed the content. */
 const CONFLICT_TRIES = 5
@@ -16,7 +15,8 @@ interface Write {
 
 /**
  * Writes a change and returns the content after it. A conflict costs one read, not another call of the driver: the change
- * is computed again from the newest state. Throws ContentGoneError if the content was deleted or recreated.
+ * is computed again from the newest state. Throws ContentGoneError if the content was deleted or recreated, and the error
+ * that users of the Go original know for a refused write.
  */
 async function write(run: ContentRun, content: Content, { change, ...options }: Write): Promise<Content> {
   const { api, kind, contents, project } = run.deps
@@ -37,7 +37,8 @@ async function write(run: ContentRun, content: Content, { change, ...options }: 
       if (isMissing(error)) throw new ContentGoneError(`${run.key} is gone`, { cause: error })
       // A JSON patch whose test fails is invalid.
       const isOutdated = isConflict(error) || (patch.kind === 'json' && isInvalid(error))
-      if (!isOutdated || left <= 1) throw error
+      if (!isOutdated || left <= 1)
+        return explain(run, `snapshot controller failed to update ${run.key} on API server`)(error)
       latest = await read(run, content)
     }
   }
@@ -92,9 +93,4 @@ export async function writeStatus(
 export async function removeFinalizer(run: ContentRun, content: Content): Promise<void> {
   const { finalizer } = run.deps.kind.names
   await write(run, content, { change: ({ finalizers, uid }) => removeFinalizerPatch(finalizers, finalizer, uid) })
-}
-
-/** The text of a failed write, as users of the Go original know it. */
-export function cannotUpdate(key: string, cause: unknown): string {
-  return `snapshot controller failed to update ${key} on API server: ${messageOf(cause)}`
 }

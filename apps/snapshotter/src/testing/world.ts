@@ -172,7 +172,6 @@ export class Process {
         },
         flush: async () => undefined,
       },
-      backlog: this.backlog,
       clock,
       log,
     }

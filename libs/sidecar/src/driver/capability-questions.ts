@@ -10,7 +10,7 @@ import {
   type PluginCapabilities,
 } from '@csi-sidecars/csi'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
-import { failing, type SentenceFailure, type StartError } from '../start/start-error.ts'
+import { failing, type SentenceFailure, type StartError } from '../start-error.ts'
 
 /** How a step of the start fails: the line `message`, in whose `err` `during` precedes the cause. */
 export interface StepFailure {

@@ -11,7 +11,7 @@ import {
   probeOnce,
 } from '@csi-sidecars/csi'
 import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
-import type { StartContext } from '../start/context.ts'
+import type { StartContext } from '../process.ts'
 import { DriverAnswers, PROBE_MS } from './answers.ts'
 import { askAgain, askAtStart, stepFailed } from './capability-questions.ts'
 import type { ConnectionFailures, HandshakeTable } from './handshake-table.ts'

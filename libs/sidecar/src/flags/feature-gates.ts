@@ -1,4 +1,4 @@
-import { aggregate } from '../start/start-checks.ts'
+import { aggregate } from './flag-checks.ts'
 import { type Gate, type GateStage, type GateTable, GENERIC_GATES } from './gate-tables.ts'
 
 /** The gates of one process. */

@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { describe, expect, test } from '@jest/globals'
-import type { Service } from '../serve/service.ts'
+import type { Service } from '../serve/serve.ts'
 import { Health } from './health.ts'
 
 const ANSWERS = { whyNotReady: async () => undefined }

@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { type EventLoopWatch, type Metrics, watchEventLoop } from '@csi-sidecars/telemetry'
 import type { DriverAnswers } from '../driver/answers.ts'
-import type { Service } from '../serve/service.ts'
+import type { Service } from '../serve/serve.ts'
 import type { HealthChecks } from './server.ts'
 
 /** A second late is load, ten are a process that no longer answers its lease either. */

@@ -3,8 +3,9 @@ import type { Lead } from '@csi-sidecars/controller'
 import type { Elector } from '@csi-sidecars/leader-election'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
+import type { Ending, StopSignal } from '../process.ts'
 import { ScriptedDriver, ScriptedElector } from '../testing/scripted.ts'
-import { type Ending, type StopSignal, serve } from './serve.ts'
+import { serve } from './serve.ts'
 
 const SETTINGS = {
   onLeaseLoss: 'standby',
@@ -39,12 +40,12 @@ class Process {
         await aborted(lead.stop)
       },
     }))
-    const service = { driver: new ScriptedDriver(), caches: [], roles, close: async () => {} }
+    const service = { log, driver: new ScriptedDriver(), caches: [], roles, close: async () => {} }
     const onSignal = (listener: (signal: StopSignal) => void): void => {
       running.kill = listener
     }
     const terminationMessage = async (): Promise<void> => {}
-    serve({ service, settings: SETTINGS, clock, log, onSignal, terminationMessage }).then(
+    serve({ service, settings: SETTINGS, clock, onSignal, terminationMessage }).then(
       (ending) => {
         running.ending = ending
       },

@@ -3,11 +3,11 @@ import type { Lead } from '@csi-sidecars/controller'
 import type { Elector } from '@csi-sidecars/leader-election'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { Ending, StopSignal } from '../process.ts'
 import { ScriptedDriver, ScriptedElector } from '../testing/scripted.ts'
-import { type Ending, type ServeSettings, type StopSignal, serve } from './serve.ts'
-import type { Service } from './service.ts'
+import { type ServeOptions, type Service, serve } from './serve.ts'
 
-const SETTINGS: ServeSettings = {
+const SETTINGS: ServeOptions['settings'] = {
   onLeaseLoss: 'standby',
   onDriverLoss: 'reconnect',
   driverGraceMs: 30_000,
@@ -40,12 +40,13 @@ beforeEach(() => {
   ending = undefined
 })
 
-function start(settings: Partial<ServeSettings> = {}, withElection = true, waits?: Promise<void>): void {
+function start(settings: Partial<ServeOptions['settings']> = {}, withElection = true, waits?: Promise<void>): void {
   const run = async (signal: AbortSignal): Promise<void> => {
     filling = true
     await aborted(signal)
   }
   const service: Service = {
+    log,
     driver,
     caches: [{ name: 'Things', synced: false, silentForMs: 0, run }],
     roles: [
@@ -69,7 +70,6 @@ function start(settings: Partial<ServeSettings> = {}, withElection = true, waits
     service,
     settings: { ...SETTINGS, ...settings },
     clock,
-    log,
     onSignal: (listener) => {
       kill = listener
     },

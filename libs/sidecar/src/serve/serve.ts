@@ -1,35 +1,53 @@
 import { abortable, CancelledError, type Clock, deadline, isAbort, onAbort, scope } from '@csi-sidecars/base'
+import type { Lead } from '@csi-sidecars/controller'
 import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
 import type { Elector, Term } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
+import type { Ending, StopSignal } from '../process.ts'
 import type { Cache } from './caches.ts'
 import { restarting } from './restart.ts'
-import type { Role, Service } from './service.ts'
 
-export type StopSignal = 'SIGTERM' | 'SIGINT'
+/** A started process: connected to its driver, its controllers chosen, not yet at work. */
+export interface Service {
+  /** The log, with the pairs that the start has added. */
+  readonly log: Logger
+  readonly driver: Driver
+  readonly caches: readonly Cache[]
+  readonly roles: readonly Role[]
+  /** Saves pending reports (events) and closes listeners. Must end with its signal. */
+  readonly close: (signal: AbortSignal) => Promise<void>
+}
 
-/** How the process ends. `bySignal`: as if it had no handler for the signal. */
-export type Ending = { readonly code: number } | { readonly bySignal: StopSignal }
-
-export interface ServeSettings {
-  readonly onLeaseLoss: 'standby' | 'exit'
-  readonly onDriverLoss: 'reconnect' | 'exit'
-  /** How long a leader whose driver is gone keeps the lease. */
-  readonly driverGraceMs: number
-  /** How long running work may take to come to its end after a stop. */
-  readonly drainMs: number
-  /** Gate ReleaseLeaderElectionOnExit: drain and release on a signal. Without it the process ends at once. */
-  readonly release: boolean
+/** One app at work: it competes for its own Lease. */
+export interface Role {
+  /** The name of the app. */
+  readonly name: string
+  /** Undefined without leader election: the app then leads for the whole life of the process. */
+  readonly elector: Elector | undefined
+  /** Resolves when the app may take part in the election. The driver is connected by then. */
+  readonly eligible?: (signal: AbortSignal) => Promise<void>
+  /** Resolves once `eligible` has to wait, which may take long. */
+  readonly waits?: Promise<void>
+  /** Works until `lead.stop` is aborted and running work has ended. */
+  readonly lead: (lead: Lead) => Promise<void>
 }
 
 export interface ServeOptions {
   readonly service: Service
-  readonly settings: ServeSettings
+  readonly settings: {
+    readonly onLeaseLoss: 'standby' | 'exit'
+    readonly onDriverLoss: 'reconnect' | 'exit'
+    /** How long a leader keeps the lease without its driver. */
+    readonly driverGraceMs: number
+    /** How long running work may continue after a stop. */
+    readonly drainMs: number
+    /** Gate ReleaseLeaderElectionOnExit. True: a signal drains and releases. False: a signal ends the process at once. */
+    readonly release: boolean
+  }
   readonly clock: Clock
-  readonly log: Logger
-  /** Calls back for each SIGTERM and SIGINT from here on. */
+  /** Calls back for each later SIGTERM and SIGINT. */
   readonly onSignal: (listener: (signal: StopSignal) => void) => void
-  /** Writes the message where the kubelet finds it. Must not fail. */
+  /** Writes the termination message for the kubelet. Must not fail. */
   readonly terminationMessage: (message: string) => Promise<void>
 }
 
@@ -38,7 +56,8 @@ const CLOSE_MS = 3_000
 
 /** Runs a started service until a signal, a lost lease or a lost driver ends it. Stops in the reverse of the start. */
 export async function serve(options: ServeOptions): Promise<Ending> {
-  const { service, clock, log } = options
+  const { service, clock } = options
+  const { log } = service
   using life = scope()
   const ending = Promise.withResolvers<Ending>()
   const atOnce = new AbortController()
@@ -97,7 +116,7 @@ async function waitBeforeFillingCaches({ roles, driver }: Service): Promise<void
 
 /** The first signal drains, where that is wanted; any other ends the process without waiting. */
 function onSignal(
-  { settings, log }: ServeOptions,
+  { settings, service: { log } }: ServeOptions,
   stop: AbortController,
   end: (ending: Ending) => void,
 ): (signal: StopSignal) => void {
@@ -111,13 +130,13 @@ function onSignal(
 
 /** Ends the process for a driver that it cannot use, or, where that is configured, for any loss. */
 function watchDriver(
-  { service, settings, log, terminationMessage }: ServeOptions,
+  { service, settings, terminationMessage }: ServeOptions,
   end: (ending: Ending) => void,
 ): { dispose(): void } {
   const listen = (event: DriverEvent): void => {
     if (event.type === 'failed') end({ code: 1 })
     if (event.type !== 'lost' || settings.onDriverLoss !== 'exit') return
-    log.error(undefined, LOST_CONNECTION_EXITING)
+    service.log.error(undefined, LOST_CONNECTION_EXITING)
     void terminationMessage(LOST_CONNECTION_EXITING).finally(() => end({ code: 1 }))
   }
   const dispose = service.driver.subscribe(listen)
@@ -130,7 +149,8 @@ function watchDriver(
  * after a pause, and ends nothing of the others; one alone ends the process.
  */
 async function work(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
-  const { service, clock, log } = options
+  const { service, clock } = options
+  const { log } = service
   const run = (): Promise<'stopped' | 'lost'> => workOnce(role, options, stop)
   if (service.roles.length === 1) return await run()
   return (await restarting(run, { name: role.name, clock, log, stop })) ?? 'stopped'
@@ -166,7 +186,7 @@ async function runElection(
   using election = scope(stop)
   const failures: unknown[] = []
   const lead = async (term: Term): Promise<void> => {
-    using driverGone = graceOf(service.driver, settings.driverGraceMs, options)
+    using driverGone = graceOf(options)
     using halt = scope(stop, term.signal, driverGone.signal)
     using cut = drainLimit(clock, settings.drainMs, { stop: halt.signal, end: term.signal })
     const { soleSince } = term
@@ -207,7 +227,8 @@ function drainLimit(
 }
 
 /** Aborted when the driver has been gone for longer than the grace period. */
-function graceOf(driver: Driver, ms: number, { clock, log }: ServeOptions): ReturnType<typeof scope> {
+function graceOf({ service: { driver, log }, settings, clock }: ServeOptions): ReturnType<typeof scope> {
+  const ms = settings.driverGraceMs
   const gone = scope()
   let cancel = (): void => {}
   const giveUp = (): void => {

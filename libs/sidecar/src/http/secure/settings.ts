@@ -1,5 +1,5 @@
 import type { SecureVersion } from 'node:tls'
-import type { StandardValues } from '../../start/start-checks.ts'
+import type { StandardValues } from '../../flags/flag-checks.ts'
 import { openSslCiphers } from './cipher-suites.ts'
 
 export interface TlsSettings {

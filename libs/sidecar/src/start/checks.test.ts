@@ -1,6 +1,6 @@
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'
-import { warnOfLittleMemory } from './little-memory.ts'
+import { warnOfLittleMemory } from './checks.ts'
 
 const MIB = 1024 * 1024
 

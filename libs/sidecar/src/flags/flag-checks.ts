@@ -1,7 +1,7 @@
 import { goQuote } from '@csi-sidecars/telemetry'
-import type { Flags } from '../flags/go-flags.ts'
-import { goDuration } from '../flags/go-values.ts'
-import type { STANDARD_FLAGS } from '../flags/standard-flags.ts'
+import type { Flags } from './go-flags.ts'
+import { goDuration } from './go-values.ts'
+import type { STANDARD_FLAGS } from './standard-flags.ts'
 
 export type StandardFlags = Flags<typeof STANDARD_FLAGS>
 export type StandardValues = StandardFlags['values']
@@ -40,13 +40,6 @@ export function loggingError(values: StandardValues): string | undefined {
 /** For the line that says it itself; the resizer ends it with a full stop. */
 export function bothAddresses(values: StandardValues): boolean {
   return values['metrics-address'] !== '' && values['http-endpoint'] !== ''
-}
-
-/** For the line about the client: a rate without a burst cannot be kept. */
-export function burstError(values: StandardValues): string | undefined {
-  const limited = values['kube-api-qps'] > 0
-  if (!limited || values['kube-api-burst'] > 0) return undefined
-  return 'burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0'
 }
 
 /** An info line for a flag that asks for what cannot be had; once, at the start. */
