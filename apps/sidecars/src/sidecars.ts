@@ -4,21 +4,31 @@ import { resizer } from '@csi-sidecars/resizer'
 import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/sidecar'
 import { snapshotter } from '@csi-sidecars/snapshotter'
 
-/** A released sidecar: it has an image, an executable and a section in the chart. */
-interface Sidecar {
+/** A sidecar with an executable of its own. */
+interface Sidecar<N = AppName> {
   /** Its folder under apps, its prefix before flags, its section in the chart's values. */
-  readonly app: AppName
+  readonly app: N
   /** Its task, for the label of its image. */
   readonly does: string
   readonly value: App
 }
 
 export type AppName = 'attacher' | 'resizer'
+export type PreviewName = 'snapshotter'
 
 /** The released sidecars. Images, executables, chart tests, end-to-end tests, benchmarks and documents follow this list. */
 export const SIDECARS: readonly Sidecar[] = [
   { app: 'attacher', does: 'VolumeAttachments to ControllerPublishVolume and back', value: attacher },
   { app: 'resizer', does: 'claims to ControllerExpandVolume and ControllerModifyVolume', value: resizer },
+]
+
+/** Sidecars that run only if they are named. Documents, benchmarks and tests of all sidecars leave them out. */
+export const PREVIEWS: readonly Sidecar<PreviewName>[] = [
+  {
+    app: 'snapshotter',
+    does: 'VolumeSnapshotContents to CreateSnapshot, DeleteSnapshot and ListSnapshots',
+    value: snapshotter,
+  },
 ]
 
 export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
@@ -35,7 +45,10 @@ export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>
 export const LIVENESSPROBE: DriverApp = livenessprobe
 
 /** The apps of the combined process. */
-export const CHOICE = { byDefault: SIDECARS.map(({ value }) => value), onRequest: [snapshotter, LIVENESSPROBE] }
+export const CHOICE = {
+  byDefault: SIDECARS.map(({ value }) => value),
+  onRequest: [...PREVIEWS.map(({ value }) => value), LIVENESSPROBE],
+}
 
 /** The program of the combined process. */
 export const sidecars: Program = combine('csi-sidecars', CHOICE)
