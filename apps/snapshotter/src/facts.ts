@@ -2,26 +2,30 @@
 export const facts = {
   /** The Go package that it replaces. */
   original: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter',
-  /** The permissions in the charts of drivers; it may need no more. */
+  /** The permissions in the charts of drivers. The Go original updates; the snapshotter only patches. */
   rules: [
     { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
     { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
     {
       apiGroups: ['snapshot.storage.k8s.io'],
       resources: ['volumesnapshotcontents'],
-      verbs: ['get', 'list', 'watch', 'patch'],
+      verbs: ['get', 'list', 'watch', 'update', 'patch'],
     },
-    { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshotcontents/status'], verbs: ['patch'] },
+    {
+      apiGroups: ['snapshot.storage.k8s.io'],
+      resources: ['volumesnapshotcontents/status'],
+      verbs: ['update', 'patch'],
+    },
     { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshotclasses'], verbs: ['list', 'watch'] },
     {
       apiGroups: ['groupsnapshot.storage.k8s.io'],
       resources: ['volumegroupsnapshotcontents'],
-      verbs: ['get', 'list', 'watch', 'patch'],
+      verbs: ['get', 'list', 'watch', 'update', 'patch'],
     },
     {
       apiGroups: ['groupsnapshot.storage.k8s.io'],
       resources: ['volumegroupsnapshotcontents/status'],
-      verbs: ['patch'],
+      verbs: ['update', 'patch'],
     },
     {
       apiGroups: ['groupsnapshot.storage.k8s.io'],

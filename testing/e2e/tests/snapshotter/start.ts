@@ -100,8 +100,8 @@ test('warns of removed flags and works', { only: 'ours' }, async (t) => {
 test('serves metrics before the driver is ready, with the names of both queues', async (t) => {
   const { snapshotter } = await scene(t)
   const { text } = await snapshotter.metrics()
-  match(text, /workqueue_depth\{name="csi-snapshotter-content"\} 0/)
-  match(text, /workqueue_depth\{name="csi-snapshotter-groupsnapshotcontent"\} 0/)
+  match(text, /workqueue_depth\{name="csi-snapshotter-content"\} \d/)
+  match(text, /workqueue_depth\{name="csi-snapshotter-groupsnapshotcontent"\} \d/)
   const probe = 'grpc_status_code="OK",method_name="/csi.v1.Identity/Probe"'
   match(text, new RegExp(`csi_sidecar_operations_seconds_count\\{driver_name="${t.driverName}",${probe}\\} 1\n`))
 })
@@ -148,7 +148,7 @@ test('ends within moments of SIGINT', { only: 'ours' }, async (t) => {
   equal((await snapshotter.endBy('SIGINT', 5_000)).code, 0)
 })
 
-test('never needs a permission beyond its role', async (t) => {
+test('never needs a permission beyond its role, and updates no object', { only: 'ours' }, async (t) => {
   const { snapshotter } = await scene(t)
   await createClass(t)
   await createContent(t)
@@ -158,6 +158,10 @@ test('never needs a permission beyond its role', async (t) => {
   )
   equal(
     snapshotter.gate.requests.filter(({ code }) => code === 403).map(({ path }) => path),
+    [],
+  )
+  equal(
+    snapshotter.gate.requests.filter(({ method }) => method === 'PUT'),
     [],
   )
 })
