@@ -2,8 +2,7 @@ import type { Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { AppParts } from '@csi-sidecars/sidecar'
-import type { SnapshotClass } from './caches/class.ts'
-import type { Content } from './caches/content.ts'
+import type { Content, SnapshotClass } from './caches/content.ts'
 
 /** How the names of snapshots at the driver are built from uids. */
 export interface Naming {

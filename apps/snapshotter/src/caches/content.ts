@@ -1,5 +1,10 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
-import type { KubeObject, VolumeGroupSnapshotContent, VolumeSnapshotContent } from '@csi-sidecars/kube-types'
+import type {
+  KubeObject,
+  VolumeGroupSnapshotContent,
+  VolumeSnapshotClass,
+  VolumeSnapshotContent,
+} from '@csi-sidecars/kube-types'
 import { type ContentNames, GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from './names.ts'
 
 /** A snapshot or group snapshot that exists at the driver already, by its handles. */
@@ -151,4 +156,16 @@ function refOf(
   intern: Interner,
 ) {
   return { refNamespace: intern.text(ref.namespace ?? ''), refName: ref.name ?? '', refUid: ref.uid ?? '' }
+}
+
+/** A VolumeSnapshotClass or a VolumeGroupSnapshotClass of any driver. */
+export interface SnapshotClass extends Cached {
+  readonly driver: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+export function projectClass(object: KubeObject): SnapshotClass {
+  const { metadata, driver, parameters = {} } = object as VolumeSnapshotClass
+  const { name = '', resourceVersion = '', uid = '' } = metadata ?? {}
+  return { key: name, resourceVersion, uid, driver, parameters }
 }

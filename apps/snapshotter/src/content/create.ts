@@ -7,7 +7,8 @@ import { prepareCreate } from './calls.ts'
 import type { Phase } from './decide.ts'
 import { createInputs } from './inputs.ts'
 import type { Taken } from './kinds.ts'
-import { answerOf, endOrphan } from './orphan.ts'
+import { answerOf } from './memory.ts'
+import { endOrphan } from './orphan.ts'
 import { afterProgress, recordFailure, takenStatus } from './record.ts'
 import { ContentGoneError, type ContentRun, explain } from './run.ts'
 import { writeMark, writeStatus } from './writes.ts'
@@ -19,7 +20,7 @@ import { writeMark, writeStatus } from './writes.ts'
 export async function createSnapshot(run: ContentRun, content: Content, phase: Phase): Promise<Outcome> {
   let taken: Taken
   try {
-    taken = await take(run, content)
+    taken = run.deps.memory.answers.get(content.uid) ?? (await take(run, content))
   } catch (error) {
     run.signal.throwIfAborted()
     if (error instanceof ContentGoneError) return SETTLED
@@ -61,16 +62,19 @@ async function keep(
   content: Content,
   { taken, phase }: { readonly taken: Taken; readonly phase: Phase },
 ): Promise<Outcome> {
-  const { kind } = run.deps
+  const { kind, memory } = run.deps
   let saved: Content | undefined
+  memory.answers.set(content.uid, taken)
   try {
     saved = await writeStatus(run, content, { fields: (latest) => takenStatus(kind, taken, latest) })
+    memory.answers.delete(content.uid)
     return afterProgress(run, await writeMark(run, saved, false))
   } catch (cause) {
     run.signal.throwIfAborted()
     if (cause instanceof ContentGoneError) {
+      memory.answers.delete(content.uid)
       if (content.policy !== 'Delete') return SETTLED
-      return await endOrphan(run, run.deps.memory.foundGone(content, answerOf(taken)))
+      return await endOrphan(run, memory.foundGone(content, answerOf(taken)))
     }
     // The snapshot is stored. The next run repeats the removal alone if the snapshot is ready.
     if (saved !== undefined) return { kind: 'retry', cause }

@@ -1,6 +1,5 @@
 import type { Cause } from '@csi-sidecars/controller'
-import type { SnapshotClass } from '../caches/class.ts'
-import type { Content } from '../caches/content.ts'
+import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Kind } from './kinds.ts'
 
 /** One content and all that its next step depends on, at one moment. */

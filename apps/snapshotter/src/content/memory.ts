@@ -1,4 +1,5 @@
 import type { Content } from '../caches/content.ts'
+import type { Taken } from './kinds.ts'
 import type { SecretWatch } from './secret-watch.ts'
 
 /** A snapshot that may exist at the driver although its content was deleted during the creation. */
@@ -10,11 +11,20 @@ export interface Orphan {
   members: readonly string[]
 }
 
+/** The handles in the answer of the driver. */
+export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle' | 'members'> {
+  return { handle, members: members.map(({ snapshotId }) => snapshotId) }
+}
+
+const NO_ANSWER = { handle: undefined, members: [] }
+
 /** What this process knows and the API cannot store. Lost with the process and with leadership. */
 export class ContentMemory {
   readonly secrets: SecretWatch
   /** By the name of the content. */
   readonly orphans = new Map<string, Orphan>()
+  /** By the uid of the content, an answer that could not be stored. The driver need not be asked again. */
+  readonly answers = new Map<string, Taken>()
   /** The uids of contents whose orphan was handled before the cache reported the deletion. */
   readonly #handled = new Set<string>()
 
@@ -38,10 +48,13 @@ export class ContentMemory {
 
   /** The cache reports that the content is gone. Returns whether its creation may have left a snapshot. */
   deleted(content: Content): boolean {
-    this.secrets.forget(content.key)
-    if (this.#handled.delete(content.uid)) return this.orphans.has(content.key)
-    if (!content.beingCreated || content.policy !== 'Delete' || content.status?.handle !== undefined) return false
-    this.orphans.set(content.key, { content, handle: undefined, members: [] })
+    const { key, uid, beingCreated, policy, status } = content
+    this.secrets.forget(key)
+    const answer = this.answers.get(uid)
+    this.answers.delete(uid)
+    if (this.#handled.delete(uid)) return this.orphans.has(key)
+    if (!beingCreated || policy !== 'Delete' || status?.handle !== undefined) return false
+    this.orphans.set(key, { content, ...(answer === undefined ? NO_ANSWER : answerOf(answer)) })
     return true
   }
 }

@@ -5,8 +5,7 @@ import type { Content } from '../caches/content.ts'
 import { callDelete, prepareCreate } from './calls.ts'
 import { warn } from './events.ts'
 import { annotatedSecrets, createInputs } from './inputs.ts'
-import type { Taken } from './kinds.ts'
-import type { Orphan } from './memory.ts'
+import { answerOf, type Orphan } from './memory.ts'
 import type { ContentRun } from './run.ts'
 
 /**
@@ -14,30 +13,23 @@ import type { ContentRun } from './run.ts'
  * the creation has not ended for sure, it is repeated first, because only its answer names the snapshot.
  */
 export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcome> {
-  const { memory, log, driver } = run.deps
+  const { memory, log, driver, kind } = run.deps
   const { content } = orphan
-  if (isAdopted(run, orphan)) {
-    memory.orphans.delete(run.key)
-    return SETTLED
-  }
   try {
-    if (orphan.handle === undefined && !(await learnHandle(run, orphan))) {
-      memory.orphans.delete(run.key)
-      return SETTLED
+    if (await isLeftOver(run, orphan)) {
+      const { handle = '', members } = orphan
+      const secrets = await annotatedSecrets(run, content)
+      await callDelete(run, { content, handle, members }, secrets)
+      log.info('Deleted the snapshot of a content that was gone before its creation ended', {
+        content: run.key,
+        handle,
+      })
     }
-    const { handle = '', members } = orphan
-    if (isAdopted(run, orphan)) {
-      memory.orphans.delete(run.key)
-      return SETTLED
-    }
-    const secrets = await annotatedSecrets(run, content)
-    await callDelete(run, { content, handle, members }, secrets)
-    log.info('Deleted the snapshot of a content that was gone before its creation ended', { content: run.key, handle })
   } catch (error) {
     run.signal.throwIfAborted()
     if (driver.state !== 'lost') {
       const message = `Failed to delete the snapshot of a deleted content: ${messageOf(error)}`
-      warn(run, content, { reason: run.deps.kind.reasons.delete, message })
+      warn(run, content, { reason: kind.reasons.delete, message })
     }
     return { kind: 'retry', cause: error }
   }
@@ -45,9 +37,11 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
   return SETTLED
 }
 
-/** The handles in the answer of the driver. */
-export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle' | 'members'> {
-  return { handle, members: members.map(({ snapshotId }) => snapshotId) }
+/** Reports whether the driver has the snapshot for no content. */
+async function isLeftOver(run: ContentRun, orphan: Orphan): Promise<boolean> {
+  if (isAdopted(run, orphan)) return false
+  if (orphan.handle === undefined && !(await learnHandle(run, orphan))) return false
+  return !isAdopted(run, orphan)
 }
 
 /** Repeats the creation. False if it has failed for sure: there is no snapshot. */

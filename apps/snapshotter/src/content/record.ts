@@ -6,7 +6,7 @@ import type { Content } from '../caches/content.ts'
 import { isToBeDeleted, type Phase } from './decide.ts'
 import { warn } from './events.ts'
 import type { Kind, Taken } from './kinds.ts'
-import { ContentGoneError, type ContentRun, priorityOf } from './run.ts'
+import { ContentGoneError, type ContentRun } from './run.ts'
 import { newest, writeStatus } from './writes.ts'
 
 /** The driver has the snapshot, but it is not ready to use. */
@@ -53,7 +53,7 @@ export async function recordFailure(
     const stored = { readyToUse: false, error: { time: rfc3339(clock.now()), message } }
     const fields = ({ status }: Content): object => (status?.errorMessage === message ? {} : stored)
     try {
-      await writeStatus(run, content, { fields, priority: priorityOf(run) })
+      await writeStatus(run, content, { fields, priority: run.retrying ? 'low' : undefined })
     } catch (failure) {
       run.signal.throwIfAborted()
       if (failure instanceof ContentGoneError) return { kind: 'retry', cause: error }

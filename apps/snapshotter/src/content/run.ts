@@ -3,11 +3,10 @@ import type { Run } from '@csi-sidecars/controller'
 import type { controllerClient, Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
-import type { KubeClient, Priority } from '@csi-sidecars/kube-client'
+import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { SnapshotClass } from '../caches/class.ts'
-import type { Content } from '../caches/content.ts'
+import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Naming } from '../parts.ts'
 import type { ContentView } from './decide.ts'
 import type { Kind } from './kinds.ts'
@@ -61,9 +60,4 @@ export function explain(
     if (cause instanceof ContentGoneError) throw cause
     throw new Error(`${what}: ${show(messageOf(cause))}`, { cause })
   }
-}
-
-/** Writes before a call and after its failure have low priority while the run repeats a failed one. */
-export function priorityOf({ retrying }: Pick<Run, 'retrying'>): Priority | undefined {
-  return retrying ? 'low' : undefined
 }

@@ -46,6 +46,11 @@ export class Storage {
     return stored
   }
 
+  /** The driver gives up a creation. */
+  abandon(name: string): void {
+    for (const [id, each] of this.snapshots) if (each.name === name) this.snapshots.delete(id)
+  }
+
   delete(id: string): void {
     if (this.snapshots.delete(id)) this.deleted.push(id)
   }
@@ -138,7 +143,8 @@ export class GatedDriver {
     if (name === 'GetPluginInfo') return this.#answer(name, request)
     if (!this.#gate.isClosed) this.#onCall({ method: name, request })
     const onAbort = (cause: unknown): Error => new RpcError(CODES.Canceled, 'context canceled', { cause })
-    const outgoing = { label: `call ${name}`, write: true }
+    const { name: wanted = '', snapshotId = wanted } = request as { name?: string; snapshotId?: string }
+    const outgoing = { label: `call ${name} ${snapshotId}`, write: true }
     return this.#gate.pass(outgoing, () => this.#answer(name, request), { signal: options.signal, onAbort })
   }
 

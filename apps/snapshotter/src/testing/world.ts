@@ -7,7 +7,7 @@ import type { KubeObject, ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
 import { FakeApi, type InFlight, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
 import { snapshotterControllers } from '../app.ts'
-import { projectClass } from '../caches/class.ts'
+import { projectClass } from '../caches/content.ts'
 import { GROUP, type Kind, SNAPSHOT } from '../content/kinds.ts'
 import type { KindCaches, SnapshotterParts, SnapshotterSettings } from '../parts.ts'
 import { DRIVER } from './objects.ts'
@@ -127,6 +127,8 @@ export class Process {
   readonly metrics = new Metrics()
   readonly ended: Promise<void>
   readonly resync: () => void
+  /** Whether the cache has this very content. */
+  readonly knows: (object: KubeObject) => boolean
   readonly #client: InProcessClient<ApiError>
   readonly #stop = new AbortController()
   readonly #cut = new AbortController()
@@ -159,6 +161,7 @@ export class Process {
     this.resync = () => {
       for (const informer of informers) if (informer.store.synced) informer.resync()
     }
+    this.knows = ({ metadata }) => snapshots.contents.store.get(metadata?.name ?? '')?.uid === metadata?.uid
     this.backlog = new Backlog({ driver: DRIVER, clock, metrics: this.metrics })
     const parts: SnapshotterParts = {
       settings,
