@@ -26,7 +26,7 @@ export function contentController(
   const api = guarded(client, assertLeading)
   const driver = guardedDriver(parts.driver, assertLeading, log)
   const secrets = new SecretWatch(api, clock)
-  const memory = new ContentMemory(secrets)
+  const memory = new ContentMemory()
   const deps: ContentDeps = {
     ...settings,
     kind,
@@ -38,6 +38,7 @@ export function contentController(
     classes: classes.store,
     project: kind.project(settings.driverName),
     memory,
+    secrets,
     recorder: termRecorder(parts.recorder, assertLeading, log),
     clock,
     log,
@@ -54,7 +55,7 @@ export function contentController(
     backoff: { baseMs: settings.retryStartMs, maxMs: settings.retryMaxMs },
     caches: [contents, classes],
     sources: [
-      objectsOf(contents),
+      objectsOf(contents, ({ key }) => secrets.forget(key)),
       orphans,
       causesOf(classes, (event) => {
         if (event.type === 'deleted') return []

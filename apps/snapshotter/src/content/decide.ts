@@ -63,7 +63,7 @@ function isDynamic({ volumes }: Content): boolean {
 }
 
 /**
- * Reports whether the content is deleted and nothing holds up its end. A creation that has not ended for sure does: its
+ * Reports whether the content is deleted and nothing blocks its end. A creation that has not ended for sure blocks it: its
  * snapshot would be left over.
  */
 export function isToBeDeleted({ deletedSeconds, given, refUid, beingCreated, beingDeleted }: Content): boolean {

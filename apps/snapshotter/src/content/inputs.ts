@@ -91,12 +91,12 @@ export async function annotatedSecrets(
 /** Reads the Secret for each call and keeps nothing of it. */
 async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<Secrets> {
   if (ref === undefined) return {}
-  const { api, memory } = run.deps
+  const { api, secrets } = run.deps
   try {
     return secretsFrom((await api.get(SECRETS, ref, { signal: run.signal })).data)
   } catch (cause) {
     run.signal.throwIfAborted()
-    if (isNotFound(cause)) run.waitFor(memory.secrets.add(ref, run.key))
+    if (isNotFound(cause)) run.waitFor(secrets.add(ref, run.key))
     const { name, namespace } = ref
     throw new Error(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
   }

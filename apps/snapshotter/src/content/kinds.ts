@@ -31,12 +31,12 @@ export interface CreateRequest {
 
 type Calls = ReturnType<typeof controllerClient>
 
-/** The words of the texts that users of the Go original know. `checkSecret` is the Secret of checks. */
+/** Parts of the texts that users of the Go original know. `checkSecret` is the Secret of checks. */
 type Words = Readonly<
   Record<'snapshot' | 'content' | 'snapshotContent' | 'mark' | 'wrapper' | 'creation' | 'checkSecret', string>
 >
 
-/** One kind of contents: its API, its calls and its words. The controller is the same for all kinds. */
+/** One kind of contents: its API, its calls and its texts. The controller is the same for all kinds. */
 export interface Kind {
   readonly resource: Resource<KubeObject>
   readonly classes: Resource<KubeObject>

@@ -1,6 +1,5 @@
 import type { Content } from '../caches/content.ts'
 import type { Taken } from './kinds.ts'
-import type { SecretWatch } from './secret-watch.ts'
 
 /** A snapshot that may exist at the driver although its content was deleted during the creation. */
 export interface Orphan {
@@ -20,17 +19,12 @@ const NO_ANSWER = { handle: undefined, members: [] }
 
 /** What this process knows and the API cannot store. Lost with the process and with leadership. */
 export class ContentMemory {
-  readonly secrets: SecretWatch
   /** By the name of the content. */
   readonly orphans = new Map<string, Orphan>()
   /** By the uid of the content, an answer that could not be stored. The driver need not be asked again. */
   readonly answers = new Map<string, Taken>()
   /** The uids of contents whose orphan was handled before the cache reported the deletion. */
   readonly #handled = new Set<string>()
-
-  constructor(secrets: SecretWatch) {
-    this.secrets = secrets
-  }
 
   /** A write has found the content gone after the driver had answered its creation. */
   foundGone(content: Content, answer: Pick<Orphan, 'handle' | 'members'>): Orphan {
@@ -49,7 +43,6 @@ export class ContentMemory {
   /** The cache reports that the content is gone. Returns whether its creation may have left a snapshot. */
   deleted(content: Content): boolean {
     const { key, uid, beingCreated, policy, status } = content
-    this.secrets.forget(key)
     const answer = this.answers.get(uid)
     this.answers.delete(uid)
     if (this.#handled.delete(uid)) return this.orphans.has(key)

@@ -17,7 +17,7 @@ import { writeMark, writeStatus } from './writes.ts'
 export async function reconcile(key: string, deps: ContentDeps, own: Run): Promise<Outcome> {
   const run: ContentRun = { ...own, key, deps }
   run.waitFor()
-  deps.memory.secrets.forget(key)
+  deps.secrets.forget(key)
   const orphan = deps.memory.orphans.get(key)
   if (orphan !== undefined) {
     const outcome = await endOrphan(run, orphan)

@@ -65,7 +65,7 @@ export async function recordFailure(
     const { creation, wrapper } = kind.words
     log.error(undefined, `${creation} [${run.key}]: error occurred in ${wrapper}: ${messageOf(error)}`)
   }
-  // The creation has failed for sure: nothing holds up the deletion any longer.
+  // The creation has failed for sure and no longer blocks the deletion.
   if (isToBeDeleted(newest(run, content))) return { kind: 'superseded', cause: error }
   return { kind: 'retry', cause: error, afterMs: retryAfterOf(error) }
 }

@@ -8,7 +8,7 @@ import { annotatedSecrets } from './inputs.ts'
 import { ContentGoneError, type ContentRun, explain } from './run.ts'
 import { removeFinalizer, writeStatus } from './writes.ts'
 
-/** Deletes the snapshot, removes it from the status and lets the content go, as far as these steps are due. */
+/** Deletes the snapshot, clears the status and removes our finalizer, as far as these steps are due. */
 export async function removeSnapshot(
   run: ContentRun,
   content: Content,

@@ -11,6 +11,7 @@ import type { Naming } from '../parts.ts'
 import type { ContentView } from './decide.ts'
 import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
+import type { SecretWatch } from './secret-watch.ts'
 
 /** What the controller of one kind works with. */
 export interface ContentDeps {
@@ -27,6 +28,7 @@ export interface ContentDeps {
   readonly classes: Pick<Informer<SnapshotClass, KubeObject>['store'], 'get'>
   readonly project: (object: KubeObject) => Content | undefined
   readonly memory: ContentMemory
+  readonly secrets: SecretWatch
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock
   readonly log: Logger

@@ -4,9 +4,9 @@ import { ApiError } from '@csi-sidecars/kube-client'
 import { VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS, type VolumeSnapshotContent } from '@csi-sidecars/kube-types'
 import type { InFlight } from '@csi-sidecars/testkit'
 import { SNAPSHOT_NAMES } from '../caches/names.ts'
+import { Fixture } from './fixture.ts'
 import { snapshotClass, vsc } from './objects.ts'
 import type { SeenCall } from './storage.ts'
-import { World } from './world.ts'
 
 export const CONTENTS = ['a', 'b']
 
@@ -22,8 +22,8 @@ const REFUSALS = [
   [500, 'InternalError', 'etcd is away'],
 ] as const
 
-/** A world whose snapshotter stops at each request, with checks that hold at every moment. */
-export class Model extends World {
+/** A fixture whose snapshotter stops at each request, with checks that hold at every moment. */
+export class Model extends Fixture {
   /** Names of snapshots that no snapshotter can know of: each test names the reason where it adds one. */
   readonly #excused = new Set<string>()
   /** Names of snapshots whose content was stripped during the creation: one process knows of them. */

@@ -114,7 +114,7 @@ test('finalizers that are removed during the creation leave no snapshot', { only
   )
 })
 
-test('an uncertain creation holds up the deletion until it has ended', async (t) => {
+test('an uncertain creation blocks the deletion until it has ended', async (t) => {
   const { driver } = await scene(t, {
     args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'],
     prepare: (each) => each.on('CreateSnapshot', { code: 10, message: 'pending' }),

@@ -239,17 +239,17 @@ export function setStatus(t: TestContext, name: string, status: object): Promise
   return t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, subresource: 'status' }, { status })
 }
 
-/** The writes of the snapshotter and the calls of snapshots, each by one word, in the order of their arrival. */
+/** The writes of the snapshotter and the calls of snapshots, each by its purpose, in the order of their arrival. */
 export function wire({ driver, snapshotter }: Scene): readonly string[] {
   const writes = snapshotter.gate
     .writes('volumesnapshotcontents', 'volumesnapshotcontents/status')
     .concat(snapshotter.gate.writes('volumegroupsnapshotcontents', 'volumegroupsnapshotcontents/status'))
-    .map(({ time, resource, body }) => ({ time, what: wordOf(resource, body) }))
+    .map(({ time, resource, body }) => ({ time, what: purposeOf(resource, body) }))
   const calls = snapshotCalls(driver).map(({ start, method }) => ({ time: start, what: method }))
   return [...writes, ...calls].sort((a, b) => a.time - b.time).map(({ what }) => what)
 }
 
-function wordOf(resource: string, body: unknown): string {
+function purposeOf(resource: string, body: unknown): string {
   const text = JSON.stringify(body)
   if (resource.endsWith('/status')) return /"error":\{/.test(text) ? 'error' : 'status'
   if (!text.includes('being-created')) return 'release'

@@ -24,13 +24,13 @@ const SETTINGS: SnapshotterSettings = {
   groupNaming: { prefix: 'groupsnapshot', uidLength: -1 },
 }
 
-export interface WorldOptions {
+export interface FixtureOptions {
   readonly settings?: Partial<SnapshotterSettings>
   readonly objects?: readonly (readonly [Resource<KubeObject>, KubeObject])[]
 }
 
 /** A cluster, a storage and at most one snapshotter at a time. */
-export class World {
+export class Fixture {
   readonly clock = new FakeClock({ now: Date.UTC(2026, 0, 1) })
   readonly api: FakeApi<ApiError>
   readonly storage = new Storage()
@@ -45,17 +45,17 @@ export class World {
   process: Process | undefined
   readonly #settings: SnapshotterSettings
 
-  constructor({ settings, objects = [] }: WorldOptions = {}) {
+  constructor({ settings, objects = [] }: FixtureOptions = {}) {
     this.#settings = { ...SETTINGS, ...settings }
     this.api = new FakeApi({ errorOf: apiErrorOf, clock: this.clock })
     for (const [resource, object] of objects) this.api.put(resource, object)
   }
 
   /** A running snapshotter whose requests are answered, and whose events are delivered, at once. */
-  static async running(options: WorldOptions = {}): Promise<World> {
-    const world = new World(options)
-    await world.start()
-    return world
+  static async running(options: FixtureOptions = {}): Promise<Fixture> {
+    const fixture = new Fixture(options)
+    await fixture.start()
+    return fixture
   }
 
   async start(): Promise<void> {
@@ -135,22 +135,22 @@ export class Process {
   readonly #caches = new AbortController()
   #leads = true
 
-  constructor(world: World, settings: SnapshotterSettings) {
-    const { api, clock, log, events } = world
+  constructor(fixture: Fixture, settings: SnapshotterSettings) {
+    const { api, clock, log, events } = fixture
     const client = api.newClient({ gate: this.gate, watchesLag: true })
     this.#client = client
-    this.driver = new GatedDriver({ storage: world.storage, gate: this.gate }, world.scripts, (call) => {
-      world.calls.push(call)
-      world.wire.push(call.method)
+    this.driver = new GatedDriver({ storage: fixture.storage, gate: this.gate }, fixture.scripts, (call) => {
+      fixture.calls.push(call)
+      fixture.wire.push(call.method)
     })
     const pass = this.gate.pass.bind(this.gate)
     this.gate.pass = (outgoing, effect, passing) => {
       const { request } = outgoing
       if (request?.verb !== 'patch') return pass(outgoing, effect, passing)
       const write = writeText(request.what, request.body)
-      world.wire.push(write)
+      fixture.wire.push(write)
       const serve = async (): ReturnType<typeof effect> => {
-        const refusal = world.refusals.get(write)?.shift()
+        const refusal = fixture.refusals.get(write)?.shift()
         if (refusal !== undefined) throw refusal
         return effect()
       }
