@@ -1,16 +1,15 @@
 export type { App, AppControllers, AppParts, AppSettings, DriverApp, DriverAppParts } from './app.ts'
-export type { Question } from './driver/capability-questions.ts'
+export type { CapabilityQuestion } from './driver/capability-questions.ts'
 export type {
   ConnectionFailures,
   HandshakeTable,
 } from './driver/handshake-table.ts'
-export type { ChartKey } from './flags/chart-key.ts'
 export { type AppChoice, flagsForOne, processFlags } from './flags/combined-flags.ts'
 export { resolveGates } from './flags/feature-gates.ts'
 export { leaseTimingError, loggingError, type StandardFlags } from './flags/flag-checks.ts'
 export { FLAG_TYPES, type FlagType } from './flags/flag-types.ts'
-export { type Gate, type GateTable, GENERIC_GATES, RELEASE_ON_EXIT } from './flags/gate-tables.ts'
-export { type Flag, type FlagTable, parseFlags } from './flags/go-flags.ts'
+export { type FeatureGate, type GateTable, GENERIC_GATES, RELEASE_ON_EXIT } from './flags/gate-tables.ts'
+export { type ChartKey, type Flag, type FlagTable, parseFlags } from './flags/go-flags.ts'
 export { goDuration } from './flags/go-values.ts'
 export { LOGGING_FLAGS, STANDARD_FLAGS } from './flags/standard-flags.ts'
 export { type HttpServer, listenHttp, type Reply, type Routes } from './http/listener.ts'

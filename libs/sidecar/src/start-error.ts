@@ -24,22 +24,25 @@ export class StartError extends Error {
 /** The line of a Go original that logs sentences without pairs: the cause is a part of the sentence. */
 export interface SentenceFailure {
   readonly sentence: (cause: string, pairs: Pairs) => string
-  /** Left out: 1. */
+  /** Default: 1. */
   readonly exitCode?: number
 }
 
-/** The error that ends the start with this message. The pairs of the cause follow the given pairs. */
-export function startErrorOf(message: string | SentenceFailure, cause: unknown, pairs: Pairs = {}): StartError {
+/**
+ * Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. The pairs of the
+ * cause follow the given pairs.
+ */
+export function failing(message: string | SentenceFailure, pairs: Pairs = {}): (cause: unknown) => never {
+  return (cause) => {
+    throw stepError(message, cause, pairs)
+  }
+}
+
+/** The error of a failed step. */
+export function stepError(message: string | SentenceFailure, cause: unknown, pairs: Pairs): StartError {
   if (typeof message === 'string') return new StartError(message, { cause, pairs: { ...pairs, ...pairsOf(cause) } })
   const { sentence, exitCode = 1 } = message
   return new StartError(sentence(messageOf(cause), pairs), { exitCode })
-}
-
-/** Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. */
-export function failing(message: string | SentenceFailure, pairs?: Pairs): (cause: unknown) => never {
-  return (cause) => {
-    throw startErrorOf(message, cause, pairs)
-  }
 }
 
 /** The key-value pairs of the first error in the cause chain that has some. */

@@ -29,7 +29,7 @@ export function measuredText({ machine, versions }: Conditions, begun: Moment, r
 
 const HEAD = `# Ours beside the Go originals
 
-Written by \`npm run bench -- --against upstream\`; by hand only from "${KEPT.slice(3)}" on.
+Written by \`npm run bench --\`; by hand only from "${KEPT.slice(3)}" on.
 
 On a real kube-apiserver with etcd, all on one machine together with the driver and the program that measures, ours and
 the originals in turn, round by round. A figure is the median of the rounds with their least and most in parentheses,

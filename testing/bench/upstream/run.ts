@@ -14,7 +14,6 @@ import {
   hasGo,
   originals,
 } from '../../e2e/tools/binaries.ts'
-import { drawFigures } from './bars.ts'
 import { conditionsOf, moment } from './conditions.ts'
 import { Figures } from './figures.ts'
 import { Ground } from './ground.ts'
@@ -106,7 +105,6 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
     if (outcome.failure !== undefined) failed += 1
     else if (keeps) writeSection(join(root, 'bench', 'RESULTS.md'), text, SCENES)
   }
-  if (keeps) drawFigures()
   say(`${scenes.length - failed} scenes measured, ${failed} failed; logs in ${logs}`)
   return failed === 0 ? 0 : 1
 }

@@ -23,11 +23,11 @@ import { build, cacheFolder, hasGo } from '../tools/binaries.ts'
 import { copied } from '../tools/copied.ts'
 import { openCluster, targetOf } from '../tools/open-cluster.ts'
 import { endDifferences } from './ends.ts'
-import { type History, historyOf, type Step, textOf } from './plan.ts'
+import { type History, historyOf, type Profile, type Step, textOf } from './plan.ts'
 import { type End, Side } from './side.ts'
 
 const { values } = readArguments(
-  'npm run histories -- [--seeds 1-300] [--against PATH] [--only ours] [--target real|emulator] [--app attacher|resizer] [--concurrency N] [--tries N]',
+  'npm run histories -- [--seeds 1-300] [--against PATH] [--only ours] [--target real|emulator] [--app attacher|resizer] [--profile small|storm] [--concurrency N] [--tries N]',
   {
     options: {
       seeds: { type: 'string', default: '1-300' },
@@ -35,7 +35,8 @@ const { values } = readArguments(
       only: { type: 'string' },
       target: { type: 'string', default: 'real' },
       app: { type: 'string' },
-      concurrency: { type: 'string', default: '6' },
+      profile: { type: 'string', default: 'small' },
+      concurrency: { type: 'string' },
       tries: { type: 'string', default: '60' },
     },
   },
@@ -44,6 +45,7 @@ const { values } = readArguments(
     only: /^ours$/,
     target: /^(real|emulator)$/,
     app: /^(attacher|resizer)$/,
+    profile: /^(small|storm)$/,
     concurrency: COUNT,
     tries: /^\d+$/,
   },
@@ -53,6 +55,9 @@ const { values } = readArguments(
 const REPETITIONS = 3
 /** For the verdict about ours, on a machine with other work too; for the originals; and for what may hold by chance. */
 const SETTLED_WITHIN_MS = { ours: 60_000, originals: 30_000, shrinking: 15_000 }
+const profile: Profile = values.profile === 'storm' ? 'storm' : 'small'
+/** A storm has the machine to itself. */
+const concurrency = Number(values.concurrency ?? (profile === 'storm' ? 1 : 6))
 const root = resolve(import.meta.dirname, '../../..')
 const target = targetOf(values.target)
 const reports = join(root, '.cache', 'e2e', 'histories')
@@ -69,11 +74,11 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   await using lane = await openCluster(root, target, reports)
   const seeds = seedsOf('seeds', values.seeds).filter(
-    (seed) => values.app === undefined || historyOf(seed).app === values.app,
+    (seed) => values.app === undefined || historyOf(seed, profile).app === values.app,
   )
-  const again = (seed: number): string => `npm run histories -- --seeds ${seed} --target ${target}`
-  const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed))
-  const held = await runSeeds(seeds, { run, say, title: target, again, concurrency: Number(values.concurrency) })
+  const again = (seed: number): string => `npm run histories -- --seeds ${seed} --target ${target} --profile ${profile}`
+  const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile))
+  const held = await runSeeds(seeds, { run, say, title: target, again, concurrency })
   if (originals !== undefined) say(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
   return held ? 0 : 1
 }
@@ -144,7 +149,7 @@ async function smallest(cluster: Cluster, history: History, found: readonly Find
     return findings.some(({ rule }) => rules.has(rule))
   }
   const tries = Number(values.tries)
-  if (tries === 0) return [place]
+  if (tries === 0 || profile === 'storm') return [place]
   const repeated = await Promise.all(Array.from({ length: REPETITIONS }, () => fails(history.steps)))
   const times = repeated.filter((failed) => failed).length
   if (times === 0) return [`held ${REPETITIONS} times when it was repeated; ${place}`]

@@ -1,4 +1,4 @@
-import { between, pick, type Random, seeded, type Timed, weighted } from '@csi-sidecars/disturb'
+import { between, pick, type Random, scattered, seeded, type Timed, weighted } from '@csi-sidecars/disturb'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
 import type { App } from '../harness/subject.ts'
 import type { Outcome } from '../model/back-end.ts'
@@ -23,14 +23,27 @@ export interface History {
   readonly replicas: number
   /** The driver lists what is published. */
   readonly listing: boolean
+  readonly size: Size
   readonly steps: readonly Timed<Step>[]
 }
 
-export const VOLUMES = 4
-export const NODES = 2
-export const CLAIMS = 3
+/** The numbers of objects of a history. */
+export interface Size {
+  readonly volumes: number
+  readonly nodes: number
+  readonly claims: number
+}
+
 const LEAST_STEPS = 20
 const MOST_STEPS = 60
+const SMALL: Size = { volumes: 4, nodes: 2, claims: 3 }
+
+/** `storm`: many objects, and so many steps in a minute. */
+
+export type Profile = 'small' | 'storm'
+const STORM: Size = { volumes: 160, nodes: 4, claims: 200 }
+const STORM_MS = 60_000
+const STORM_STEPS = 1_000
 /** Infeasible, final and temporary errors: InvalidArgument, DeadlineExceeded, NotFound, Aborted, Internal, Unavailable. */
 const CODES = [3, 4, 5, 10, 13, 14] as const
 
@@ -64,14 +77,22 @@ const SUBJECTS: Readonly<Record<App, Subject>> = {
 }
 
 /** Everything that happens, from the seed alone. Odd seeds are about the attacher, even ones about the resizer. */
-export function historyOf(seed: number): History {
+export function historyOf(seed: number, profile: Profile): History {
   const random = seeded(seed, 'history')
-  const app = seed % 2 === 1 ? 'attacher' : 'resizer'
+  const app: App = seed % 2 === 1 ? 'attacher' : 'resizer'
   const replicas = random() < 0.25 ? 2 : 1
   const listing = app === 'attacher' && random() < 0.4
+  const history = { seed, app, replicas, listing }
+  if (profile === 'storm') {
+    const steps = Array.from({ length: STORM_STEPS }, () => stepOf(random, { ...history, size: STORM }))
+    return { ...history, size: STORM, steps: scattered(random, STORM_MS, steps) }
+  }
   const count = between(random, LEAST_STEPS, MOST_STEPS)
-  const steps = Array.from({ length: count }, () => ({ afterMs: pauseOf(random), step: stepOf(random, app, replicas) }))
-  return { seed, app, replicas, listing, steps }
+  const steps = Array.from({ length: count }, () => ({
+    afterMs: pauseOf(random),
+    step: stepOf(random, { ...history, size: SMALL }),
+  }))
+  return { ...history, size: SMALL, steps }
 }
 
 /** Mostly too short for the step before to have had its effect. */
@@ -80,9 +101,10 @@ function pauseOf(random: Random): number {
   return between(random, 1, most)
 }
 
-function stepOf(random: Random, app: App, replicas: number): Step {
+function stepOf(random: Random, history: Omit<History, 'steps'>): Step {
+  const { app, replicas } = history
   const subject = SUBJECTS[app]
-  if (random() < 0.7) return moveOf(random, app, subject)
+  if (random() < 0.7) return moveOf(random, history)
   const forMs = between(random, 50, 1500)
   const replica = between(random, 0, replicas - 1)
   const fault = (step: Omit<FaultStep, 'of'>, weight: number) => ({
@@ -101,20 +123,25 @@ function stepOf(random: Random, app: App, replicas: number): Step {
     fault({ do: 'freeze', replica, forMs: 2 * forMs } as FaultStep, 3),
     fault({ do: 'rollout', replica } as FaultStep, replicas > 1 ? 8 : 1),
   ])
-  return step ?? moveOf(random, app, subject)
+  return step ?? moveOf(random, history)
 }
 
-function moveOf(random: Random, app: App, { moves }: Subject): Step {
-  const choices = Object.entries(moves).map(([name, weight]) => ({ weight, make: () => name }))
+function moveOf(random: Random, { app, size }: Omit<History, 'steps'>): Step {
+  const choices = Object.entries(SUBJECTS[app].moves).map(([name, weight]) => ({ weight, make: () => name }))
   const name = weighted(random, choices) ?? ''
   return app === 'attacher'
     ? {
         of: 'attachment',
         do: name as AttachmentMove['do'],
-        index: between(random, 0, VOLUMES - 1),
-        node: between(random, 0, NODES - 1),
+        index: between(random, 0, size.volumes - 1),
+        node: between(random, 0, size.nodes - 1),
       }
-    : { of: 'claim', do: name as ClaimMove['do'], index: between(random, 0, CLAIMS - 1), amount: between(random, 1, 3) }
+    : {
+        of: 'claim',
+        do: name as ClaimMove['do'],
+        index: between(random, 0, size.claims - 1),
+        amount: between(random, 1, 3),
+      }
 }
 
 function callsOf(random: Random, { methods }: Subject): FaultStep {

@@ -12,7 +12,7 @@ import { Claims } from '../model/claims.ts'
 import { isVolumeCall, overlaps } from '../model/overlaps.ts'
 import { Sidecars } from '../model/sidecars.ts'
 import { endsOf } from './ends.ts'
-import { CLAIMS, type FaultStep, type History, NODES, type Step, VOLUMES } from './plan.ts'
+import type { FaultStep, History, Step } from './plan.ts'
 
 /** And then nothing is done any more. */
 const QUIET_MS = 1200
@@ -54,16 +54,16 @@ export class Side {
     this.#t = t
     this.#history = history
     this.#settledWithinMs = settledWithinMs
-    const { seed, app, listing, replicas } = history
+    const { seed, app, listing, replicas, size } = history
     const controller = ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] as const
     this.#driver = t.idleDriver({ controller: [...controller, ...(listing ? LISTING : [])] })
     this.#backEnd = new BackEnd(seed, this.#driver, ({ method }) => this.#outcomes.get(method)?.shift())
     this.#attachments = new Attachments(t, this.#backEnd, {
-      volumes: app === 'attacher' ? VOLUMES : 0,
-      nodes: NODES,
+      volumes: app === 'attacher' ? size.volumes : 0,
+      nodes: size.nodes,
       listing,
     })
-    this.#claims = new Claims(t, this.#backEnd, app === 'resizer' ? CLAIMS : 0)
+    this.#claims = new Claims(t, this.#backEnd, app === 'resizer' ? size.claims : 0)
     this.#sidecars = new Sidecars(t, {
       app,
       driver: this.#driver,

@@ -1,4 +1,4 @@
-import type { CheckName } from '../../../apps/devcluster/src/driver-test/checks/checks.ts'
+import type { CheckName } from '../../../apps/driver-test/src/checks/checks.ts'
 
 /** A driver of another author that needs no cloud. */
 export interface PublicDriver {

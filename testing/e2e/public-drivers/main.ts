@@ -7,7 +7,7 @@ import process from 'node:process'
 import { messageOf } from '@csi-sidecars/base'
 import { SEEDS } from '@csi-sidecars/disturb'
 import { readArguments } from '@csi-sidecars/testkit'
-import { CHECKS, type CheckName } from '../../../apps/devcluster/src/driver-test/checks/checks.ts'
+import { CHECKS, type CheckName } from '../../../apps/driver-test/src/checks/checks.ts'
 import { exitOf, start, stop, temporaryFolder } from '../harness/process/processes.ts'
 import { eventually } from '../harness/waiting.ts'
 import { build, executablesOf } from '../tools/binaries.ts'
@@ -26,7 +26,7 @@ const { values } = readArguments(
 )
 
 const root = resolve(import.meta.dirname, '../../..')
-const main = join(root, 'apps', 'devcluster', 'src', 'main.ts')
+const main = join(root, 'apps', 'driver-test', 'src', 'main.ts')
 const reports = join(root, '.cache', 'e2e', 'public-drivers')
 /** Of one driver. */
 const WITHIN_MS = 30 * 60_000
@@ -83,7 +83,6 @@ async function test(driver: PublicDriver, executable: string, report: string) {
       [
         '--disable-warning=ExperimentalWarning',
         main,
-        'test',
         `--driver=unix://${socket}`,
         `--node=unix://${socket}`,
         ...sidecars.map(([app, path]) => `--${app}=${path}`),

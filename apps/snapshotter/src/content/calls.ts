@@ -15,10 +15,8 @@ export async function prepareCreate(
 ): Promise<() => Promise<Taken>> {
   const { deps, signal } = run
   const end = deps.clock.monotonic() + deps.timeoutMs
-  run.enter('calling')
   await getDriverName(deps.driver, { signal, timeoutMs: deps.timeoutMs })
   return async () => {
-    run.enter('calling')
     const timeoutMs = Math.max(0, end - deps.clock.monotonic())
     return await deps.kind.create(deps.calls, content, { ...request, signal, timeoutMs })
   }
@@ -28,7 +26,6 @@ export async function prepareCreate(
 export async function callCheck(run: ContentRun, content: Content, secrets: CreateRequest['secrets']): Promise<Taken> {
   const { deps } = run
   const { kind, calls, driver, clock } = deps
-  run.enter('calling')
   if (kind.listsSnapshots && !driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) {
     const handle = content.status?.handle ?? content.given?.handle ?? ''
     return { handle, readyToUse: true, creationTime: { seconds: BigInt(Math.floor(clock.now() / 1000)), nanos: 0 } }
@@ -41,7 +38,6 @@ export async function callDelete(
   snapshot: { readonly content: Content; readonly handle: string; readonly members: readonly string[] },
   secrets: CreateRequest['secrets'],
 ): Promise<void> {
-  run.enter('calling')
   await run.deps.kind.delete(run.deps.calls, snapshot, { secrets, ...optionsOf(run) })
 }
 

@@ -1,5 +1,5 @@
 import { causesOf, messageOf } from '@csi-sidecars/base'
-import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome } from '@csi-sidecars/controller'
 import { RpcError } from '@csi-sidecars/csi'
 import { rfc3339 } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
@@ -32,8 +32,7 @@ export function afterProgress(run: ContentRun, content: Content): Outcome {
   if (isToBeDeleted(latest)) return AGAIN
   if (latest.status?.ready !== true)
     return { kind: 'retry', cause: new NotReadyError('the snapshot is not ready to use') }
-  run.complete()
-  return SETTLED
+  return DONE
 }
 
 /** Reports a failed creation or check in the status and by an event, once for each message. Plans the next try. */

@@ -1,4 +1,4 @@
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import { callDelete } from './calls.ts'
@@ -25,8 +25,7 @@ export async function removeSnapshot(
       return { kind: 'retry', cause: error }
     }
   }
-  run.complete()
-  return SETTLED
+  return DONE
 }
 
 async function deleteAtDriver(

@@ -20,7 +20,6 @@ interface Write {
  */
 async function write(run: ContentRun, content: Content, { change, ...options }: Write): Promise<Content> {
   const { api, kind, contents, project } = run.deps
-  run.enter('writing')
   let latest = newest(run, content)
   for (let left = CONFLICT_TRIES; ; left -= 1) {
     const patch = change(latest)

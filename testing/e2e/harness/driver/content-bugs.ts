@@ -1,13 +1,13 @@
 import process from 'node:process'
-import type { ContentBug } from '../../../../apps/devcluster/src/testing/contents.ts'
-import { CONTENT_BUGS, keepContents } from '../../../../apps/devcluster/src/testing/contents.ts'
-import { MOUNTS } from '../../../../apps/devcluster/src/testing/placing.ts'
+import type { ContentBug } from '../../../../apps/driver-test/src/testing/contents.ts'
+import { CONTENT_BUGS, keepContents } from '../../../../apps/driver-test/src/testing/contents.ts'
+import { MOUNTS } from '../../../../apps/driver-test/src/testing/placing.ts'
 import {
   keepSnapshots,
   SNAPSHOT_BUGS,
   SNAPSHOTS,
   type SnapshotBug,
-} from '../../../../apps/devcluster/src/testing/snapshots.ts'
+} from '../../../../apps/driver-test/src/testing/snapshots.ts'
 import type { Planted, WholeDriver } from './planted.ts'
 
 /** Mounts need root. */

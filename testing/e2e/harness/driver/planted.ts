@@ -1,6 +1,6 @@
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { CsiDriver } from '@csi-sidecars/emulator'
-import type { CHECKS } from '../../../../apps/devcluster/src/driver-test/checks/checks.ts'
+import type { CHECKS } from '../../../../apps/driver-test/src/checks/checks.ts'
 
 /** A driver with the sockets of its nodes. */
 export interface WholeDriver {

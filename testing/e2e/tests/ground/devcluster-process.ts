@@ -6,7 +6,7 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { type Exit, exitOf, start, textOf } from '../../harness/process/processes.ts'
 import type { App } from '../../harness/subject.ts'
 
-const MAIN = resolve(import.meta.dirname, '../../../apps/devcluster/dist/main.mjs')
+const APPS_FOLDER = resolve(import.meta.dirname, '../../../../apps')
 
 /** The embedded cluster's program, and what it has written so far. */
 export interface Started {
@@ -27,13 +27,14 @@ export function startWithOutput(
   return { child, text: textOf(child.stdout, child.stderr) }
 }
 
-/** Runs the program to its end, without a terminal. */
-export async function runDevcluster(
+/** Runs the embedded cluster or the driver test to its end, without a terminal. */
+export async function runProgram(
+  program: 'devcluster' | 'driver-test',
   folder: string,
   args: readonly string[],
 ): Promise<Exit & { readonly output: string }> {
   const { child, text } = startWithOutput(folder, process.execPath, {
-    args: ['--disable-warning=ExperimentalWarning', MAIN, ...args],
+    args: ['--disable-warning=ExperimentalWarning', join(APPS_FOLDER, program, 'dist', 'main.mjs'), ...args],
   })
   const exit = await exitOf(child)
   return { ...exit, output: text() }
@@ -41,7 +42,7 @@ export async function runDevcluster(
 
 /** Plays the embedded cluster's demo to its end; fails with its output. */
 export async function play(folder: string, args: readonly string[]): Promise<string> {
-  const { code, output } = await runDevcluster(folder, ['--exit', ...args])
+  const { code, output } = await runProgram('devcluster', folder, ['--exit', ...args])
   ok(code === 0, `it ended with ${code}:\n${output.slice(-3000)}`)
   return output
 }

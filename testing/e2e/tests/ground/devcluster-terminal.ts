@@ -8,7 +8,7 @@ import { kubectl } from '../../harness/api/kubectl.ts'
 import { exitOf, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
 import { check } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { play, runDevcluster, type Started, sidecarArgs, startWithOutput } from './devcluster-process.ts'
+import { play, runProgram, type Started, sidecarArgs, startWithOutput } from './devcluster-process.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 const COLOUR = '\u001b['
@@ -18,7 +18,7 @@ check(
   'embedded cluster: without a terminal it ends after the demo, within 80 columns and without colour',
   'emulator',
   async ({ folder, executables }) => {
-    const { code, output } = await runDevcluster(folder, sidecarArgs(executables))
+    const { code, output } = await runProgram('devcluster', folder, sidecarArgs(executables))
 
     equal(code, 0)
     match(output, /All of it came true/)
@@ -108,7 +108,7 @@ check(
 )
 
 check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'emulator', async (ground) => {
-  const args = [join(root, 'tools', 'start.mjs'), ...sidecarArgs(ground.executables)]
+  const args = [join(root, 'tools', 'start.mjs'), 'devcluster', ...sidecarArgs(ground.executables)]
   const { child, text } = startWithOutput(ground.folder, process.execPath, { args })
   await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
   const asked = familyOf(child.pid ?? -1)
@@ -121,7 +121,7 @@ check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'em
 
 check('embedded cluster: ends with 1 and the first failed step', 'emulator', async ({ folder, executables }) => {
   const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
-  const { code, output } = await runDevcluster(folder, args)
+  const { code, output } = await runProgram('devcluster', folder, args)
 
   equal(code, 1)
   match(output, /Not true: a successful ControllerPublishVolume\n {2}in the step "Pod app-1 on node-1 uses it"/)

@@ -6,14 +6,14 @@ import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { APPS } from '@csi-sidecars/sidecars'
-import { CHECKS } from '../../../../apps/devcluster/src/driver-test/checks/checks.ts'
+import { CHECKS } from '../../../../apps/driver-test/src/checks/checks.ts'
 import { BUGS } from '../../harness/driver/driver-bugs.ts'
 import { LONG } from '../../harness/long.ts'
 import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
 import { check, type Ground } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { build, originals } from '../../tools/binaries.ts'
-import { runDevcluster, sidecarArgs } from './devcluster-process.ts'
+import { runProgram, sidecarArgs } from './devcluster-process.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 const DRIVER = resolve(import.meta.dirname, '../../harness/driver/emulated-driver.ts')
@@ -154,7 +154,7 @@ long(
 check('driver test: ends with 2 and one line where there is nothing to test', 'emulator', async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const lines = async (...flags: readonly string[]): Promise<string> => {
-    const { code, output } = await runDevcluster(folder, ['test', ...flags])
+    const { code, output } = await runProgram('driver-test', folder, flags)
     equal(code, 2, output)
     return output
   }
@@ -182,7 +182,7 @@ check('driver test: a driver that does not start is a finding', 'emulator', asyn
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const junit = join(folder, 'junit.xml')
   const flags = [`--driver=unix://${socket}`, '--driver-command=sh -c "exit 3"', `--report=${junit}`]
-  const { code, output } = await runDevcluster(folder, ['test', ...flags])
+  const { code, output } = await runProgram('driver-test', folder, flags)
   equal(code, 1, output)
   match(
     output,
@@ -239,7 +239,7 @@ async function run(
       : [...nodeSockets(place, nodes).map((each) => `--node=unix://${each}`), `--csidriver=${file}`]
   const which = [`--driver=unix://${socketIn(place)}`, ...whose, '--attributes=tier=gold', '--attributes=tier=silver']
   const sidecars = ownSidecars ? [] : sidecarArgs(executables)
-  const exit = await runDevcluster(folder, ['test', ...which, ...sidecars, ...reports, ...flags])
+  const exit = await runProgram('driver-test', folder, [...which, ...sidecars, ...reports, ...flags])
   return { ...exit, folder }
 }
 

@@ -23,11 +23,11 @@ check(
 
     const demo = await npm(place, 'exec', ...NPM, '--', `./${archive}`, '--exit')
     match(demo, /All of it came true/)
-    match(
-      await npm(place, 'exec', ...NPM, '--', `./${archive}`, 'test', '--help'),
-      /Usage: csi-devcluster test --driver/,
-    )
     equal(readdirSync(place).join(), archive)
+
+    const tester = join(ground.folder, 'tester')
+    await runFile(process.execPath, [join(root, 'images/tools/main.ts'), 'npm', 'csi-driver-test', `--out=${tester}`])
+    match(await npm(place, 'exec', ...NPM, '--', tester, '--help'), /Usage: csi-driver-test --driver/)
   },
 )
 
@@ -39,13 +39,13 @@ check('npm package: an old Node.js has npm download a new one, and prints that',
   // A required version beyond all releases makes the running Node.js an old one.
   const start = (nodePackages: object) => {
     writeFileSync(file, JSON.stringify({ ...manifest, oldestNode: 1000, nodePackages }))
-    return runFile(process.execPath, [join(folder, 'start.cjs'), 'test', '--help'], { env: npmEnvironment() })
+    return runFile(process.execPath, [join(folder, 'start.cjs'), '--help'], { env: npmEnvironment() })
   }
   const needs = `csi-devcluster needs Node.js 1000 or newer, and this is ${process.version}`
   // What npm would fetch is installed here already.
   const own = join(root, `node_modules/node-linux-${process.arch}`)
   const { stdout, stderr } = await start({ [`linux-${process.arch}`]: own })
-  match(stdout, /Usage: csi-devcluster test --driver/)
+  match(stdout, /Usage: csi-devcluster \[options\]/)
   equal(stderr, `${needs}: npm fetches ${own}\n`)
   const { code, stderr: why } = await rejection(start({}))
   equal([code, why].join(), `2,${needs}\n`)

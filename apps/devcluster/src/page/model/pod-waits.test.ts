@@ -1,5 +1,5 @@
+import { attachment, boundPair, claim, pod } from '@csi-sidecars/volume-controllers/testing/objects'
 import { describe, expect, it } from '@jest/globals'
-import { attachment, boundPair, claim, pod } from '../../testing/objects.ts'
 import { fails, REPORTED, REPORTED_ILL, RUNNING, waits } from '../../testing/row-views.ts'
 import type { RowView } from './view.ts'
 
@@ -116,8 +116,8 @@ describe('a pod waits', () => {
       'the old node to be left',
       { pods: [two], attachments: [attachment({ attached: true, deleting: true })] },
       [
-        'works: pod two: csi-attacher: the volume is detached from node-1 first',
         'works: volume pv-1 on node-1: csi-attacher: detaches it from node-1',
+        'works: pod two: csi-attacher: the volume is detached from node-1 first',
       ],
     ],
     [

@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Finding } from './checks/checker.ts'
+import type { SeedResult } from './seed.ts'
+import { comparisonOf, remainingText, verdictOf } from './verdict.ts'
+
+const NONE = { calls: [], picture: '', timeline: [] }
+const gone: Finding = { ...NONE, check: 'kept', about: 'v', text: 'volume vol-1 is gone', occurrences: 2 }
+const leak: Finding = { ...NONE, check: 'noLeak', about: 'v', text: 'volume vol-2 is left', occurrences: 1 }
+
+function seed(number: number, ...findings: readonly Finding[]): SeedResult {
+  const rest = {
+    seconds: 1,
+    actions: 9,
+    calls: 20,
+    callsOf: new Map([['CreateVolume', 20]]),
+    clusterFaults: [],
+    undeleted: [],
+    interrupted: false,
+  }
+  return { ...rest, title: `seed ${number}`, seed: number, findings }
+}
+
+describe('the verdict of a seed', () => {
+  it('names each finding with its number, and refers to an earlier seed', () => {
+    const withCalls = { ...gone, calls: ['+1.000 s ListVolumes'] }
+    const first = verdictOf(seed(1, withCalls), [])
+    const text = 'volume vol-1 is gone (2 times)'
+    const rule = 'What was created and attached stays so until its end is requested'
+    expect(first).toMatchObject({ summary: '9 actions, 20 calls', findings: [{ rule, text }] })
+    expect(first.details?.({ rule, text })).toEqual(['+1.000 s ListVolumes'])
+    const second = verdictOf(seed(2, withCalls), [seed(1, { ...gone, text: 'volume vol-9 is gone' })])
+    expect(second.details?.({ rule, text })).toEqual(['as in seed 1'])
+  })
+
+  it('says when it was interrupted, or all is kept', () => {
+    expect(verdictOf(seed(1), []).summary).toBe('9 actions, 20 calls, all promises kept')
+    expect(verdictOf({ ...seed(1), interrupted: true }, []).summary).toBe('9 actions, 20 calls, interrupted')
+  })
+})
+
+describe('the time of the remaining seeds', () => {
+  it('is announced after a seed with findings, from the time of that seed', () => {
+    expect(remainingText({ ...seed(1, gone), seconds: 60.2 }, 2)).toBe(
+      '2 more seeds: up to 122 s, if each takes 61 s as seed 1 did. --patience shortens them.',
+    )
+    expect(remainingText({ ...seed(2, gone), seconds: 20 }, 1)).toMatch(/^One more seed: up to 20 s/)
+  })
+
+  it('is not announced after a good seed, the last seed and an interruption', () => {
+    expect(remainingText(seed(1), 2)).toBeUndefined()
+    expect(remainingText(seed(3, gone), 0)).toBeUndefined()
+    expect(remainingText({ ...seed(1, gone), interrupted: true }, 2)).toBeUndefined()
+  })
+})
+
+describe('two runs side by side', () => {
+  it('have what only one of them has found, and how often each has called', () => {
+    const rule = 'NodeStageVolume of vol-3 was called while it is not attached to n1'
+    const callsOf = new Map([['DeleteVolume', 7]])
+    const other = { ...seed(1, leak), title: 'seed 1, with /originals', clusterFaults: [rule], callsOf }
+    expect(comparisonOf(seed(1, gone, leak), other)).toEqual([
+      '1: seed 1, 2: seed 1, with /originals',
+      '1  2  found by one of them',
+      'x     What was created and attached stays so until its end is requested: volume vol-1 is gone (2 times)',
+      `   x  The cluster keeps to its own rules: ${rule}`,
+      '1   2  calls',
+      '20  0  CreateVolume',
+      '0   7  DeleteVolume',
+    ])
+  })
+
+  it('may have found the same', () => {
+    expect(comparisonOf(seed(1, gone), seed(1, { ...gone, text: 'volume vol-8 is gone' }))).toEqual([
+      '1: seed 1, 2: seed 1',
+      'Both have found the same.',
+      '1   2   calls',
+      '20  20  CreateVolume',
+    ])
+  })
+})

@@ -1,0 +1,77 @@
+import { tableOf, type Verdict } from '@csi-sidecars/disturb'
+import { causeOf, type Finding, withoutNames } from './checks/checker.ts'
+import { CHECKS } from './checks/checks.ts'
+import { CLUSTER_RULES, occurrencesText } from './report.ts'
+import type { SeedResult } from './seed.ts'
+
+/** What the terminal shows of a seed. What an earlier one has found is shown without its calls. */
+export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): Verdict & { appendix: string[] } {
+  const { actions, calls, findings, clusterFaults, undeleted, interrupted } = result
+  const shown = new Map(findings.map((finding) => [lineOf(finding), detailsOf(finding, earlier)]))
+  const promises = findings.length + clusterFaults.length === 0 ? ', all promises kept' : ''
+  return {
+    findings: [
+      ...findings.map((finding) => ({ rule: CHECKS[finding.check], text: lineOf(finding) })),
+      ...clusterFaults.map((text) => ({ rule: CLUSTER_RULES, text })),
+    ],
+    summary: `${actions} actions, ${calls} calls${interrupted ? ', interrupted' : promises}`,
+    details: ({ text }) => shown.get(text) ?? [],
+    appendix: undeleted.map((text) => `left at the driver: ${text}`),
+  }
+}
+
+/** Side by side: what only one of two runs of a seed has found, and how often each has called the driver. */
+export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[] {
+  const [ofOne, ofTwo] = [foundIn(one), foundIn(two)]
+  const rows = [
+    ...[...ofOne].flatMap(([cause, text]) => (ofTwo.has(cause) ? [] : [['x', '', text]])),
+    ...[...ofTwo].flatMap(([cause, text]) => (ofOne.has(cause) ? [] : [['', 'x', text]])),
+  ]
+  const methods = [...new Set([...one.callsOf.keys(), ...two.callsOf.keys()])].sort()
+  const counts = methods.map((method) =>
+    [one, two].map(({ callsOf }) => String(callsOf.get(method) ?? 0)).concat(method),
+  )
+  return [
+    `1: ${one.title}, 2: ${two.title}`,
+    ...(rows.length === 0 ? ['Both have found the same.'] : tableOf([['1', '2', 'found by one of them'], ...rows])),
+    ...tableOf([['1', '2', 'calls'], ...counts]),
+  ]
+}
+
+/** By cause; what the cluster did wrong may be the fault of its sidecars. */
+function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, string> {
+  return new Map([
+    ...findings.map((finding) => [causeOf(finding), `${CHECKS[finding.check]}: ${lineOf(finding)}`] as const),
+    ...clusterFaults.map((text) => [`${CLUSTER_RULES} ${withoutNames(text)}`, `${CLUSTER_RULES}: ${text}`] as const),
+  ])
+}
+
+/**
+ * Announces how long the remaining seeds take, after a seed with findings. A driver that does not converge uses the whole
+ * patience in each seed, so the run takes longer than the minute of a driver without bugs.
+ */
+export function remainingText(result: SeedResult, remaining: number): string | undefined {
+  const { findings, seconds, title, interrupted } = result
+  if (findings.length === 0 || remaining === 0 || interrupted) return undefined
+  const each = Math.ceil(seconds)
+  const seeds = remaining === 1 ? 'One more seed' : `${remaining} more seeds`
+  return `${seeds}: up to ${remaining * each} s, if each takes ${each} s as ${title} did. --patience shortens them.`
+}
+
+/** Of what was found before the first seed. */
+export function verdictLines(results: readonly SeedResult[], again: string): readonly string[] {
+  return results.flatMap(({ title, findings }) => [
+    `FAIL ${title}\n`,
+    ...findings.map((finding) => `     ${CHECKS[finding.check]}: ${lineOf(finding)}\n`),
+    `     again: ${again}\n`,
+  ])
+}
+
+function lineOf({ text, occurrences }: Finding): string {
+  return `${text}${occurrencesText(occurrences)}`
+}
+
+function detailsOf(finding: Finding, earlier: readonly SeedResult[]): readonly string[] {
+  const before = earlier.find(({ findings }) => findings.some((each) => causeOf(each) === causeOf(finding)))
+  return before === undefined ? finding.calls : [`as in ${before.title}`]
+}
