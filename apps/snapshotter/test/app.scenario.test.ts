@@ -1,9 +1,9 @@
 import { VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { ANY, type Cluster, runScenario, type Scenario } from '@csi-sidecars/testkit'
 import { describe, it } from '@jest/globals'
-import { GROUP_NAMES, SNAPSHOT_NAMES } from './caches/names.ts'
-import { given, groupClass, snapshotClass, UID, vgsc, vsc } from './testing/objects.ts'
-import { runSnapshotter } from './testing/run-snapshotter.ts'
+import { GROUP_NAMES, SNAPSHOT_NAMES } from '../src/caches/names.ts'
+import { given, groupClass, snapshotClass, UID, vgsc, vsc } from '../src/testing/objects.ts'
+import { runSnapshotter } from '../src/testing/run-snapshotter.ts'
 
 const CONTENT = 'PATCH volumesnapshotcontents/c'
 const STATUS = `${CONTENT}/status`

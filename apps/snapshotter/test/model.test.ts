@@ -2,8 +2,8 @@ import { unreachable } from '@csi-sidecars/base'
 import { VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { describe, it } from '@jest/globals'
 import fc from 'fast-check'
-import { CONTENTS, Model } from './testing/model.ts'
-import { snapshotClass } from './testing/objects.ts'
+import { CONTENTS, Model } from '../src/testing/model.ts'
+import { snapshotClass } from '../src/testing/objects.ts'
 
 type Step =
   | { do: 'create'; name: string; policy: string; again: boolean }

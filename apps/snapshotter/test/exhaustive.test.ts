@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { CONTENTS, Model } from './testing/model.ts'
+import { CONTENTS, Model } from '../src/testing/model.ts'
 
 /** What may happen instead of the next answer. */
 const DISTURBANCES: Readonly<Record<string, (model: Model) => void | Promise<void>>> = {
