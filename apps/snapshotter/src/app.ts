@@ -20,7 +20,7 @@ import {
 } from '@csi-sidecars/sidecar'
 import { contentController } from './content/controller.ts'
 import { GROUP, SNAPSHOT } from './content/kinds.ts'
-import { REMOVED_FLAGS, SNAPSHOTTER_FLAGS } from './flags.ts'
+import { SNAPSHOTTER_FLAGS } from './flags.ts'
 import { handshakeOf, sentence } from './handshake.ts'
 import { openCaches } from './informers.ts'
 import type { Naming, SnapshotterParts, SnapshotterSettings } from './parts.ts'
@@ -82,7 +82,6 @@ function whyNoNodeDeployment(electsLeader: boolean, { NODE_NAME }: Parts['env'])
 async function chooseControllers(parts: Parts): Promise<AppControllers> {
   const { flags, env, client, driver, clock, log } = parts
   const { values } = flags
-  warnOfRemovedFlags(parts)
   const settings = settingsOf(values, driver.name)
   checkNaming(settings.snapshotNaming, 'Snapshot')
   const hasGroups = await supportsGroups(parts)
@@ -112,12 +111,6 @@ export function snapshotterControllers(
     onEnd: () => log.info('Shutting CSI snapshotter'),
   }
   return groups === undefined ? [single] : [single, contentController(parts, { kind: GROUP, ...groups }, lead)]
-}
-
-function warnOfRemovedFlags({ flags, log }: Parts): void {
-  for (const name of REMOVED_FLAGS) {
-    if (flags.given.has(name)) log.warn('Ignoring a flag that external-snapshotter has removed', { flag: name })
-  }
 }
 
 function settingsOf(values: Parts['flags']['values'], driverName: string): SnapshotterSettings {

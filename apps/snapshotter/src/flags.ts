@@ -3,23 +3,8 @@ import type { Flag } from '@csi-sidecars/sidecar'
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-/** Flags of older versions of the Go original. Charts of drivers still pass some of them. */
-export const REMOVED_FLAGS = [
-  'connection-timeout',
-  'enable-volume-group-snapshots',
-  'leader-election-type',
-  'snapshotter',
-] as const
-
-const REMOVED = {
-  help: 'Removed from the Go original. Ignored with a warning.',
-  chart: { none: 'the flag was removed' },
-} as const
-
 /** The snapshotter's flags beside those of every sidecar. Names, types and defaults never change. */
 export const SNAPSHOTTER_FLAGS = [
-  { name: 'connection-timeout', type: 'duration', default: 0, ...REMOVED },
-  { name: 'enable-volume-group-snapshots', type: 'bool', default: false, ...REMOVED },
   {
     name: 'extra-create-metadata',
     type: 'bool',
@@ -41,7 +26,6 @@ export const SNAPSHOTTER_FLAGS = [
     help: 'How many characters of the uid follow the prefix of group snapshots, without dashes. -1: the whole uid.',
     chart: { key: 'groupSnapshotNameUuidLength', sample: 16, minimum: -1 },
   },
-  { name: 'leader-election-type', type: 'string', default: '', ...REMOVED },
   {
     name: 'node-deployment',
     type: 'bool',
@@ -72,7 +56,6 @@ export const SNAPSHOTTER_FLAGS = [
     help: 'How many characters of the uid follow the prefix of snapshots, without dashes. -1: the whole uid.',
     chart: { key: 'snapshotNameUuidLength', sample: 16, minimum: -1 },
   },
-  { name: 'snapshotter', type: 'string', default: '', ...REMOVED },
   {
     name: 'timeout',
     type: 'duration',

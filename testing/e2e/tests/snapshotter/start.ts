@@ -91,7 +91,7 @@ test('warns of removed flags and works', { only: 'ours' }, async (t) => {
     '--enable-volume-group-snapshots=true',
   ]
   const { snapshotter } = await scene(t, { args })
-  equal(snapshotter.linesWith('Ignoring a flag that external-snapshotter has removed').length, 4)
+  equal(snapshotter.linesWith('Warning: this flag was removed, and has no effect').length, 4)
   await createClass(t)
   await createContent(t)
   await ready(t)
