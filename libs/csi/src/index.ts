@@ -4,6 +4,7 @@ export {
   driverCapabilities,
   getControllerCapabilities,
   getDriverName,
+  getGroupControllerCapabilities,
   getNodeCapabilities,
   getPluginCapabilities,
   type PluginCapabilities,
@@ -20,5 +21,6 @@ export { connectMigrated } from './migrated.ts'
 export { OperationMetrics } from './operation-metrics.ts'
 export { probe } from './probe.ts'
 export { probeOnce } from './probe-once.ts'
+export { resolveTemplate } from './secret-template.ts'
 export { secretsFrom } from './secrets.ts'
 export { volumeCapabilityOf } from './volume-capability.ts'

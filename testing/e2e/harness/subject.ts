@@ -1,16 +1,18 @@
-import type { AppName } from '@csi-sidecars/sidecars'
+import type { AppName, PreviewName } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 
 export type App = AppName
 /** A sidecar, or both in one process. */
 export type Subject = App | 'both'
+/** A sidecar with an executable. Tests of all sidecars leave previews out. */
+export type Runnable = Subject | PreviewName
 export type Target = 'real' | 'emulator'
 /**
  * The executables under test. A run against the originals shows that a test describes them correctly; a run against
  * `one` shows that the combined process with one controller equals that sidecar alone.
  */
 export type Binaries = 'ours' | 'one' | 'originals'
-export type Executables = Readonly<Record<Subject, string>>
+export type Executables = Readonly<Record<Subject, string> & Partial<Record<PreviewName, string>>>
 
 export function leaseName(app: App, driverName: string): string {
   return `${FACTS[app].leasePrefix}${driverName.replace(/[^a-zA-Z0-9-]/g, '-')}`

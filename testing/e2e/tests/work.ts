@@ -27,6 +27,7 @@ export interface WorkScene {
 }
 
 export interface WorkSetup extends SidecarSetup {
+  readonly app?: Subject
   /** Prepares the driver before the sidecar starts. */
   readonly prepare?: (driver: Driver) => void
   /** What the sidecar has to watch before the test continues; all that it works with unless given. */

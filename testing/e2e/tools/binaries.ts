@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type AppName, byApp, SIDECARS } from '@csi-sidecars/sidecars'
+import { type AppName, byApp, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Binaries, Executables } from '../harness/subject.ts'
 
@@ -151,9 +151,12 @@ export function executablesOf(root: string, binaries: Binaries): Executables {
   const chosen = (app: string, usual: string): string => process.env[`E2E_${app.toUpperCase()}`] ?? usual
   const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)
   const both = chosen('sidecars', dist('sidecars'))
-  if (binaries === 'one') return { ...byApp(() => both), both }
-  const go = originals(root)
-  return { ...byApp((app) => chosen(app, binaries === 'originals' ? go[app] : dist(app))), both }
+  const previews = (make: (app: string) => string): object =>
+    Object.fromEntries(PREVIEWS.map(({ app }) => [app, make(app)]))
+  if (binaries === 'one') return { ...byApp(() => both), ...previews(() => both), both }
+  const built = (app: string): string =>
+    chosen(app, binaries === 'originals' ? join(cacheFolder(root), `csi-${app}`) : dist(app))
+  return { ...byApp(built), ...previews(built), both }
 }
 
 /** The folder of etcd and kube-apiserver, built if necessary; or one line on how to get them. */

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { byApp } from '@csi-sidecars/sidecars'
+import { byApp, PREVIEWS } from '@csi-sidecars/sidecars'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import type { Binaries, Executables } from '../harness/subject.ts'
 import { executablesOf } from './binaries.ts'
@@ -15,5 +15,6 @@ export function copied(root: string, binaries: Binaries = 'ours'): Executables {
     copyFileSync(from, to)
     return to
   }
-  return { ...byApp((app) => copy(built[app])), both: copy(built.both) }
+  const previews = PREVIEWS.map(({ app }) => [app, copy(built[app] ?? '')])
+  return { ...byApp((app) => copy(built[app])), ...Object.fromEntries(previews), both: copy(built.both) }
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { APPS } from '@csi-sidecars/sidecars'
-import type { Subject } from '../subject.ts'
+import type { Runnable } from '../subject.ts'
 import type { Api } from './api.ts'
 import type { Certificate } from './certificate.ts'
 
 /** Permissions belong to the group, so that each test can have a user and an audit trail of its own. */
-export type Role = Subject | 'none'
+export type Role = Runnable | 'none'
 
 export interface User {
   readonly name: string
@@ -43,7 +43,14 @@ export class Users {
   readonly admin: User = { name: 'admin', token: randomUUID() }
   readonly alice: User = { name: 'alice', token: randomUUID() }
   readonly all: readonly (User & { readonly groups: readonly string[] })[]
-  readonly #free: Record<Role, User[]> = { attacher: [], resizer: [], provisioner: [], both: [], none: [] }
+  readonly #free: Record<Role, User[]> = {
+    attacher: [],
+    resizer: [],
+    provisioner: [],
+    snapshotter: [],
+    both: [],
+    none: [],
+  }
 
   constructor() {
     const made: (User & { groups: string[] })[] = [{ ...this.alice, groups: [] }]
