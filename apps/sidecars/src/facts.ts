@@ -1,7 +1,7 @@
 import { facts as attacher } from '@csi-sidecars/attacher/facts'
 import { facts as provisioner } from '@csi-sidecars/provisioner/facts'
 import { facts as resizer } from '@csi-sidecars/resizer/facts'
-import type { AppName } from './sidecars.ts'
+import type { AppName, PreviewName } from './sidecars.ts'
 
 interface Rule {
   readonly apiGroups: readonly string[]
@@ -23,4 +23,4 @@ interface Facts {
  * What tests, benchmarks and images know about each released sidecar; no executable contains it. A row is the object
  * `facts` beside the app, and the compiler refuses a sidecar without one.
  */
-export const FACTS: Readonly<Record<AppName, Facts>> = { attacher, resizer, provisioner }
+export const FACTS: Readonly<Record<AppName | PreviewName, Facts>> = { attacher, resizer, provisioner }

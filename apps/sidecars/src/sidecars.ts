@@ -4,29 +4,26 @@ import { provisioner } from '@csi-sidecars/provisioner'
 import { resizer } from '@csi-sidecars/resizer'
 import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/sidecar'
 
-/** A released sidecar: it has an image, an executable and a section in the chart. */
-interface Sidecar {
+interface Sidecar<N> {
   /** Its folder under apps, its prefix before flags, its section in the chart's values. */
-  readonly app: AppName
+  readonly app: N
   /** Its task, for the label of its image. */
   readonly does: string
   readonly value: App
-  /** The combined process runs it only if --controllers names it. */
-  readonly preview?: true
 }
 
-export type AppName = 'attacher' | 'resizer' | 'provisioner'
+export type AppName = 'attacher' | 'resizer'
+export type PreviewName = 'provisioner'
 
 /** The released sidecars. Images, executables, chart tests, end-to-end tests, benchmarks and documents follow this list. */
-export const SIDECARS: readonly Sidecar[] = [
+export const SIDECARS: readonly Sidecar<AppName>[] = [
   { app: 'attacher', does: 'VolumeAttachments to ControllerPublishVolume and back', value: attacher },
   { app: 'resizer', does: 'claims to ControllerExpandVolume and ControllerModifyVolume', value: resizer },
-  {
-    app: 'provisioner',
-    does: 'claims to CreateVolume, released volumes to DeleteVolume',
-    value: provisioner,
-    preview: true,
-  },
+]
+
+/** Sidecars without image and chart section. They have an executable, and the combined process runs them on request. */
+export const PREVIEWS: readonly Sidecar<PreviewName>[] = [
+  { app: 'provisioner', does: 'claims to CreateVolume, released volumes to DeleteVolume', value: provisioner },
 ]
 
 export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
@@ -44,8 +41,8 @@ export const LIVENESSPROBE: DriverApp = livenessprobe
 
 /** The apps of the combined process. */
 export const CHOICE = {
-  byDefault: SIDECARS.filter(({ preview }) => preview !== true).map(({ value }) => value),
-  onRequest: [...SIDECARS.filter(({ preview }) => preview === true).map(({ value }) => value), LIVENESSPROBE],
+  byDefault: SIDECARS.map(({ value }) => value),
+  onRequest: [...PREVIEWS.map(({ value }) => value), LIVENESSPROBE],
 }
 
 /** The program of the combined process. */
