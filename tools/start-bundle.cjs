@@ -55,9 +55,9 @@ function startAgainWithout(names) {
   process.execve(process.execPath, [program, ...script, ...process.argv.slice(2)], env)
 }
 
-/** The script `/name` has its bundle in `/lib`. */
+/** The script `/name` has its bundle in a folder of the image. */
 function besides(file) {
-  const stem = `/lib/${basename(file)}`
+  const stem = `/usr/lib/csi-sidecars/${basename(file)}`
   return {
     filename: `${stem}.cjs`,
     text: readFileSync(`${stem}.cjs`, 'latin1'),

@@ -1,9 +1,9 @@
 import {
+  type FeatureGate,
   FLAG_TYPES,
   type Flag,
   type FlagType,
   flagsForOne,
-  type Gate,
   GENERIC_GATES,
   goDuration,
   processFlags,
@@ -129,7 +129,7 @@ export function featureGates(): string {
 }
 
 interface GateRows {
-  readonly own: Readonly<Record<string, Gate>>
+  readonly own: Readonly<Record<string, FeatureGate>>
   readonly permanent: Readonly<Record<string, boolean>>
 }
 

@@ -3,8 +3,8 @@ import { setFlagsFromString } from 'node:v8'
 import { isSource } from './place.ts'
 
 /**
- * A storm of a thousand pods took 340 MiB instead of 520, for a tenth of CPU more: the heap is collected once it has grown
- * by two fifths, and what a compilation took is given back at once.
+ * With these flags a storm of 1,000 pods takes 340 MiB instead of 520, and a tenth more CPU. The heap is collected
+ * after a growth of 40 %, and memory of compilations is freed at once.
  */
 for (const flag of ['--heap-growing-percent=40', '--no-maglev-destroy-on-background']) setFlagsFromString(flag)
 

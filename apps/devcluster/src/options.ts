@@ -3,7 +3,7 @@ import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
 import { addressOf, numberFlag, positive, textFlag } from './option-values.ts'
 
-/** What a person asks for on the command line. */
+/** The options of the command line. */
 export interface Options {
   /** End after the story. */
   readonly exit: boolean
@@ -25,7 +25,7 @@ export interface Options {
 
 /** A load test after the story. */
 export interface Load {
-  /** So many pods, each with a volume of its own. */
+  /** The number of pods, each with a volume. */
   readonly attach: number
 }
 

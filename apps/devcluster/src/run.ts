@@ -14,7 +14,7 @@ import { Scenario } from './story/scenario.ts'
 import { storyPrinter } from './terminal/printer.ts'
 import type { Style } from './terminal/style.ts'
 
-/** Where a run prints its output. */
+/** The output of a run. */
 export interface Terminal {
   readonly write: (text: string) => void
   readonly style: Style
@@ -29,10 +29,10 @@ export interface RunParts {
   readonly openLog: (file: string) => Logger
 }
 
-/** Of a run that was interrupted before the story was over: it has neither succeeded nor failed. */
+/** The exit code of an interrupted run, which has neither succeeded nor failed. */
 const INTERRUPTED = 130
 
-/** What a person can follow: without pauses the story is over in less than a second. */
+/** The pause before each step in a terminal. Without pauses the story takes less than a second. */
 const TERMINAL_PAUSE_MS = 1000
 
 /** Starts the cluster, runs the story, and stays until the signal if a person is there. Returns the exit code. */
@@ -100,7 +100,7 @@ function dataFolder({ data, driver }: Options, directory: string): string | unde
 interface LiveParts extends RunParts {
   readonly directory: string
   readonly log: Logger
-  /** What a person's own driver has still mounted at the end. */
+  /** The paths that a user's own driver has still mounted at the end. */
   readonly mounted: Set<string>
   /** Called when something has ended that should not have. */
   readonly troubled: Set<(message: string) => void>
@@ -110,7 +110,7 @@ interface ClusterParts extends LiveParts {
   readonly cluster: Devcluster
 }
 
-/** What happens between the start of the cluster and its end. */
+/** Runs the story and the load while the cluster runs. */
 async function useCluster(options: Options, parts: ClusterParts, signal: AbortSignal): Promise<number> {
   const { cluster, terminal, clock } = parts
   const { write, style } = terminal
@@ -119,7 +119,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
   const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
-  // Where something is real it would be left on the user's driver or server when all else has ended.
+  // On a real driver or a real server the pod would remain after the end.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
   const story = new Scenario({ cluster, clock, stepMs, pauseMs, leavesPod })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })
@@ -194,7 +194,7 @@ export async function checkDataFolder(folder: string): Promise<void> {
   }
 }
 
-/** With its parents. Node's own way to do that never ends below /proc. */
+/** Creates the folder and its parents. Node's recursive `mkdir` never ends below /proc. */
 async function make(folder: string): Promise<void> {
   try {
     await mkdir(folder)

@@ -2,7 +2,7 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import type { ConnectionFailures, HandshakeTable, Question } from '@csi-sidecars/sidecar'
+import type { CapabilityQuestion, ConnectionFailures, HandshakeTable } from '@csi-sidecars/sidecar'
 
 const CONNECTION: ConnectionFailures = {
   connect: { message: 'Failed to connect to the CSI driver' },
@@ -15,7 +15,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
     message: 'Failed to get the capabilities of the CSI driver',
     during: 'Error getting CSI driver capabilities',
   }
-  const question = (about: 'plugin' | 'controller'): Question => ({ about, limitMs: timeout, failure })
+  const question = (about: 'plugin' | 'controller'): CapabilityQuestion => ({ about, limitMs: timeout, failure })
   return {
     limits: { probeMs: timeout, nameMs: timeout },
     failures: {

@@ -11,7 +11,7 @@ import type { Flags, FlagTable } from './flags/go-flags.ts'
 import type { STANDARD_FLAGS } from './flags/standard-flags.ts'
 import type { StartContext } from './process.ts'
 import type { CacheRegistry } from './serve/caches.ts'
-import type { StartError } from './start-error.ts'
+import type { SentenceFailure, StartError } from './start-error.ts'
 
 /** The values of the standard flags and of an app's own flags. */
 export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeof STANDARD_FLAGS, ...T]>
@@ -73,11 +73,11 @@ export interface AppSettings {
 /** The log messages of a start, and the order of the steps that differ between sidecars. */
 export interface StartTable {
   /** The message of the line that ends the start, by its step. */
-  readonly gatesFailed: string
+  readonly gatesFailed: string | SentenceFailure
   readonly bothAddresses: string
-  readonly configFailed: string
-  readonly clientFailed: string
-  readonly endpointFailed: string
+  readonly configFailed: string | SentenceFailure
+  readonly clientFailed: string | SentenceFailure
+  readonly endpointFailed: string | SentenceFailure
   /** True: the gates are checked before --version and the addresses. False: after them. */
   readonly gatesFirst: boolean
   /** True: the line about refused gates lists the given gates. */

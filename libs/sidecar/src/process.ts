@@ -10,7 +10,7 @@ import type { StandardFlags } from './flags/flag-checks.ts'
 export type StopSignal = 'SIGTERM' | 'SIGINT'
 
 /** How the process ends. `bySignal`: as if the process had no handler for the signal. */
-export type Ending = { readonly code: number } | { readonly bySignal: StopSignal }
+export type ProcessEnding = { readonly code: number } | { readonly bySignal: StopSignal }
 
 /** The process around a program. Tests replace it. */
 export interface Host {

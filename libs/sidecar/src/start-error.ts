@@ -1,3 +1,4 @@
+import { messageOf } from '@csi-sidecars/base'
 import type { Pairs } from '@csi-sidecars/telemetry'
 
 /** A failed step of the start: it becomes one log line, and the process ends. */
@@ -20,14 +21,28 @@ export class StartError extends Error {
   }
 }
 
+/** The line of a Go original that logs sentences without pairs: the cause is a part of the sentence. */
+export interface SentenceFailure {
+  readonly sentence: (cause: string, pairs: Pairs) => string
+  /** Default: 1. */
+  readonly exitCode?: number
+}
+
 /**
  * Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. The pairs of the
  * cause follow the given pairs.
  */
-export function failing(message: string, pairs: Pairs = {}): (cause: unknown) => never {
+export function failing(message: string | SentenceFailure, pairs: Pairs = {}): (cause: unknown) => never {
   return (cause) => {
-    throw new StartError(message, { cause, pairs: { ...pairs, ...pairsOf(cause) } })
+    throw stepError(message, cause, pairs)
   }
+}
+
+/** The error of a failed step. */
+export function stepError(message: string | SentenceFailure, cause: unknown, pairs: Pairs): StartError {
+  if (typeof message === 'string') return new StartError(message, { cause, pairs: { ...pairs, ...pairsOf(cause) } })
+  const { sentence, exitCode = 1 } = message
+  return new StartError(sentence(messageOf(cause), pairs), { exitCode })
 }
 
 /** The key-value pairs of the first error in the cause chain that has some. */

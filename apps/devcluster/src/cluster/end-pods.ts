@@ -14,7 +14,7 @@ export interface EndPodsParts {
 const TIMEOUT_MS = 30_000
 const LOOK_MS = 50
 
-/** Ends all pods and waits until nothing of them is mounted any more. Gives up after a while. */
+/** Ends all pods and waits until no volume is mounted. Gives up after a while. */
 export async function endPods({ client, clock, mounted }: EndPodsParts): Promise<void> {
   using limit = deadline(clock, TIMEOUT_MS, { what: 'ending the pods' })
   const { signal } = limit

@@ -30,9 +30,9 @@ export interface SocketOptions {
 }
 
 export interface OpenSockets {
-  /** Where the sidecars and we find the driver. */
+  /** The address of the driver, for the sidecars and for us. */
   readonly address: string
-  /** Where the node services are found, when they have sockets of their own. */
+  /** The addresses of the node services, if they have sockets of their own. */
   readonly nodes: readonly string[]
   readonly liveCalls: LiveCalls
   readonly emulatedDriver: CsiDriver | undefined

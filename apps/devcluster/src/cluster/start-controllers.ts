@@ -28,7 +28,10 @@ export const CONTROLLERS = [
 ] as const
 export type ControllerName = (typeof CONTROLLERS)[number]
 
-/** From these minor versions on claims report whether pods use them, and pods wait for a detach instead of failing. */
+/**
+ * The minor versions from which claims report their use by pods, and from which pods wait for a detach instead of
+ * failing.
+ */
 const UNUSED_SINCE = 37
 const WAITING_SINCE = 37
 

@@ -18,12 +18,12 @@ if (command === undefined) {
   process.stderr.write(`${lack}\n`)
 }
 
-/** Where one finds what the page looked like; git leaves it out. */
+/** The folder of the screenshots, which git ignores. */
 const PICTURES = join(import.meta.dirname, '../../../../.cache/pictures')
 
 type Edges = Readonly<Record<'left' | 'right' | 'top' | 'bottom', number>>
 
-/** By how much the page is wider than the window. */
+/** The number of pixels by which the page is wider than the window. */
 const SIDEWAYS = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
 const ROW = 'claim/default/data'
@@ -298,16 +298,16 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
   })
 })
 
-/** What axe-core finds: where, and against which rule. */
+/** The findings of axe-core: the element and the rule. */
 async function violationsOf(page: BrowserPage): Promise<readonly string[]> {
   await page.evaluate(`${axe.source}; 0`)
-  // Off by default, since it is new: what is read aloud has to contain what is to be seen.
+  // The rule is new and off by default: the spoken name must contain the visible text.
   const options = { rules: { 'label-content-name-mismatch': { enabled: true } }, resultTypes: ['violations'] }
   return await page.evaluate<string[]>(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => [id, html, failureSummary].join(': '))))`)
 }
 
-/** What a person who cannot see the page, or has no mouse, would miss. */
+/** Returns the elements that a person without sight or without a mouse cannot use. */
 async function lackOf(page: BrowserPage): Promise<readonly string[]> {
   return await page.evaluate<string[]>(`(() => {
     const lacks = []

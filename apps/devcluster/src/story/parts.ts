@@ -9,7 +9,7 @@ export interface StoryParts {
   readonly driver: Driver
 }
 
-/** A pod of the story and where it runs. */
+/** A pod of the story and its node. */
 export interface Placed {
   readonly pod: string
   readonly node: string

@@ -17,7 +17,7 @@ export const attachmentOn = (node: string) => ({ name: attachmentName(VOLUME, no
 export interface BoundVolumeOptions {
   readonly modes?: string[]
   readonly spec?: Partial<PersistentVolume['spec']>
-  /** Of another one beside it. */
+  /** The name of a second claim. */
   readonly claim?: string
   readonly name?: string
   readonly volumeHandle?: string

@@ -16,7 +16,7 @@ import {
   settledUnlessFailed,
 } from '@csi-sidecars/volume-controllers'
 
-/** What acts in place of the sidecars where a test is about the controllers around them. */
+/** Controllers that act in place of the sidecars, for tests of the other controllers. */
 export type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
 
 const FINALIZER = 'external-attacher/csi-example-com'

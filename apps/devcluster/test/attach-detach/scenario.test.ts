@@ -96,7 +96,7 @@ describe('the attach/detach controller', () => {
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     const removed = removePod(test, 'app')
     await held.arrived
-    // By now the status no longer says that the volume is attached: a kubelet that looks will not use it.
+    // The status no longer lists the volume as attached, so a kubelet will not use it.
     expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesAttached ?? []).toEqual([])
     setInUse(test, 'node-1', [VOLUME_NAME])
     held.release()

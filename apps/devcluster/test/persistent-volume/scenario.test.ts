@@ -98,7 +98,7 @@ describe('the persistent volume controller', () => {
     await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
     await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
     await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, isIn('Released'))
-    // Not given to the next claim: it still has the data of another claim.
+    // The next claim must not get the volume, because it still has the data of another claim.
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))
     await test.api.requests.until({ verb: 'create', resource: 'events' })
     expect(test.api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.status?.phase).toBe('Released')

@@ -11,7 +11,7 @@ import { kubeletsOnly, nodeCalls, runningPod } from '../../src/testing/kubelets.
 jest.setTimeout(20_000)
 
 describe('a kubelet and a volume that grows', () => {
-  /** What the resizer writes when the rest is the node's. */
+  /** The status that the resizer writes if the node must finish the expansion. */
   function grow({ api }: TestCluster, size: string): void {
     api.update(PERSISTENT_VOLUMES, { name: 'pv-1' }, (old) => ({
       ...old,

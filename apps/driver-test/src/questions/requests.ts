@@ -25,14 +25,15 @@ import { UNKNOWN_ATTRIBUTES } from '../chaos/objects.ts'
 import type { Reply } from '../driver/direct-calls.ts'
 import { GIB, ONE_NODE, publishRequest, type Setting, UNKNOWN } from './setting.ts'
 
-/** A request that no cluster sends; another answer than CSI allows is a finding. */
-interface Question {
-  readonly what: string
-  readonly ask: (known: Known, driver: Driver) => Promise<Reply<object>>
+/** A request that no cluster sends. Any answer that CSI does not allow is a finding. */
+interface StrictRequest {
+  /** The method of the request, such as `CreateVolume`. */
+  readonly method: object
+  readonly ask: (known: RequestScope, driver: Driver) => Promise<Reply<object>>
 }
 
-/** What a request may name. */
-export interface Known {
+/** The objects that a request can name. */
+export interface RequestScope {
   readonly setting: Setting
   readonly volume: Volume
   readonly nodeId: string
@@ -42,26 +43,26 @@ export interface Known {
 
 interface Rows {
   readonly when: (setting: Setting) => boolean
-  readonly rows: readonly Question[]
+  readonly rows: readonly StrictRequest[]
 }
 
-/** What differs from the usual request, and the codes that CSI allows for it. */
-type Row<Q> = readonly [what: string, change: Partial<Q> | ((known: Known) => Partial<Q>), ...codes: CodeName[]]
+/** The difference from the usual request, and the codes that CSI allows for it. */
+type Row<Q> = readonly [what: string, change: Partial<Q> | ((known: RequestScope) => Partial<Q>), ...codes: CodeName[]]
 
 function of<Q extends object, R extends object>(
   method: UnaryMethod<Q, R>,
-  { when, usual }: { readonly when: Rows['when']; readonly usual: (known: Known) => NoInfer<Q> },
+  { when, usual }: { readonly when: Rows['when']; readonly usual: (known: RequestScope) => NoInfer<Q> },
   rows: readonly Row<NoInfer<Q>>[],
 ): Rows {
   return {
     when,
     rows: rows.map(([change, differs, ...codes]) => {
       const what = `${methodOf(method.path)} ${change}`
-      const ask: Question['ask'] = (known, driver) => {
+      const ask: StrictRequest['ask'] = (known, driver) => {
         const request = { ...usual(known), ...(typeof differs === 'function' ? differs(known) : differs) }
         return known.setting.demand(method, request, { about: undefined, driver, check: 'strict', what, codes })
       }
-      return { what, ask }
+      return { method, ask }
     }),
   }
 }
@@ -82,17 +83,17 @@ const NO_VOLUME = { volumeId: '' }
 const UNKNOWN_VOLUME = { volumeId: UNKNOWN }
 const NO_CAPABILITY = { volumeCapability: undefined }
 
-const volumeOf = ({ volume: { volumeId } }: Known) => ({ volumeId })
-const unpublish = ({ volume: { volumeId }, nodeId }: Known) => ({ volumeId, nodeId, secrets })
-const validate = ({ volume: { volumeId, volumeContext } }: Known) => {
+const volumeOf = ({ volume: { volumeId } }: RequestScope) => ({ volumeId })
+const unpublish = ({ volume: { volumeId }, nodeId }: RequestScope) => ({ volumeId, nodeId, secrets })
+const validate = ({ volume: { volumeId, volumeContext } }: RequestScope) => {
   return { volumeId, volumeContext, volumeCapabilities: [ONE_NODE], parameters: {}, mutableParameters: {}, secrets }
 }
-const expand = ({ volume: { volumeId, capacityBytes } }: Known) => {
+const expand = ({ volume: { volumeId, capacityBytes } }: RequestScope) => {
   return { volumeId, ...sized(capacityBytes || GIB), volumeCapability: ONE_NODE, secrets }
 }
 
 /** Without --attributes no parameter is known, and a driver may look at parameters first. */
-const modify = ({ setting, volume: { volumeId } }: Known) => {
+const modify = ({ setting, volume: { volumeId } }: RequestScope) => {
   const [attributes = UNKNOWN_ATTRIBUTES] = setting.parts.abilities.can.attributes ?? []
   return { volumeId, secrets, mutableParameters: { ...attributes } }
 }
@@ -168,12 +169,12 @@ function otherSize(setting: Setting, { capacityBytes }: Volume) {
   return setting.create('strict', sized(2n * (capacityBytes > GIB ? capacityBytes : GIB)))
 }
 
-const stage = ({ volume: { volumeId, volumeContext }, path }: Known) => {
+const stage = ({ volume: { volumeId, volumeContext }, path }: RequestScope) => {
   return { volumeId, stagingTargetPath: path, volumeCapability: ONE_NODE, publishContext: {}, volumeContext, secrets }
 }
-const mount = (known: Known) => ({ ...stage(known), targetPath: `${known.path}-target`, readonly: false })
-const stats = ({ volume: { volumeId }, path }: Known) => ({ volumeId, volumePath: path, stagingTargetPath: '' })
-const grow = (known: Known) => ({ ...stats(known), capacityRange: undefined, ...NO_CAPABILITY, secrets })
+const mount = (known: RequestScope) => ({ ...stage(known), targetPath: `${known.path}-target`, readonly: false })
+const stats = ({ volume: { volumeId }, path }: RequestScope) => ({ volumeId, volumePath: path, stagingTargetPath: '' })
+const grow = (known: RequestScope) => ({ ...stats(known), capacityRange: undefined, ...NO_CAPABILITY, secrets })
 
 export const NODE_QUESTIONS: readonly Rows[] = [
   of(NodeStageVolume, { when: onNodes(NodeRpc.STAGE_UNSTAGE_VOLUME), usual: stage }, [

@@ -10,7 +10,7 @@ import {
   type Volume,
 } from '@csi-sidecars/csi-proto'
 import { canList, listsNodes } from '../driver/lists.ts'
-import { CONTROLLER_QUESTIONS, type Known, NODE_QUESTIONS } from './requests.ts'
+import { CONTROLLER_QUESTIONS, NODE_QUESTIONS, type RequestScope } from './requests.ts'
 import { type Demand, publishRequest, type Setting } from './setting.ts'
 
 /** Asks a driver at rest what no cluster asks, about volumes that are created for it. */
@@ -32,17 +32,16 @@ export async function askStrictly(setting: Setting): Promise<void> {
   await setting.deleted(volume.volumeId)
 }
 
-async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: Known, driver: Driver): Promise<void> {
+async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, driver: Driver): Promise<void> {
   const { setting, volume } = known
   for (const { when, rows } of tables) {
     if (!when(setting)) continue
-    for (const { what, ask } of rows) {
+    for (const { method, ask } of rows) {
       const { response } = await ask(known, driver)
       // Answers to other methods may name volumes of other users.
-      const created = what.startsWith('CreateVolume ')
-        ? (response as CreateVolumeResponse | undefined)?.volume?.volumeId
-        : ''
-      if (created && created !== volume.volumeId) await setting.deleted(created)
+      const created =
+        method === CreateVolume ? (response as CreateVolumeResponse | undefined)?.volume?.volumeId : undefined
+      if (created !== undefined && created !== '' && created !== volume.volumeId) await setting.deleted(created)
     }
   }
 }
@@ -65,9 +64,9 @@ async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void
   }
 }
 
-/** Of a volume for one node: to a second one, and then its deletion. */
+/** Publishes a volume for one node to a second node, and then deletes it. */
 async function publishTwice(
-  { setting, volume }: Known,
+  { setting, volume }: RequestScope,
   { first, second }: { readonly first: string; readonly second: string | undefined },
 ): Promise<void> {
   const { volumeId: about } = volume
@@ -104,7 +103,7 @@ async function staysOn(setting: Setting, about: string, { first, second }: TwoNo
   setting.parts.find({ check: 'kept', about, text })
 }
 
-/** Where the driver lists the volume; undefined where it does not. */
+/** Returns the nodes in the driver's list. Undefined if the driver does not list the volume. */
 async function nodesOf(setting: Setting, volumeId: string): Promise<readonly string[] | undefined> {
   if (!listsNodes(setting.parts.driver)) return undefined
   return (await setting.listed(volumeId))?.status?.publishedNodeIds
@@ -112,7 +111,7 @@ async function nodesOf(setting: Setting, volumeId: string): Promise<readonly str
 
 const MOST_PAGES = 10_000
 
-/** By pages of one entry: each volume is listed once. */
+/** Reads the list in pages of one entry. Each volume must be listed once. */
 async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> {
   const other = await setting.created(setting.create('page'))
   const ids: string[] = []

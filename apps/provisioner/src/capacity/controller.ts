@@ -145,12 +145,10 @@ async function reconcile(key: string, deps: KeeperDeps, run: Run): Promise<Outco
   for (const each of duplicates) if (each !== undefined) await remove(each, { ...deps, signal: run.signal })
   const storageClass = item && classes.store.get(item.className)
   if (item === undefined || storageClass === undefined) return SETTLED
-  run.enter('calling')
   const { parameters } = storageClass
   const answer = await deps.getCapacity({ parameters, segments: item.segments }, run.signal)
   const capacity: Capacity = { available: answer.availableCapacity, maximum: answer.maximumVolumeSize }
   if (object !== undefined && isUpToDate(object, capacity)) return SETTLED
-  run.enter('writing')
   await deps.bucket?.take(run.signal)
   const { api, settings } = deps
   if (object === undefined) {

@@ -29,7 +29,6 @@ export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<
     log.v(5)?.info('Not enough capacity on this node', { node: node.name })
     return SETTLED
   }
-  run.enter('writing')
   const { api, claims } = deps
   try {
     await editClaim({ api, claims, signal, tries: 1 }, claim, withSelectedNode(node.name))
@@ -51,7 +50,6 @@ async function fits(run: ClaimRun, { claim, class: storageClass, node }: Candida
   try {
     const { request, capabilities } = await prepare(run, withNode(claim, node.name), storageClass)
     const topologies = request.accessibilityRequirements?.requisite ?? []
-    run.enter('calling')
     for (const accessibleTopology of topologies.length === 0 ? [undefined] : topologies) {
       const question = { volumeCapabilities: [...capabilities], parameters: request.parameters, accessibleTopology }
       const { availableCapacity } = await deps.driver.capacity(question, signal)

@@ -20,7 +20,6 @@ export function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Pr
 export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<Unsaved> {
   const { deps, signal, log } = run
   const { claim, request, migrated } = prepared
-  run.enter('calling')
   const { volume } = await deps.driver.create(request, { migrated, signal })
   log.v(3)?.info('create volume rep', { volumeId: volume?.volumeId, capacity: volume?.capacityBytes })
   if (volume === undefined || volume.volumeId === '') {

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { objectRef } from '@csi-sidecars/telemetry'
 import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
@@ -22,7 +22,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
   if (view === undefined) return SETTLED
   const { claim } = view
   const log = deps.log.with({ PVC: objectRef(claimRef(claim)), StorageClass: classNameOf(claim) })
-  const run: ClaimRun = { deps, log, signal: own.signal, enter: (phase) => own.enter(phase) }
+  const run: ClaimRun = { deps, log, signal: own.signal }
   const decision = decideClaim(view)
   switch (decision.do) {
     case 'nothing':
@@ -81,5 +81,5 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
   deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await settleUnsaved(run, unsaved)
   await releaseSource(run, claim)
-  return stored === undefined ? SETTLED : await recordFailure(run, own, { ...work, error: stored })
+  return stored === undefined ? DONE : await recordFailure(run, own, { ...work, error: stored })
 }

@@ -42,7 +42,7 @@ export interface ClaimDeps {
 }
 
 /** One run over one claim. */
-export interface ClaimRun extends Pick<Run, 'signal' | 'enter'> {
+export interface ClaimRun extends Pick<Run, 'signal'> {
   readonly deps: ClaimDeps
   readonly log: Logger
 }
@@ -61,7 +61,6 @@ export function labelsOf(claim: Claim): ClaimLabels {
 }
 
 /** Changes the stored claim. Returns false if it is gone. */
-export function edit({ deps, signal, enter }: ClaimRun, claim: Claim, change: ClaimEdit): Promise<boolean> {
-  enter('writing')
+export function edit({ deps, signal }: ClaimRun, claim: Claim, change: ClaimEdit): Promise<boolean> {
   return editClaim({ api: deps.api, claims: deps.claims, signal }, claim, change)
 }

@@ -7,7 +7,7 @@ import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import type { ClaimRun } from './run.ts'
 
-type SaveRun = Pick<ClaimRun, 'deps' | 'signal' | 'enter' | 'log'>
+type SaveRun = Pick<ClaimRun, 'deps' | 'signal' | 'log'>
 
 /**
  * Stores the PersistentVolume of a created volume. Returns an error if another PersistentVolume has its name: the new
@@ -17,7 +17,6 @@ export async function saveVolume(run: SaveRun, unsaved: Unsaved): Promise<Answer
   const { deps } = run
   const { pv, created, claim } = unsaved
   const name = nameOf(pv)
-  run.enter('writing')
   if (!unsaved.doomed) {
     const existing = await createOrGet(run, pv)
     if (existing === undefined) return undefined

@@ -37,7 +37,7 @@ async function store(name: string, { deps, own, claimAgain }: StoreRun): Promise
   const unsaved = deps.memory.unsaved.get(name)
   if (unsaved === undefined) return SETTLED
   const { signal } = own
-  const run: ClaimRun = { deps, log: deps.log.with({ PV: name }), signal, enter: (phase) => own.enter(phase) }
+  const run: ClaimRun = { deps, log: deps.log.with({ PV: name }), signal }
   try {
     const conflict = await storeUnsaved(run, name)
     if (conflict !== undefined) recordNews(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))

@@ -1,5 +1,5 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isInvalid, isNotFound } from '@csi-sidecars/kube-client'
 import {
   addFinalizerPatch,
@@ -25,7 +25,6 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run):
     deps,
     log: deps.log.with({ PV: name }),
     signal: own.signal,
-    enter: (phase) => own.enter(phase),
     waitFor: (...causes) => own.waitFor(...causes),
   }
   const attachments = deps.attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? []
@@ -50,7 +49,6 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run):
 async function patchFinalizers(run: VolumeRun, volume: Volume, patch: Patch | undefined): Promise<Outcome> {
   const { deps, signal } = run
   if (patch === undefined) return SETTLED
-  run.enter('writing')
   try {
     deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
     return AGAIN
@@ -94,7 +92,6 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
       const deletion = await deletionOf(run, pv)
       if (attachedTo !== undefined) throw new InUseError(volume.key, attachedTo)
       run.waitFor()
-      run.enter('calling')
       await deps.driver.delete(deletion, { migrated: deletion.migrated, signal })
       deps.memory.deleted(volume.uid)
       deps.refresh?.deleted(pv)
@@ -112,13 +109,12 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
     return { kind: 'retry', cause: error }
   }
   deps.metrics.deleted(className, deps.clock.monotonic() - since)
-  return SETTLED
+  return DONE
 }
 
 /** The object is deleted before its finalizer is removed, so that no other writer adds the finalizer again. */
 async function deleteObject(run: VolumeRun, { key, uid }: Volume): Promise<void> {
   const { deps, signal } = run
-  run.enter('writing')
   const deleted = await deps.api.delete(PERSISTENT_VOLUMES, { name: key }, { signal, uid }).catch(isGone)
   if (deleted === 'gone') return
   // The server has changed the object, so its finalizers are read again.

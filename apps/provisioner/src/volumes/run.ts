@@ -32,7 +32,7 @@ export interface VolumeDeps {
 }
 
 /** One run over one PersistentVolume. */
-export interface VolumeRun extends Pick<Run, 'signal' | 'enter' | 'waitFor'> {
+export interface VolumeRun extends Pick<Run, 'signal' | 'waitFor'> {
   readonly deps: VolumeDeps
   readonly log: Logger
 }

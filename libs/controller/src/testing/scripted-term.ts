@@ -1,7 +1,6 @@
 import { CancelledError, FakeClock } from '@csi-sidecars/base'
 import type { DriverEvent } from '@csi-sidecars/csi'
-import type { Controller } from '../controller.ts'
-import { type Outcome, SETTLED } from '../outcome.ts'
+import { type Controller, type Outcome, SETTLED } from '../controller.ts'
 import type { Enqueuer } from '../sources.ts'
 import { runTerm } from '../term.ts'
 

@@ -96,7 +96,7 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
   if (fault?.do === 'delay') await parts.registry.clock.sleep(fault.ms)
   else if (fault !== undefined && fault.do !== 'endWatch') return respond(exchange, body, fault)
   if (info.type === 'path') {
-    const document = documentAt(parts.registry, info.path, request.headers.accept)
+    const document = documentAt(parts.registry.absent, info.path, request.headers.accept)
     logged.end({ code: document.code })
     return send(response, document)
   }
@@ -118,11 +118,10 @@ async function saved(parts: HandlerParts): Promise<void> {
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
   const { parts, response, url, logged } = exchange
-  const { release } = parts.registry
-  const { kind, namespace, name } = served(info, parts.registry)
+  const { kind, namespace, name } = served(info, parts.registry.absent)
   const rendering = renderingOf(exchange, kind)
   const query = url.searchParams
-  const asked = parts.watches.requestOf(kind, { release, namespace, name, query, shape: rendering.shape }, fault)
+  const asked = parts.watches.requestOf(kind, { namespace, name, query, shape: rendering.shape }, fault)
   logged.end({ code: 200 })
   response.writeHead(200, { 'content-type': mediaTypeOf(rendering.shape, true) })
   response.flushHeaders()
@@ -131,14 +130,13 @@ async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction 
 
 function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
   const contentType = exchange.request.headers['content-type']
-  const asked = served(info, exchange.parts.registry)
+  const asked = served(info, exchange.parts.registry.absent)
   return {
     request: asked,
     user: exchange.user,
     query: exchange.url.searchParams,
     contentType,
     body,
-    writer: exchange.request.headers['user-agent']?.split('/')[0] || 'unknown',
     rendering: renderingOf(exchange, asked.kind),
   }
 }

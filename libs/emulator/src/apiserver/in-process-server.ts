@@ -8,7 +8,6 @@ import type { HttpRequest, HttpResponse } from './http/exchange.ts'
 import { type LocalReader, LocalResponse } from './http/local-response.ts'
 import { RequestLog } from './request-log.ts'
 import { kindNamed } from './schema/kinds.ts'
-import { NEWEST_RELEASE, type Release } from './schema/releases.ts'
 import { bootstrap } from './storage/bootstrap.ts'
 import type { HistoryLimits } from './storage/collection.ts'
 import { Store } from './storage/store.ts'
@@ -27,15 +26,8 @@ export interface InProcessServerOptions {
   readonly history?: HistoryLimits
   /** How many requests the log keeps with their bodies; 0: it counts them, and reads no body twice. */
   readonly keptRequests?: number | undefined
-  /**
-   * Objects have metadata.managedFields from their creation on, as on a real server; without it from the first apply
-   * on, which makes most objects half as large.
-   */
-  readonly tracksCreation?: boolean
   /** False: no update is validated. */
   readonly validates?: boolean
-  /** As which Kubernetes it answers. */
-  readonly release?: Release
   /** Kinds that it does not serve at first, as a cluster without their CRDs. */
   readonly absent?: readonly ResourceName[]
 }
@@ -148,13 +140,11 @@ export function createInProcessServer(options: InProcessServerOptions = {}): InP
 /** `open` makes requests without a token the administrator's. */
 export function handlerParts(store: Store, options: InProcessServerOptions & { readonly open: boolean }): HandlerParts {
   const { clock = systemClock, log = silentLogger, adminToken = newUid(clock), tokens: grants = [], open } = options
-  const { release = NEWEST_RELEASE, absent = [] } = options
+  const { absent = [] } = options
   const registry = {
     store,
     clock,
-    tracksCreation: options.tracksCreation === true,
     validates: options.validates !== false,
-    release,
     absent: new Set(absent.map(kindNamed)),
   }
   bootstrap(registry)

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock, onPhase, type Phase } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Credentials, fixedCredentials } from '../config/credentials.ts'
@@ -52,6 +52,17 @@ describe('the guard of a write', () => {
     await client.get(PERSISTENT_VOLUMES, { name: 'pv' })
     expect(server.seen).toHaveLength(1)
   })
+})
+
+test('a guarded write reports the phase `writing` under its signal, and a read reports none', async () => {
+  const client = guarded(server.connect(), () => undefined)
+  const { signal } = new AbortController()
+  const phases: Phase[] = []
+  onPhase(signal, (phase) => phases.push(phase))
+  await client.get(PERSISTENT_VOLUMES, { name: 'pv' }, { signal })
+  expect(phases).toEqual([])
+  await client.patch(PERSISTENT_VOLUMES, { name: 'pv' }, { kind: 'merge', body: {} }, { signal })
+  expect(phases).toEqual(['writing', 'deciding'])
 })
 
 describe('connections', () => {

@@ -1,5 +1,5 @@
 import type { Decisive } from '@csi-sidecars/csi'
-import type { Question, StepFailure } from './capability-questions.ts'
+import type { CapabilityQuestion, StepFailure } from './capability-questions.ts'
 
 /** The failures of one connection. A driver with an in-tree ancestor is connected to twice. */
 export interface ConnectionFailures {
@@ -18,15 +18,18 @@ export interface HandshakeTable {
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    readonly migrated: (driverName: string) => ConnectionFailures
+    /** Undefined: the sidecar does not connect again to a driver with an in-tree ancestor. */
+    readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }
   /** The questions about the driver's capabilities, in this order. */
-  readonly questions: (driverName: string) => readonly Question[]
+  readonly questions: (driverName: string) => readonly CapabilityQuestion[]
   /** The capabilities that the choice of controllers depends on. */
   readonly decisive: Decisive
   /** The step after which metrics count calls under the driver's name. Earlier calls count without a name. */
   readonly namedFrom: 'name' | 'capabilities'
+  /** True: the driver is asked for its name before it is probed. Default: after the Probe. */
+  readonly nameFirst?: true
   /** Longest response of the driver in a log line, in characters. Default: no limit. */
   readonly maxLogLength?: number
 }
@@ -68,7 +71,7 @@ export function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeT
   }
 }
 
-function combinedQuestions(all: readonly Question[]): readonly Question[] {
+function combinedQuestions(all: readonly CapabilityQuestion[]): readonly CapabilityQuestion[] {
   return (['plugin', 'controller', 'node'] as const).flatMap((about) => {
     const same = all.filter((question) => question.about === about)
     if (same.length === 0) return []

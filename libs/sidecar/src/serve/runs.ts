@@ -3,7 +3,7 @@ import type { Controller, Outcome } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { newTraceId, type RunContexts } from '@csi-sidecars/telemetry'
 import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
-import { FifoOrder, type KeyOrder, type Priority } from '@csi-sidecars/workqueue'
+import { FifoOrder, type KeyOrder, type KeyPriority } from '@csi-sidecars/workqueue'
 import type { StartContext } from '../process.ts'
 
 /** The same controllers. Each run gets an ID, and a trace if traces are wanted. */
@@ -65,7 +65,7 @@ class TimedOrder implements KeyOrder {
     return this.#order.length
   }
 
-  push(key: string, priority: Priority): void {
+  push(key: string, priority: KeyPriority): void {
     this.#since.set(key, this.#clock.monotonic())
     this.#order.push(key, priority)
   }

@@ -3,7 +3,7 @@ import type { Lead } from '@csi-sidecars/controller'
 import type { Elector } from '@csi-sidecars/leader-election'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
-import type { Ending, StopSignal } from '../process.ts'
+import type { ProcessEnding, StopSignal } from '../process.ts'
 import { ScriptedDriver, ScriptedElector } from '../testing/scripted.ts'
 import { serve } from './serve.ts'
 
@@ -20,7 +20,7 @@ class Process {
   readonly clock = new FakeClock()
   readonly log = recordingLogger()
   readonly led: Map<string, Lead[]>
-  ending: Ending | Error | undefined
+  ending: ProcessEnding | Error | undefined
   kill: (signal: StopSignal) => void = () => {}
 
   private constructor(names: readonly string[]) {

@@ -3,9 +3,9 @@ import type { Lead } from '@csi-sidecars/controller'
 import type { Elector } from '@csi-sidecars/leader-election'
 import { recordingLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Ending, StopSignal } from '../process.ts'
+import type { ProcessEnding, StopSignal } from '../process.ts'
 import { ScriptedDriver, ScriptedElector } from '../testing/scripted.ts'
-import { type ServeOptions, type Service, serve } from './serve.ts'
+import { type ServeOptions, type StartedService, serve } from './serve.ts'
 
 const SETTINGS: ServeOptions['settings'] = {
   onLeaseLoss: 'standby',
@@ -25,7 +25,7 @@ let closed: boolean
 let filling: boolean
 let lastWords: string[]
 let kill: (signal: StopSignal) => void
-let ending: Ending | undefined
+let ending: ProcessEnding | undefined
 
 beforeEach(() => {
   clock = new FakeClock()
@@ -45,7 +45,7 @@ function start(settings: Partial<ServeOptions['settings']> = {}, withElection = 
     filling = true
     await aborted(signal)
   }
-  const service: Service = {
+  const service: StartedService = {
     log,
     driver,
     caches: [{ name: 'Things', synced: false, silentForMs: 0, run }],

@@ -3,23 +3,23 @@ import type { Lead } from '@csi-sidecars/controller'
 import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
 import type { Elector, Term } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Ending, StopSignal } from '../process.ts'
+import type { ProcessEnding, StopSignal } from '../process.ts'
 import type { Cache } from './caches.ts'
 import { restarting } from './restart.ts'
 
 /** A started process: connected to its driver, its controllers chosen, not yet at work. */
-export interface Service {
+export interface StartedService {
   /** The log, with the pairs that the start has added. */
   readonly log: Logger
   readonly driver: Driver
   readonly caches: readonly Cache[]
-  readonly roles: readonly Role[]
+  readonly roles: readonly LeaseRole[]
   /** Saves pending reports (events) and closes listeners. Must end with its signal. */
   readonly close: (signal: AbortSignal) => Promise<void>
 }
 
 /** One app at work: it competes for its own Lease. */
-export interface Role {
+export interface LeaseRole {
   /** The name of the app. */
   readonly name: string
   /** Undefined without leader election: the app then leads for the whole life of the process. */
@@ -33,7 +33,7 @@ export interface Role {
 }
 
 export interface ServeOptions {
-  readonly service: Service
+  readonly service: StartedService
   readonly settings: {
     readonly onLeaseLoss: 'standby' | 'exit'
     readonly onDriverLoss: 'reconnect' | 'exit'
@@ -55,14 +55,14 @@ export interface ServeOptions {
 const CLOSE_MS = 3_000
 
 /** Runs a started service until a signal, a lost lease or a lost driver ends it. Stops in the reverse of the start. */
-export async function serve(options: ServeOptions): Promise<Ending> {
+export async function serve(options: ServeOptions): Promise<ProcessEnding> {
   const { service, clock } = options
   const { log } = service
   using life = scope()
-  const ending = Promise.withResolvers<Ending>()
+  const ending = Promise.withResolvers<ProcessEnding>()
   const atOnce = new AbortController()
   const stop = new AbortController()
-  const endAtOnce = (end: Ending): void => {
+  const endAtOnce = (end: ProcessEnding): void => {
     atOnce.abort()
     ending.resolve(end)
   }
@@ -108,7 +108,7 @@ export async function serve(options: ServeOptions): Promise<Ending> {
  * Caches that are filled once the lease was seen to be free need not be filled again for the first term. A process that
  * must wait before it may look at the lease is a standby like others, and as ready.
  */
-async function waitBeforeFillingCaches({ roles, driver }: Service): Promise<void> {
+async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
   // Without its driver this process takes no part in the election, and never looks.
   if (driver.state !== 'ready') return
   await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
@@ -118,7 +118,7 @@ async function waitBeforeFillingCaches({ roles, driver }: Service): Promise<void
 function onSignal(
   { settings, service: { log } }: ServeOptions,
   stop: AbortController,
-  end: (ending: Ending) => void,
+  end: (ending: ProcessEnding) => void,
 ): (signal: StopSignal) => void {
   return (signal) => {
     if (!settings.release) return end({ bySignal: signal })
@@ -131,7 +131,7 @@ function onSignal(
 /** Ends the process for a driver that it cannot use, or, where that is configured, for any loss. */
 function watchDriver(
   { service, settings, terminationMessage }: ServeOptions,
-  end: (ending: Ending) => void,
+  end: (ending: ProcessEnding) => void,
 ): { dispose(): void } {
   const listen = (event: DriverEvent): void => {
     if (event.type === 'failed') end({ code: 1 })
@@ -148,7 +148,7 @@ function watchDriver(
  * Until stopped, or until a term is lost where that ends the process. One role among several that fails starts again
  * after a pause, and ends nothing of the others; one alone ends the process.
  */
-async function work(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   const { service, clock } = options
   const { log } = service
   const run = (): Promise<'stopped' | 'lost'> => workOnce(role, options, stop)
@@ -156,7 +156,7 @@ async function work(role: Role, options: ServeOptions, stop: AbortSignal): Promi
   return (await restarting(run, { name: role.name, clock, log, stop })) ?? 'stopped'
 }
 
-async function workOnce(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   if (role.elector === undefined) {
     await leadAlone(role, options, stop)
     return 'stopped'
@@ -168,7 +168,7 @@ async function workOnce(role: Role, options: ServeOptions, stop: AbortSignal): P
 }
 
 /** Without leader election no other process acts, so only the drain timeout cuts work short. */
-async function leadAlone(role: Role, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
+async function leadAlone(role: LeaseRole, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
   using cut = drainLimit(clock, settings.drainMs, { stop })
   await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
 }
@@ -178,7 +178,7 @@ async function leadAlone(role: Role, { settings, clock }: ServeOptions, stop: Ab
  * Work that fails releases the lease, so that another process may take it; its error is thrown then.
  */
 async function runElection(
-  role: Role & { readonly elector: Elector },
+  role: LeaseRole & { readonly elector: Elector },
   options: ServeOptions,
   stop: AbortSignal,
 ): Promise<'stopped' | 'lost'> {

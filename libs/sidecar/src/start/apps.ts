@@ -1,7 +1,7 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { AppControllers, AppParts } from '../app.ts'
 import type { StartContext } from '../process.ts'
-import type { GatedSidecar } from './checks.ts'
+import type { GatedApp } from './checks.ts'
 import { logOf, notApplicable, withSidecarName } from './program.ts'
 import type { LeadingApp } from './roles.ts'
 
@@ -9,9 +9,9 @@ import type { LeadingApp } from './roles.ts'
 export async function askServer(
   { host, log, signal }: StartContext,
   client: KubeClient,
-  sidecars: readonly GatedSidecar[],
-): Promise<readonly GatedSidecar[]> {
-  const asked: GatedSidecar[] = []
+  sidecars: readonly GatedApp[],
+): Promise<readonly GatedApp[]> {
+  const asked: GatedApp[] = []
   for (const sidecar of sidecars) {
     const { app, flags, gates } = sidecar
     const server = { client, log: logOf(sidecar, log), env: host.env, signal, flags, gates }
@@ -21,11 +21,20 @@ export async function askServer(
   return asked
 }
 
-/** Lets an app choose its controllers. If several apps run, an error says how to start without the app. */
+type SelectedApp = AppControllers & Omit<LeadingApp, 'lead'>
+
+/** Lets each app choose its controllers, in turn. */
 export async function selectControllers(
-  sidecar: GatedSidecar,
+  sidecars: readonly GatedApp[],
   shared: Omit<AppParts, 'flags' | 'gates'>,
-): Promise<AppControllers & Omit<LeadingApp, 'lead'>> {
+): Promise<readonly SelectedApp[]> {
+  const selected: SelectedApp[] = []
+  for (const sidecar of sidecars) selected.push(await select(sidecar, shared))
+  return selected
+}
+
+/** If several apps run, an error says how to start without the app. */
+async function select(sidecar: GatedApp, shared: Omit<AppParts, 'flags' | 'gates'>): Promise<SelectedApp> {
   const { app, flags, gates, companions } = sidecar
   const log = logOf(sidecar, shared.log)
   const caches = companions.length > 0 ? shared.caches.ownedBy(app.name) : shared.caches

@@ -2,8 +2,8 @@ import { type Logger, openLog, RunContexts } from '@csi-sidecars/telemetry'
 import { type FeatureGates, resolveGates } from '../flags/feature-gates.ts'
 import { automaxprocsNotice, bothAddresses, loggingError, type StandardFlags } from '../flags/flag-checks.ts'
 import type { Host, StartContext } from '../process.ts'
-import { PrintAndExit, StartError } from '../start-error.ts'
-import { logOf, type Sidecar, type StartPlan, standardOf, withSidecarName } from './program.ts'
+import { PrintAndExit, StartError, stepError } from '../start-error.ts'
+import { type ChosenApp, logOf, type StartPlan, standardOf, withSidecarName } from './program.ts'
 
 /** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */
 const STEPS = 4
@@ -44,7 +44,7 @@ export function checkLogging({ values }: StandardFlags, log: Logger): void {
 }
 
 /** A sidecar whose feature gates are set. */
-export interface GatedSidecar extends Sidecar {
+export interface GatedApp extends ChosenApp {
   readonly gates: FeatureGates
 }
 
@@ -52,8 +52,8 @@ export interface GatedSidecar extends Sidecar {
 export function checkCommandLine(
   { host, log, version, standard: { values } }: StartContext,
   { sidecars, driverApps, table }: StartPlan,
-): readonly GatedSidecar[] {
-  const setGates = (): readonly GatedSidecar[] =>
+): readonly GatedApp[] {
+  const setGates = (): readonly GatedApp[] =>
     sidecars.map((sidecar) => ({ ...sidecar, gates: gatesOf(sidecar, log, table) }))
   const early = table.gatesFirst ? setGates() : undefined
   if (values.version) throw new PrintAndExit(`${host.argv0} ${version}\n`)
@@ -64,12 +64,12 @@ export function checkCommandLine(
   return early ?? setGates()
 }
 
-function gatesOf(sidecar: Sidecar, log: Logger, { gatesFailed, logsGates }: StartPlan['table']): FeatureGates {
+function gatesOf(sidecar: ChosenApp, log: Logger, { gatesFailed, logsGates }: StartPlan['table']): FeatureGates {
   const given = standardOf(sidecar.flags).values['feature-gates']
   const resolved = resolveGates(sidecar.app.gates, given)
   if (resolved.kind === 'refused') {
     const pairs = logsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
-    return withSidecarName(sidecar)(new StartError(gatesFailed, { cause: new Error(resolved.error), pairs }))
+    return withSidecarName(sidecar)(stepError(gatesFailed, new Error(resolved.error), pairs))
   }
   for (const { message, pairs } of resolved.notices) logOf(sidecar, log).info(message, pairs)
   return resolved.gates

@@ -1,7 +1,7 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { StandardFlags } from '../flags/flag-checks.ts'
-import type { Ending, Host, StopSignal } from '../process.ts'
+import type { Host, ProcessEnding, StopSignal } from '../process.ts'
 import type { ServeOptions } from '../serve/serve.ts'
 import { PrintAndExit, StartError } from '../start-error.ts'
 import type { Command, StartPlan } from './program.ts'
@@ -10,7 +10,7 @@ import type { Command, StartPlan } from './program.ts'
 const FATAL = 255
 
 /** Prints the help, or the reason why the command line is refused. */
-export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }: Host): Ending {
+export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }: Host): ProcessEnding {
   if (command.kind === 'help') {
     stderr.write(command.usage)
     return { code: 0 }
@@ -27,7 +27,7 @@ export interface EarlyStop extends Disposable {
   /** Aborted by a signal during the start. */
   readonly signal: AbortSignal
   /** The ending that a signal during the start asked for. */
-  askedFor(): Ending | undefined
+  askedFor(): ProcessEnding | undefined
   /** Gives later signals to the listener instead. */
   onSignal(listener: (signal: StopSignal) => void): void
 }
@@ -35,7 +35,7 @@ export interface EarlyStop extends Disposable {
 /** Listens once for the whole life of the process: a removed listener would lose a signal that is on its way. */
 export function earlyStop(host: Host, release: boolean): EarlyStop {
   const asked = scope()
-  let askedFor: Ending | undefined
+  let askedFor: ProcessEnding | undefined
   let receive = (signal: StopSignal): void => {
     // There is nothing yet to drain or to release.
     askedFor ??= release ? { code: 0 } : { bySignal: signal }
@@ -76,11 +76,11 @@ interface EndContext {
   readonly host: Host
   readonly log: Logger
   /** The ending that a signal before the end of the start asked for. */
-  readonly askedFor: Ending | undefined
+  readonly askedFor: ProcessEnding | undefined
 }
 
 /** The ending after an error of the start or of the service. */
-export function endOf(error: unknown, { host, log, askedFor }: EndContext): Ending {
+export function endOf(error: unknown, { host, log, askedFor }: EndContext): ProcessEnding {
   if (error instanceof PrintAndExit) {
     host.stdout.write(error.message)
     return { code: 0 }

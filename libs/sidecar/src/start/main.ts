@@ -1,23 +1,25 @@
 import process from 'node:process'
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { Backlog, type Lead, runTerm } from '@csi-sidecars/controller'
+import { MissingPermissions } from '@csi-sidecars/informer'
 import { API_IN_FLIGHT_LIMIT, Metrics, registerProcessMetrics, releaseMemory } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import type { AppControllers } from '../app.ts'
 import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
+import { replaceRemovedFlags } from '../flags/removed-flags.ts'
 import { loadSecurity, openProfiling } from '../http/secure/load.ts'
-import { type Ending, type Host, processHost, type StartContext } from '../process.ts'
+import { type Host, type ProcessEnding, processHost, type StartContext } from '../process.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
 import { CacheRegistry } from '../serve/caches.ts'
 import { identified } from '../serve/runs.ts'
-import { type Service, serve } from '../serve/serve.ts'
+import { type StartedService, serve } from '../serve/serve.ts'
 import { failing } from '../start-error.ts'
 import { askServer, selectControllers } from './apps.ts'
-import { checkCommandLine, checkLogging, type GatedSidecar, openAppLog } from './checks.ts'
+import { checkCommandLine, checkLogging, type GatedApp, openAppLog } from './checks.ts'
 import { earlyStop, endOf, logLastLines, refuse, serveSettings, terminationMessage } from './endings.ts'
 import { logOf, type Program, releasesOnExit, type StartPlan } from './program.ts'
 import { type LeadingApp, rolesOf } from './roles.ts'
-import { type Endpoint, kubeClient, loadConfig, openEndpoint, reviewClient, tracingOf } from './steps.ts'
+import { type HttpEndpoint, kubeClient, loadConfig, openEndpoint, reviewClient, tracingOf } from './steps.ts'
 
 // This page reads from `main` to the first reconcile, in the order of the calls: main -> runProgram -> start ->
 // startControllers -> serve, which elects a leader for each role -> runTerm, whose workers call `reconcile` of each key.
@@ -39,10 +41,12 @@ export async function main(program: Program): Promise<never> {
 }
 
 /** Runs a program from its command line to its end. A failed start becomes one log line that says what is wrong. */
-export async function runProgram(program: Program, host: Host, options: RunOptions): Promise<Ending> {
-  const command = program.parse(host)
+export async function runProgram(program: Program, host: Host, options: RunOptions): Promise<ProcessEnding> {
+  const { args, notices } = replaceRemovedFlags(host.args)
+  const command = program.parse({ ...host, args })
   if (command.kind !== 'start') return refuse(command, host)
   const { log, runs, flush } = openAppLog(host, command.standard)
+  for (const { message, pairs } of notices) log.warn(message, pairs)
   const { clock } = host
   const metrics = new Metrics()
   const ending = await runPlan(command, { ...options, name: program.name, host, clock, log, metrics, runs })
@@ -60,7 +64,7 @@ interface RunOptions {
 async function runPlan(
   plan: StartPlan,
   { begin = start, ...given }: RunOptions & Omit<StartContext, 'standard' | 'signal' | 'atEnd'>,
-): Promise<Ending> {
+): Promise<ProcessEnding> {
   const { host, log, clock } = given
   const { standard } = plan
   const release = releasesOnExit(plan)
@@ -82,7 +86,7 @@ async function runPlan(
 }
 
 /** The steps of a start, in the order in which users see them fail. Throws StartError or PrintAndExit. */
-async function start(given: StartContext, plan: StartPlan): Promise<Service | undefined> {
+async function start(given: StartContext, plan: StartPlan): Promise<StartedService | undefined> {
   const sidecars = checkCommandLine(given, plan)
   using starting = scope(given.signal)
   const context = { ...given, signal: starting.signal }
@@ -110,8 +114,8 @@ async function openDriverApps(context: StartContext, { sidecars, driverApps }: S
 async function startControllers(
   given: StartContext,
   plan: StartPlan,
-  sidecars: readonly GatedSidecar[],
-): Promise<Service> {
+  sidecars: readonly GatedApp[],
+): Promise<StartedService> {
   const { table, handshake } = plan
   const security = await loadSecurity(given)
   await openProfiling(given)
@@ -132,15 +136,16 @@ async function startControllers(
       client: reviewClient(context, config),
       pairs: table.context(identity.name),
     }
-    const open = (): Promise<Endpoint> => openEndpoint({ ...context, log }, plan, endpointOptions)
+    const open = (): Promise<HttpEndpoint> => openEndpoint({ ...context, log }, plan, endpointOptions)
     const early = table.endpointFirst ? await open() : undefined
     const driver = await openDriver({ ...context, log }, handshake, identity)
     const { clock, metrics } = context
-    const caches = new CacheRegistry({ ...context, client, traced: context.tracer !== undefined })
-    const backlog = new Backlog({ driver: driver.name, clock, metrics })
+    const missing = new MissingPermissions({ clock, log, metrics })
+    const caches = new CacheRegistry({ ...context, client, missing, traced: context.tracer !== undefined })
+    const backlog = new Backlog({ driver: driver.name, clock, metrics, missingPermissions: () => missing.rules })
     const { env, hostName } = context.host
     const shared = { ...context, client, driver, caches, backlog, startLog: log, env, hostName }
-    const selected = await Promise.all(gated.map((sidecar) => selectControllers(sidecar, shared)))
+    const selected = await selectControllers(gated, shared)
     const endpoint = early ?? (await open())
     const queues = new QueueMetrics(metrics, clock)
     for (const each of selected) queues.declare(...each.queues)

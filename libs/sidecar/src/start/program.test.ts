@@ -2,8 +2,8 @@ import { aborted, FakeClock } from '@csi-sidecars/base'
 import type { Lead } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Ending, Host, StartContext, StopSignal } from '../process.ts'
-import type { Service } from '../serve/serve.ts'
+import type { Host, ProcessEnding, StartContext, StopSignal } from '../process.ts'
+import type { StartedService } from '../serve/serve.ts'
 import { failing, PrintAndExit, StartError } from '../start-error.ts'
 import { ScriptedDriver } from '../testing/scripted.ts'
 import { testSidecar } from '../testing/test-sidecar.ts'
@@ -53,8 +53,8 @@ function host(args: readonly string[]): Host {
 /** A program that reads its flags as an app does, and starts as the test says. */
 const run = (
   args: readonly string[],
-  begin: (context: StartContext) => Promise<Service> = unstartable,
-): Promise<Ending> => runProgram(programOf(testSidecar), host(args), { version: 'v1.2.3', begin })
+  begin: (context: StartContext) => Promise<StartedService> = unstartable,
+): Promise<ProcessEnding> => runProgram(programOf(testSidecar), host(args), { version: 'v1.2.3', begin })
 
 const unstartable = async (): Promise<never> => {
   throw new StartError('It does not start')
@@ -136,7 +136,7 @@ describe('a start that fails', () => {
   })
 
   it('is over when the process was asked to end in its last step, which did not wait', async () => {
-    const start = async ({ log }: StartContext): Promise<Service> => {
+    const start = async ({ log }: StartContext): Promise<StartedService> => {
       signalled?.('SIGTERM')
       const unused = (): never => {
         throw new Error('it serves')
@@ -149,7 +149,7 @@ describe('a start that fails', () => {
   })
 
   it('loses no signal that is on its way to its listener when the start hands over to the service', async () => {
-    const start = async ({ log }: StartContext): Promise<Service> => {
+    const start = async ({ log }: StartContext): Promise<StartedService> => {
       const meant = signalled
       const lead = async ({ stop }: Lead): Promise<void> => {
         // A listener that is gone by now does not hear it.

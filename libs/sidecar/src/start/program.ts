@@ -27,8 +27,8 @@ export type Command =
 
 /** The apps of a process, and the order and the messages of its start. */
 export interface StartPlan {
-  readonly sidecars: readonly Sidecar[]
-  readonly driverApps: readonly Sidecar<DriverApp>[]
+  readonly sidecars: readonly ChosenApp[]
+  readonly driverApps: readonly ChosenApp<DriverApp>[]
   /** The flags that concern the process. */
   readonly standard: StandardFlags
   readonly table: StartTable
@@ -38,7 +38,7 @@ export interface StartPlan {
 }
 
 /** One app of the process with its command line. */
-export interface Sidecar<A extends App | DriverApp = App> {
+export interface ChosenApp<A extends App | DriverApp = App> {
   readonly app: A
   readonly flags: AppFlags
   readonly settings: AppSettings
@@ -95,7 +95,7 @@ export function combine(name: string, choice: AppChoice<App | DriverApp>): Progr
       const parsed = parseCombined(choice, args)
       if (parsed.kind !== 'flags') return { ...parsed, usage: combinedUsage(argv0, choice) }
       const { running, flagsOf, singleLease } = parsed
-      const sidecarOf = <A extends App | DriverApp>(app: A): Sidecar<A> => {
+      const sidecarOf = <A extends App | DriverApp>(app: A): ChosenApp<A> => {
         // The values and the given flags were read with the app's own table.
         const flags = flagsOf(app) as AppFlags
         const settings = 'configure' in app ? (app.configure?.(flags, env) ?? {}) : {}
@@ -133,7 +133,7 @@ export function standardOf(flags: AppFlags): StandardFlags {
 }
 
 /** Errors of the handshake say how to start without the app. */
-function handshakeOf(sidecar: Sidecar): HandshakeTable {
+function handshakeOf(sidecar: ChosenApp): HandshakeTable {
   const table = { ...DEFAULT_HANDSHAKE, ...sidecar.settings.handshake }
   const questions: HandshakeTable['questions'] = (driver) =>
     table.questions(driver).map(({ startError, ...question }) => ({
@@ -144,7 +144,7 @@ function handshakeOf(sidecar: Sidecar): HandshakeTable {
 }
 
 /** One process on each node runs no controller that needs a leader. */
-function onEachNodeError(sidecars: readonly Sidecar[], running: readonly (App | DriverApp)[]): string | undefined {
+function onEachNodeError(sidecars: readonly ChosenApp[], running: readonly (App | DriverApp)[]): string | undefined {
   const central = sidecars.filter(({ settings }) => settings.onEachNode !== true).map(({ app }) => app.prefix)
   if (central.length === 0 || central.length === sidecars.length) return undefined
   const others = running.map(({ prefix }) => prefix).filter((prefix) => !central.includes(prefix))
@@ -163,19 +163,19 @@ export function releasesOnExit({ sidecars }: StartPlan): boolean {
 }
 
 /** If several apps run, each line names its sidecar. */
-export function logOf({ app, companions }: Sidecar<App | DriverApp>, log: Logger): Logger {
+export function logOf({ app, companions }: ChosenApp<App | DriverApp>, log: Logger): Logger {
   return companions.length > 0 ? log.with({ sidecar: app.name }) : log
 }
 
 /** For `catch`: if several apps run, the line that ends the start names the sidecar. */
-export function withSidecarName({ app, companions }: Sidecar): (error: unknown) => never {
+export function withSidecarName({ app, companions }: ChosenApp): (error: unknown) => never {
   return (error) => {
     throw error instanceof StartError && companions.length > 0 ? error.with({ pairs: { sidecar: app.name } }) : error
   }
 }
 
 /** An app that does not apply to the driver: if several apps run, the line says how to start without the app. */
-export function notApplicable<E>(error: E, { companions }: Sidecar): E | StartError {
+export function notApplicable<E>(error: E, { companions }: ChosenApp): E | StartError {
   if (!(error instanceof StartError) || companions.length === 0) return error
   return error.with({ message: `${error.message}: use --controllers=${companions.join(',')}` })
 }

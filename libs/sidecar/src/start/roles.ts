@@ -5,13 +5,13 @@ import { leaseIdentity, leaseName, leaseNamespace } from '../lease/lease-name.ts
 import { OtherLeases } from '../lease/other-leases.ts'
 import type { StartContext } from '../process.ts'
 import { restarting } from '../serve/restart.ts'
-import type { Role } from '../serve/serve.ts'
-import { type Sidecar, type StartPlan, standardOf, withSidecarName } from './program.ts'
+import type { LeaseRole } from '../serve/serve.ts'
+import { type ChosenApp, type StartPlan, standardOf, withSidecarName } from './program.ts'
 import { electorOf, kubeClient } from './steps.ts'
 
 /** An app with the work that it does while it leads. */
 export interface LeadingApp {
-  readonly sidecar: Sidecar
+  readonly sidecar: ChosenApp
   readonly log: Logger
   readonly lead: (lead: Lead) => Promise<void>
 }
@@ -27,7 +27,7 @@ export async function rolesOf(
   context: StartContext,
   { singleLease }: StartPlan,
   { config, driverName, apps }: RoleParts,
-): Promise<readonly Role[]> {
+): Promise<readonly LeaseRole[]> {
   let created: KubeClient | undefined
   const client = (): KubeClient => {
     created ??= kubeClient(context, config)
@@ -39,7 +39,7 @@ export async function rolesOf(
     return [role]
   }
   return await Promise.all(
-    apps.map(async (each): Promise<Role> => {
+    apps.map(async (each): Promise<LeaseRole> => {
       const { sidecar, log, lead } = each
       const { name, lease } = sidecar.app
       const election = {
@@ -63,7 +63,7 @@ interface SingleLease {
   readonly client: () => KubeClient
 }
 
-async function roleOfAll(context: StartContext, { name, others, apps, client }: SingleLease): Promise<Role> {
+async function roleOfAll(context: StartContext, { name, others, apps, client }: SingleLease): Promise<LeaseRole> {
   const { clock, log, standard, host } = context
   const elector = await electorOf(context, { client, standard, name, component: context.name, named: true, log })
   if (elector === undefined) throw new Error('a single lease without leader election')

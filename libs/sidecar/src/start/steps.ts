@@ -20,7 +20,7 @@ import type { Security } from '../http/secure/security.ts'
 import { startHttpServer } from '../http/server.ts'
 import { leaseIdentity, leaseNamespace } from '../lease/lease-name.ts'
 import type { StartContext } from '../process.ts'
-import type { Service } from '../serve/serve.ts'
+import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
 import type { StartPlan } from './program.ts'
 
@@ -72,9 +72,13 @@ function userAgentOf({ name, version }: StartContext): string {
 }
 
 /** The listener for scrapers and probes. */
-export interface Endpoint {
+export interface HttpEndpoint {
   /** Announces the service that the endpoint reports on. */
-  started(started: { readonly service: Service; readonly backlog: Backlog; readonly answers: DriverAnswers }): void
+  started(started: {
+    readonly service: StartedService
+    readonly backlog: Backlog
+    readonly answers: DriverAnswers
+  }): void
   close(): Promise<void>
 }
 
@@ -89,13 +93,13 @@ export async function openEndpoint(
     /** The pairs of each line of the log, for the line of a failure. */
     readonly pairs: Pairs
   },
-): Promise<Endpoint> {
+): Promise<HttpEndpoint> {
   const { clock, metrics, standard, log } = context
   const { values } = standard
   const health = new Health(clock, metrics)
   const address = values['http-endpoint'] || values['metrics-address']
   let backlog: Backlog | undefined
-  const started: Endpoint['started'] = (parts) => {
+  const started: HttpEndpoint['started'] = (parts) => {
     health.started(parts)
     backlog = parts.backlog
   }

@@ -1,11 +1,11 @@
 import { systemClock } from '@csi-sidecars/base'
-import type { Ending, Host } from '../process.ts'
+import type { Host, ProcessEnding } from '../process.ts'
 import { runProgram } from '../start/main.ts'
 import type { Program } from '../start/program.ts'
 
 /** The result of a sidecar that has ended. */
 export interface Ended {
-  readonly ending: Ending
+  readonly ending: ProcessEnding
   readonly stdout: string
   readonly log: string
 }

@@ -18,7 +18,7 @@ import type { Action } from './parse.ts'
 export interface ActionParts {
   readonly cluster: Devcluster
   readonly clock: Clock
-  /** Runs the demo up to a step; undefined where there is no demo. */
+  /** Runs the demo up to a step. Undefined if there is no demo. */
   readonly runTo: ((step: number) => void) | undefined
   /** Called with what fails after the answer. */
   readonly onTrouble: (text: string) => void
@@ -38,7 +38,7 @@ export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'run
   return ACTION_NAMES.filter((name) => !lacks.has(name))
 }
 
-/** Performs it, and reports that in a sentence. Fails with the error message of the API where that refuses. */
+/** Performs the action and returns a sentence about it. Fails with the error message of the API. */
 export function perform({ name, values }: Action, parts: ActionParts, signal: AbortSignal): Promise<string> {
   return PERFORM[name](values, parts, signal)
 }

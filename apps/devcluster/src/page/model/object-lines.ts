@@ -52,7 +52,7 @@ function phaseLine({ name, phase, volumeName }: Claim): TimelineEntry {
   return { who: 'persistent-volume', text, ...(phase === 'Lost' && { bad: true }) }
 }
 
-/** What becomes of a larger request, or another class. */
+/** Returns the line about a larger request or another class. */
 function sizeLine(before: Claim, after: Claim): TimelineEntry | undefined {
   const { name, capacity, resizeStatus, currentAttributesClass } = after
   const byNode = before.resizeStatus?.startsWith('Node') === true
@@ -138,7 +138,7 @@ function names({ volumesAttached }: CachedNode): readonly string[] {
   return volumesAttached.map(({ name }) => name)
 }
 
-/** Of several at once only the first is shown. */
+/** Returns the first name that is new in `after`. */
 function newIn(before: readonly string[], after: readonly string[]): string | undefined {
   if (before === after) return undefined
   const known = new Set(before)

@@ -13,7 +13,7 @@ interface Moment {
   readonly onWait?: (stuckFrom: number) => void
 }
 
-/** The current row; undefined when nothing of it exists any more. */
+/** The current row. Undefined when all its objects are gone. */
 export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment): Row | undefined {
   const { claim, volume, pods } = view
   const [pod] = pods

@@ -30,7 +30,7 @@ function wait(now: number): void {
     return
   }
   draw(now)
-  // The next picture comes when the browser is done with this one.
+  // The browser asks for the next picture when it has drawn the last one.
   requestAnimationFrame((next) => {
     const took = next - now
     nextAt = took > SLOW_MS ? next + Math.min((SHARE - 1) * took, LONGEST_PAUSE_MS) : 0

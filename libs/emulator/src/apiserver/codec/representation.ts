@@ -109,7 +109,8 @@ export function renderList(kind: Kind, listing: Listing, { shape, now }: Renderi
   }
   switch (shape.as) {
     case 'object': {
-      const head = JSON.stringify({ kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata })
+      const shown = kind.custom ? { ...metadata, continue: listing.next ?? '' } : metadata
+      const head = JSON.stringify({ kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata: shown })
       return `${head.slice(0, -1)},"items":[${listing.entries.map((entry) => itemText(kind, entry)).join(',')}]}`
     }
     case 'message':

@@ -25,7 +25,7 @@ function immutable(path: string, when = ' once set'): CustomRule {
   return (errors, object, old) => {
     const [now, before] = [at(object, ...steps), at(old, ...steps)]
     if (now === undefined || before === undefined || sameJson(now, before)) return
-    errors.invalid(path, now, `${steps.at(-1)} is immutable${when}`)
+    errors.broken(path, now, `${steps.at(-1)} is immutable${when}`)
   }
 }
 
@@ -33,7 +33,7 @@ function requiredOnceSet(parent: string, field: string): CustomRule {
   const steps = parent.split('.')
   return (errors, object, old) => {
     if (at(old, ...steps, field) === undefined || at(object, ...steps, field) !== undefined) return
-    errors.invalid(parent, at(object, ...steps), `${field} is required once set`)
+    errors.broken(parent, at(object, ...steps), `${field} is required once set`)
   }
 }
 
@@ -43,7 +43,7 @@ function oneSource(first: string, second: string): readonly CustomRule[] {
   const exclusive: CustomRule = (errors, object) => {
     const source = at(object, 'spec', 'source')
     if ((at(source, first) === undefined) !== (at(source, second) === undefined)) return
-    errors.invalid(path, source, `exactly one of ${first} and ${second} must be set`)
+    errors.broken(path, source, `exactly one of ${first} and ${second} must be set`)
   }
   const each = [first, second].flatMap((field) => [requiredOnceSet(path, field), immutable(`${path}.${field}`, '')])
   return [...each, exclusive]
@@ -53,7 +53,7 @@ function boundTo(field: string, shown: string): CustomRule {
   return (errors, object) => {
     const reference = at(object, 'spec', field)
     if (at(reference, 'name') !== undefined && at(reference, 'namespace') !== undefined) return
-    errors.invalid(`spec.${field}`, reference, `both ${shown}.name and ${shown}.namespace must be set`)
+    errors.broken(`spec.${field}`, reference, `both ${shown}.name and ${shown}.namespace must be set`)
   }
 }
 
@@ -65,10 +65,10 @@ const sameGroup: CustomRule = (errors, object, old) => {
   const field = path.join('.')
   if (['name', 'namespace'].some((each) => at(now, each) !== at(before, each))) {
     const why = 'volumeGroupSnapshotRef.name and volumeGroupSnapshotRef.namespace are immutable'
-    errors.invalid(field, now, why)
+    errors.broken(field, now, why)
   }
   if (at(before, 'uid') !== undefined && at(now, 'uid') !== at(before, 'uid')) {
-    errors.invalid(field, now, 'volumeGroupSnapshotRef.uid is immutable once set')
+    errors.broken(field, now, 'volumeGroupSnapshotRef.uid is immutable once set')
   }
 }
 
@@ -76,17 +76,22 @@ function notEmpty(path: string): CustomRule {
   const steps = path.split('.')
   return (errors, object) => {
     if (at(object, ...steps) !== '') return
-    errors.invalid(path, '', `${steps.at(-1)} must not be the empty string when set`)
+    errors.broken(path, '', `${steps.at(-1)} must not be the empty string when set`)
   }
 }
+
+/** Errors of the schema that make the real server skip the rules. */
+const BLOCKING = ['FieldValueRequired', 'FieldValueNotSupported']
 
 const UNCHECKED =
   'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
 function custom(schema: Rule, rules: readonly CustomRule[], statusRules: readonly CustomRule[] = []): Strategy {
   const check = (errors: FieldErrors, object: KubeObject, old: KubeObject | undefined): void => {
-    if (!errors.none) errors.invalid('<nil>', undefined, UNCHECKED)
-    else for (const rule of [...rules, ...statusRules]) rule(errors, object, old)
+    const all = [...rules, ...statusRules]
+    const blocked = errors.causes.some(({ reason }) => BLOCKING.includes(reason))
+    if (blocked && all.length > 0) errors.invalid('<nil>', undefined, UNCHECKED)
+    if (!blocked) for (const rule of all) rule(errors, object, old)
   }
   return {
     anyFinalizer: true,
@@ -99,7 +104,7 @@ function custom(schema: Rule, rules: readonly CustomRule[], statusRules: readonl
     },
     validateStatus(errors, object, old) {
       const size = at(object, 'status', 'restoreSize')
-      const why = 'status.restoreSize in body should be greater than or equal to 0'
+      const why = 'restoreSize in body should be greater than or equal to 0'
       if (typeof size === 'number' && size < 0) errors.invalid('status.restoreSize', size, why)
       check(errors, object, old)
     },
@@ -114,7 +119,7 @@ export const SNAPSHOT_STRATEGIES: Strategies = {
     (errors, object, old) => {
       const [now, before] = [object['parameters'], old?.['parameters']]
       if (now === undefined || before === undefined || sameJson(now, before)) return
-      errors.invalid('parameters', now, 'parameters are immutable once set')
+      errors.broken('parameters', now, 'parameters are immutable once set')
     },
   ]),
   VolumeSnapshot: custom(fields({ spec: required({ source: required() }) }), [
