@@ -6,7 +6,7 @@ import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/s
 import { snapshotter } from '@csi-sidecars/snapshotter'
 
 /** A sidecar with an executable of its own. */
-interface Sidecar<N = AppName> {
+interface Sidecar<N> {
   /** The folder under `apps`, the prefix of its flags, and its section in the chart's values. */
   readonly app: N
   /** The task of the sidecar, for the label of its image. */
@@ -18,7 +18,7 @@ export type AppName = 'attacher' | 'resizer'
 export type PreviewName = 'provisioner' | 'snapshotter'
 
 /** The released sidecars. Images, executables, chart tests, end-to-end tests, benchmarks and documents follow this list. */
-export const SIDECARS: readonly Sidecar[] = [
+export const SIDECARS: readonly Sidecar<AppName>[] = [
   { app: 'attacher', does: 'VolumeAttachments to ControllerPublishVolume and back', value: attacher },
   { app: 'resizer', does: 'claims to ControllerExpandVolume and ControllerModifyVolume', value: resizer },
 ]

@@ -6,7 +6,7 @@ import { type Gate, openGate } from './api/gate.ts'
 import { Driver, type DriverOptions } from './driver/driver.ts'
 import { type Exit, stop } from './process/processes.ts'
 import { Sidecar } from './process/sidecar.ts'
-import type { App, Binaries, Executables, Runnable, Target } from './subject.ts'
+import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 import { TestObjects } from './test-objects.ts'
 import { eventually } from './waiting.ts'
 
@@ -31,7 +31,7 @@ export interface SidecarSetup {
   readonly env?: NodeJS.ProcessEnv
   readonly role?: Role
   readonly user?: User
-  readonly app?: Runnable
+  readonly app?: Subject
   readonly binary?: string | undefined
   readonly gate?: Gate
   readonly hostname?: string
@@ -80,14 +80,14 @@ export class TestContext extends TestObjects {
     this.folder = options.folder
   }
 
-  executable(app: Runnable = this.app): string {
+  executable(app: Subject = this.app): string {
     const executable = this.#options.executables[app]
     if (executable === undefined) throw new Error(`there is no executable of the ${app}`)
     return executable
   }
 
   /** The arguments that make the executable run this sidecar. */
-  controllers(app: Runnable = this.app): readonly string[] {
+  controllers(app: Subject = this.app): readonly string[] {
     return this.#options.binaries === 'one' && app !== 'both' ? [`--controllers=${app}`] : []
   }
 
@@ -149,7 +149,7 @@ export class TestContext extends TestObjects {
   /** Runs the binary under test with exactly these arguments until it exits. */
   async exec(
     args: readonly string[],
-    { env, within, app = this.app }: { env?: NodeJS.ProcessEnv; within?: number; app?: Runnable } = {},
+    { env, within, app = this.app }: { env?: NodeJS.ProcessEnv; within?: number; app?: Subject } = {},
   ): Promise<Outcome> {
     const binary = this.executable(app)
     const sidecar = new Sidecar({ binary, args: [...this.controllers(app), ...args], cwd: this.folder, env })

@@ -1,7 +1,7 @@
 import type { Cluster } from './api/cluster.ts'
 import type { TestContext } from './context.ts'
 import { LONG } from './long.ts'
-import type { App, Binaries, Executables, Runnable, Target } from './subject.ts'
+import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 
 export interface TestOptions {
   /** Runs only against these binaries (`ours` includes the combined process). A comment at the test gives the reason. */
@@ -31,7 +31,7 @@ const tests: EndToEndTest[] = []
  * A group of tests about one binary; each name is a sentence about it. Tests about both sidecars start the combined
  * process themselves. `common` holds for each of them.
  */
-export function testsOf(subject: Runnable, group: string, common: TestOptions = {}) {
+export function testsOf(subject: Subject, group: string, common: TestOptions = {}) {
   return (
     sentence: string,
     ...rest: [(context: TestContext) => Promise<void>] | [TestOptions, (context: TestContext) => Promise<void>]

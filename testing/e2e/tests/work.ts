@@ -17,6 +17,7 @@ export const WATCHED: Readonly<Record<Subject, readonly string[]>> = {
   attacher: [...OF_ATTACHER, 'persistentvolumes'],
   resizer: ['persistentvolumes', 'persistentvolumeclaims'],
   provisioner: ['persistentvolumes', 'persistentvolumeclaims', 'storageclasses'],
+  snapshotter: ['volumesnapshotcontents'],
   both: [...OF_ATTACHER, 'persistentvolumes', 'persistentvolumeclaims'],
 }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { APPS } from '@csi-sidecars/sidecars'
-import type { Runnable } from '../subject.ts'
+import type { Subject } from '../subject.ts'
 import type { Api } from './api.ts'
 import type { Certificate } from './certificate.ts'
 
 /** Permissions belong to the group, so that each test can have a user and an audit trail of its own. */
-export type Role = Runnable | 'none'
+export type Role = Subject | 'none'
 
 export interface User {
   readonly name: string

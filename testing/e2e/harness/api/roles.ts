@@ -1,18 +1,17 @@
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, type ClusterRole, type PolicyRule } from '@csi-sidecars/kube-types'
-import { APPS, PREVIEWS, type PreviewName } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { App } from '../subject.ts'
+import { SUBJECTS } from '../subject.ts'
 import type { Api } from './api.ts'
 
 /** Grants the permissions of the charts to the groups of the token file. */
 export async function grant(api: Api): Promise<void> {
-  for (const app of [...APPS, ...PREVIEWS.map((preview) => preview.app)])
-    await grantTo(app, `csi-${app}`, { api, rules: FACTS[app].rules })
+  for (const { app } of SUBJECTS) await grantTo(app, `csi-${app}`, { api, rules: FACTS[app].rules })
 }
 
 /** Grants one more role to all sidecars of a kind. */
 export async function grantTo(
-  app: App | PreviewName,
+  app: App,
   name: string,
   { api, rules }: { readonly api: Api; readonly rules: readonly PolicyRule[] },
 ): Promise<void> {

@@ -15,7 +15,9 @@ const NO_RESIZER = '"Failed to create CSI resizer" err='
 const UNKNOWN = `error getting controller capabilities: ${BROKEN_TEXT}`
 
 /** Answers that end the start, and what the last line contains. */
-const FAILURES: Readonly<Record<'attacher' | 'resizer', readonly (readonly [what: string, method: string, Answer, line: string])[]>> = {
+const FAILURES: Readonly<
+  Record<'attacher' | 'resizer', readonly (readonly [what: string, method: string, Answer, line: string])[]>
+> = {
   attacher: [
     [
       'Probe has another error',

@@ -44,7 +44,11 @@ const sanity: Check['run'] = async ({ folder }) => {
   const place = temporaryFolder('sanity')
   const socket = join(place, 'csi.sock')
   const options = { nodes: ['node-1'], mutableParameters: [], makesTargets: true }
-  const driver = await startCsiDriver({ socket, ...options, plugin: ['CONTROLLER_SERVICE', 'GROUP_CONTROLLER_SERVICE'] })
+  const driver = await startCsiDriver({
+    socket,
+    ...options,
+    plugin: ['CONTROLLER_SERVICE', 'GROUP_CONTROLLER_SERVICE'],
+  })
   const more = ['CLONE_VOLUME', 'CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'GET_SNAPSHOT'] as const
   driver.settings.controller = [...driver.settings.controller, ...more]
   for (const name of ['target', 'staging']) mkdirSync(join(place, name))
