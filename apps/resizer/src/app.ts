@@ -84,7 +84,7 @@ function whyNoNodeDeployment(flags: Parts['flags'], env: Parts['env']): string |
 
 const CLASS = 'VolumeAttributesClass'
 
-/** Where no flag says whether volumes are modified, it depends on whether the API server serves classes. */
+/** If no flag sets whether volumes are modified, the support of the API server for VolumeAttributesClasses decides. */
 async function gatesOfServer(
   gates: Parts['gates'],
   { client, log, signal }: { readonly client: KubeClient; readonly log: Logger; readonly signal: AbortSignal },
@@ -120,7 +120,7 @@ interface Choice {
   readonly modifies: boolean
 }
 
-/** What there is to do for a driver with these capabilities. */
+/** Chooses the controllers to run for a driver with these capabilities. */
 function choose({ capabilities: { controller, node } }: Driver, log: Logger): Choice {
   const modifies = controller.has(ControllerRpc.MODIFY_VOLUME)
   const expands = controller.has(ControllerRpc.EXPAND_VOLUME)

@@ -18,14 +18,14 @@ async function begin(options: FixtureOptions = {}): Promise<void> {
   fixture.driver.expand = refusing
 }
 
-/** What was asked about pods since the last look. */
+/** Returns the requests about pods since the last call. */
 function takePodRequests(): readonly string[] {
   return fixture.cluster.requests
     .splice(0)
     .flatMap(({ verb, what, name }) => (what === 'pods' ? [`${verb} ${name}`] : []))
 }
 
-/** When calls came, in seconds from now; those that came since the last look are at 0. */
+/** Returns the times of the calls, in seconds from now. Calls since the last look count as 0. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
   const start = fixture.clock.monotonic()
   await fixture.clock.advance(seconds * 1000)

@@ -125,7 +125,8 @@ describe('a claim that is recreated under its name', () => {
   })
 
   it('does not inherit what the driver has said about the other one', async () => {
-    // Both have the same size on the way: what was a final failure of the first may be running for the second.
+    // Both claims have the same running size. The first claim's final failure may be a running expansion for the
+    // second.
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })

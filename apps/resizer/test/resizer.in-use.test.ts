@@ -25,7 +25,7 @@ beforeEach(() => begin())
 
 const refusing = failing(CODES.FailedPrecondition, 'the volume is in use')
 
-/** What was asked about pods since the last look. */
+/** Returns the requests about pods since the last call. */
 function takePodRequests(): readonly string[] {
   return fixture.cluster.requests
     .splice(0)

@@ -24,7 +24,7 @@ async function begin(
   await fixture.start()
 }
 
-/** What kubelet does when it has expanded what is on the volume. */
+/** Acts as kubelet at the end of its expansion. */
 async function nodeFinishes(size: string): Promise<void> {
   const status = { capacity: { storage: size }, allocatedResourceStatuses: null, conditions: null }
   fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })

@@ -25,7 +25,7 @@ interface Given {
   readonly volume?: VolumeParts
   readonly claim?: ClaimParts
   readonly driverName?: string
-  /** Of the claim, as only a cache can have it: a server refuses or completes it. */
+  /** Changes the claim in the cache only, to a state that a server would refuse or complete. */
   readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
   readonly prepare?: (fixture: ResizerFixture) => void
 }

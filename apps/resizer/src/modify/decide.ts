@@ -11,7 +11,7 @@ import { cancelPatch, pendingPatch, startPatch } from './patches.ts'
 export type ModifyStep =
   /** The driver called the same request infeasible not long ago. */
   | { readonly do: 'skip' }
-  /** The request is another one than the one that was infeasible. */
+  /** The request differs from the infeasible request. */
   | { readonly do: 'speedUp' }
   | { readonly do: 'noop'; readonly why: string; readonly waitsFor?: Cause }
   | { readonly do: 'cancel'; readonly patch: Patch }

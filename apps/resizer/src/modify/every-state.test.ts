@@ -7,8 +7,8 @@ import { onClaim } from './triggers.ts'
 const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
 
 /**
- * Every state that one claim's class can come to: by users, a driver that fails in each way, a class that is created and
- * deleted, caches that are behind, writes that are refused or whose answer is lost, and crashes between any two steps.
+ * Walks all states that the class of one claim can reach. The actors are users and a driver that fails in each way. The
+ * faults are late caches, refused writes, lost responses and crashes between any two steps.
  */
 describe('every state of one claim’s class', () => {
   it('leads to the class that is asked for, and no other is asked for while one may be on its way', () => {

@@ -6,7 +6,7 @@ type Terms = NonNullable<
 export type NodeSelectorTerm = Terms[number]
 export type NodeSelectorRequirement = NonNullable<NodeSelectorTerm['matchExpressions']>[number]
 
-/** What a selector reads of a node. */
+/** The fields of a node that selectors read. */
 export interface SelectableNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>

@@ -11,7 +11,7 @@ import { isOurs } from './source.ts'
 import { type Target, targetOf } from './target.ts'
 
 export type ResizeStep =
-  /** Kubelet is done: the volume need not remember the old size any more. */
+  /** Kubelet is done: the volume no longer needs the annotation with its old size. */
   | { readonly do: 'dropPreResize'; readonly patch: Patch }
   /** The driver called the request infeasible: from now on it is repeated slowly. */
   | { readonly do: 'backOff' }
@@ -19,7 +19,7 @@ export type ResizeStep =
   | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: Target['row'] }
   /** Nothing to do until something changes. */
   | { readonly do: 'noop'; readonly why: string; readonly row?: Target['row']; readonly waitsFor?: Cause }
-  /** Not before so many milliseconds, unless the request changes. */
+  /** The milliseconds until the next try. A changed request is tried at once. */
   | { readonly do: 'postpone'; readonly ms: number }
   /** Something is wrong that no retry mends: report it to the user. */
   | { readonly do: 'reject'; readonly message: string; readonly waitsFor: Cause }

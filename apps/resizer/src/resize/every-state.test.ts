@@ -6,10 +6,10 @@ import { REAL, type SizeOptions } from '../testing/states/size-state.ts'
 import { onClaim } from './triggers.ts'
 
 /**
- * Every state that one claim's size can come to: by users, a driver that fails in each way, kubelet, caches that are
- * behind, writes that are refused or whose answer is lost, and crashes between any two steps. From each of them events,
- * back-offs and a driver that works again lead to a claim that has what it asks for, as the driver and the volume say,
- * with nothing left of the way there.
+ * Walks all states that the size of one claim can reach. The actors are users, kubelet and a driver that fails in each
+ * way. The faults are late caches, refused writes, lost responses and crashes between any two steps.
+ * From each state, events, back-offs and a working driver lead to the requested size. Claim, volume and driver agree,
+ * and no temporary state is left.
  */
 describe('every state of one claim’s size', () => {
   it('leads to the size that is asked for', () => {

@@ -34,7 +34,7 @@ function end(namespace: string, name: string): Promise<void> {
 
 const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
 
-/** What was asked of the server since the last look. */
+/** Returns the requests to the server since the last call. */
 const takeRequests = (): readonly string[] =>
   cluster.requests.splice(0).map(({ verb, name }) => `${verb} ${name || 'all'}`)
 

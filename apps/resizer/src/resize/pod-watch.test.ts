@@ -11,7 +11,7 @@ type Frames = readonly WatchFrame<Pod>[] | Error
 
 let clock: FakeClock
 let listed: readonly Pod[]
-/** What each stream brings; the last one stays open. */
+/** The frames of each stream. The last stream stays open. */
 let streams: Frames[]
 let versions: (string | undefined)[]
 let lists: number

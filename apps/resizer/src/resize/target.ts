@@ -2,7 +2,7 @@ import type { Quantity } from '@csi-sidecars/kube-types'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Sizes } from './sizes.ts'
 
-/** What the choice of a size depends on beside the sizes. */
+/** The inputs of the choice, in addition to the sizes. */
 export interface Progress {
   /** `status.allocatedResourceStatuses.storage`. */
   readonly status: string | undefined
