@@ -12,13 +12,13 @@ import { onClaim } from './triggers.ts'
  * and no temporary state is left.
  */
 describe('every state of one claim’s size', () => {
-  it('leads to the size that is asked for', () => {
+  it('leads to the requested size', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(50_000)
   })
 
-  it('does so though an administrator edits the capacity of the volume', () => {
+  it("leads to the requested size even if an administrator edits the volume's capacity", () => {
     const { states, problem } = walk({ edits: 1, faults: false, failures: false })
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(25_000)
@@ -28,7 +28,7 @@ describe('every state of one claim’s size', () => {
     ['a request that changes', { onClaim: deafTo('request') }],
     ['a node that has failed', { onClaim: deafTo('sizeStatus') }],
     ['a volume that has the size from before', { onVolume: () => [], faults: true, sizes: [1, 2] }],
-  ] satisfies [string, Partial<SizeOptions>][])('is stuck without the trigger for %s', (_, broken) => {
+  ] satisfies [string, Partial<SizeOptions>][])('never reaches the goal without the trigger for %s', (_, broken) => {
     expect(walk({ faults: false, failures: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
   })
 })
