@@ -10,7 +10,7 @@ import {
 import type { Logger, Metrics, Tracer } from '@csi-sidecars/telemetry'
 import type {
   CallOptions,
-  GracePeriodOption,
+  DeleteOptions,
   KubeClient,
   ListOptions,
   ListPage,
@@ -104,9 +104,10 @@ class HttpKubeClient implements OwnedKubeClient {
     return this.#write({ resource, ref }, { method: 'PATCH', path, body, resource, name, options })
   }
 
-  async delete<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions & GracePeriodOption): Promise<void> {
+  async delete<T>(resource: Resource<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void> {
     const path = resourcePath(resource, ref) + query({ gracePeriodSeconds: options?.gracePeriodSeconds })
-    const request = { method: 'DELETE', path, resource, name: ref.name, options } as const
+    const body = options?.uid === undefined ? {} : { body: json({ preconditions: { uid: options.uid } }) }
+    const request = { method: 'DELETE', path, resource, name: ref.name, options, ...body } as const
     await this.#write({ resource, ref }, request, () => this.#transport.send(request))
   }
 
