@@ -220,6 +220,3 @@ export const RETIRED_FLAGS = [
   'provisioner',
   'provisioning-retry-count',
 ] as const
-
-/** Former names of standard flags. */
-export const FORMER_NAMES = { 'leader-election': ['enable-leader-election'] } as const
