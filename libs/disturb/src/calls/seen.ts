@@ -1,7 +1,7 @@
 import { CODES } from '@csi-sidecars/csi'
 
 /** One CSI call that has been answered. */
-export interface SeenCall {
+export interface ObservedCall {
   readonly method: string
   readonly request: Readonly<Record<string, unknown>>
   /** The gRPC code. */
@@ -12,7 +12,7 @@ export interface SeenCall {
 }
 
 /** Calls the listener for each CSI call that was answered; returns the undo. */
-export type CallFeed = (listener: (call: SeenCall) => void) => () => void
+export type CallFeed = (listener: (call: ObservedCall) => void) => () => void
 
 /** One CSI call: reported when it begins and again, with the same id, when it has been answered. */
 export interface LiveCall {
@@ -22,7 +22,7 @@ export interface LiveCall {
   readonly end: CallEnd | undefined
 }
 
-export interface CallEnd extends Pick<SeenCall, 'code' | 'tookMs' | 'message'> {
+export interface CallEnd extends Pick<ObservedCall, 'code' | 'tookMs' | 'message'> {
   /** Of a success, where it is seen. */
   readonly response: Readonly<Record<string, unknown>> | undefined
 }

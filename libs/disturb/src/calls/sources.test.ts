@@ -1,17 +1,17 @@
 import { describe, expect, it } from '@jest/globals'
 import { callOf } from '../testing/proxied-calls.ts'
-import type { LiveCall, SeenCall } from './seen.ts'
+import type { LiveCall, ObservedCall } from './seen.ts'
 import { answered, ProxiedCalls } from './sources.ts'
 
 function watched(): {
   readonly calls: ProxiedCalls
   readonly live: LiveCall[]
-  readonly seen: SeenCall[]
+  readonly seen: ObservedCall[]
   readonly leave: () => void
 } {
   const calls = new ProxiedCalls()
   const live: LiveCall[] = []
-  const seen: SeenCall[] = []
+  const seen: ObservedCall[] = []
   const undo = [calls.source((call) => live.push(call)), answered(calls.source)((call) => seen.push(call))]
   return { calls, live, seen, leave: () => undo.forEach((each) => void each()) }
 }

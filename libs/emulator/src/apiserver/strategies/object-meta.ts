@@ -1,7 +1,7 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { type ApiObject, at, isList, isObject, type Meta, textAt } from '../schema/json.ts'
 import type { ServedKind } from '../schema/kinds.ts'
-import { label, labelValue, type NameRule, qualifiedName, subdomain } from './names.ts'
+import { label, labelValue, type NameCheck, qualifiedName, subdomain } from './names.ts'
 
 const MOST_ANNOTATION_BYTES = 256 * 1024
 
@@ -9,7 +9,7 @@ const MOST_ANNOTATION_BYTES = 256 * 1024
 export function checkMeta(
   errors: FieldErrors,
   object: ApiObject,
-  { kind, rules }: { kind: ServedKind; rules: { readonly name?: NameRule; readonly anyFinalizer?: boolean } },
+  { kind, rules }: { kind: ServedKind; rules: { readonly name?: NameCheck; readonly anyFinalizer?: boolean } },
 ): void {
   const { name: nameRule = subdomain } = rules
   const { metadata } = object

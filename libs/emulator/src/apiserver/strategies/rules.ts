@@ -1,6 +1,6 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, isList, type Json } from '../schema/json.ts'
-import type { NameRule } from './names.ts'
+import type { NameCheck } from './names.ts'
 
 /** Says what is wrong with the value of a field, if it is. A field that is absent has no value. */
 export type FieldRule = (errors: FieldErrors, path: string, value: Json | undefined) => void
@@ -47,12 +47,12 @@ export function unlessEmpty(rule: FieldRule): FieldRule {
 
 export const needed: FieldRule = (errors, path, value) => void errors.needed(path, value)
 
-export function checked(rule: NameRule): FieldRule {
+export function checked(rule: NameCheck): FieldRule {
   return (errors, path, value) => errors.checked(path, String(value ?? ''), rule)
 }
 
 /** A name that must be there. */
-export function named(rule: NameRule): FieldRule {
+export function named(rule: NameCheck): FieldRule {
   return all(needed, unlessEmpty(checked(rule)))
 }
 

@@ -1,12 +1,12 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import type { ApiObject } from '../schema/json.ts'
 import type { Store } from '../storage/store.ts'
-import type { NameRule } from './names.ts'
+import type { NameCheck } from './names.ts'
 import type { FieldRule } from './rules.ts'
 
 /** What is particular to one kind. Each function is given frozen objects and answers new ones. */
 export interface Strategy {
-  readonly name?: NameRule
+  readonly name?: NameCheck
   /** Finalizers need not be of a domain. */
   readonly anyFinalizer?: boolean
   /** A new object may bring its status. */
