@@ -13,7 +13,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'main-'))
 })
 afterEach(async () => {
-  // Of a test that has failed.
+  // The processes of a failed test.
   for (const child of running.splice(0)) child.kill('SIGKILL')
   await rm(directory, { recursive: true })
 })

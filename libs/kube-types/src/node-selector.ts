@@ -1,6 +1,6 @@
 import type { NodeSelectorRequirement, NodeSelectorTerm } from './objects.ts'
 
-/** What a selector reads of a node. */
+/** The parts of a node that a selector reads. */
 export interface SelectableNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>

@@ -7,7 +7,7 @@ export interface ObservedCall {
   /** The gRPC code. */
   readonly code: number
   readonly tookMs: number
-  /** The driver's error message, where it is seen. */
+  /** The error message of the driver, if the source reports it. */
   readonly message?: string
 }
 
@@ -23,7 +23,7 @@ export interface LiveCall {
 }
 
 export interface CallEnd extends Pick<ObservedCall, 'code' | 'tookMs' | 'message'> {
-  /** Of a success, where it is seen. */
+  /** The response of a successful call, if the source reports it. */
   readonly response: Readonly<Record<string, unknown>> | undefined
 }
 

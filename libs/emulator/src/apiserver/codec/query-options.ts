@@ -81,7 +81,7 @@ export function deleteOptionsOf(
 
 const MATCHES: readonly string[] = ['Exact', 'NotOlderThan', '']
 
-/** What a list may ask of versions. */
+/** Checks the options of a list that concern versions. */
 export function checkListOptions(query: URLSearchParams): void {
   const errors = new FieldErrors()
   const match = query.get('resourceVersionMatch') ?? ''

@@ -5,7 +5,7 @@ import { SCHEMAS, schemaNamed } from '../../schema/schema.ts'
 import { decodeMessage } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
-/** What the message says, without what is empty: a message has no other way to leave something out. */
+/** Returns the decoded message without empty fields, because a message cannot omit them otherwise. */
 function throughBytes(name: string, object: JsonMap): JsonMap {
   const schema = schemaNamed(name)
   return conform(schema, decodeMessage(schema, encodeMessage(schema, conform(schema, object).value))).value
