@@ -88,7 +88,7 @@ function asked(
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const map = (name: string): object => ({ metadata: { name } })
 
-test('what was answered is there after the process was killed', async () => {
+test('an answered write survives the death of the process', async () => {
   const data = join(directory, 'data.json')
   const first = await keeping(data)
   expect(await first.ask('POST', MAPS, map('a'))).toBe(201)

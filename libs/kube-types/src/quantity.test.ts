@@ -119,7 +119,7 @@ describe('Quantity', () => {
     expect(Quantity.parse(a).equals(Quantity.parse(b))).toBe(order === 0)
   })
 
-  it('is its text in a body', () => {
+  it('a quantity becomes its text in a body', () => {
     expect(JSON.stringify({ storage: Quantity.parse('1024Mi') })).toBe('{"storage":"1Gi"}')
   })
 
