@@ -81,7 +81,7 @@ async function runPlan(
     const settings = serveSettings(standard, release)
     return await serve({ service, settings, clock, onSignal, terminationMessage: terminationMessage(host, log) })
   } catch (error) {
-    return endOf(error, { host, log, askedFor: stop.askedFor() })
+    return endOf(error, stop.askedFor(), { host, log })
   }
 }
 
