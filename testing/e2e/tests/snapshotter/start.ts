@@ -3,11 +3,13 @@ import { LEASES } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 import { createClass, createContent, installCrds, ready, SNAPSHOTS, scene, snapshot, snapshotCalls } from './scene.ts'
 
 const test = testsOf('snapshotter', 'start')
 const app = 'snapshotter'
+
+const NOT_FOUND = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 404, reason: 'NotFound', message: 'no' }
 
 /** The sidecar with a healthy driver and these arguments, until it ends. */
 async function ended(
@@ -104,6 +106,32 @@ test('serves metrics before the driver is ready, with the names of both queues',
   match(text, /workqueue_depth\{name="csi-snapshotter-groupsnapshotcontent"\} \d/)
   const probe = 'grpc_status_code="OK",method_name="/csi.v1.Identity/Probe"'
   match(text, new RegExp(`csi_sidecar_operations_seconds_count\\{driver_name="${t.driverName}",${probe}\\} 1\n`))
+})
+
+test('waits for the kinds of snapshots with one line, and continues when they are served', {
+  only: 'ours',
+}, async (t) => {
+  await installCrds(t)
+  await createClass(t)
+  await createContent(t)
+  const driver = await t.driver({ controller: SNAPSHOTS })
+  driver.on('CreateSnapshot', snapshot())
+  const snapshotter = await t.sidecar({ app, driver })
+  const isOfSnapshots = ({ path }: { path: string }): boolean => path.startsWith('/apis/snapshot.storage.k8s.io/')
+  const answer = { kind: 'answer', code: 404, body: NOT_FOUND } as const
+  const absences = ['GET ', 'GET volumesnapshotcontents', 'GET volumesnapshotclasses'] as const
+  const injected = absences.map((what) => snapshotter.gate.inject(what, answer, { where: isOfSnapshots }))
+  const waiting = 'Waiting for a kind that the API server does not serve'
+  await snapshotter.line(waiting)
+  await pause(2_000)
+  const { code, text } = await snapshotter.http('/readyz')
+  equal(code, 503)
+  match(text, /the API server does not serve volumesnapshot/)
+  equal((await snapshotter.http('/livez')).code, 200)
+  for (const injection of injected) injection.end()
+  await ready(t)
+  equal((await snapshotter.http('/readyz')).code, 200)
+  equal(snapshotter.linesWith(waiting).length, 1)
 })
 
 test('works without group snapshots if they are forbidden', async (t) => {
