@@ -28,11 +28,6 @@ export const PREVIEWS: readonly Sidecar<PreviewName>[] = [
 
 export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
 
-/** One entry for each released sidecar. */
-export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>> {
-  return Object.fromEntries(APPS.map((app) => [app, make(app)])) as Record<AppName, T>
-}
-
 /**
  * It runs in the combined process only and has neither image nor executable: in a container of its own it would need
  * several times the memory of its original.
