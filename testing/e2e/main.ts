@@ -2,7 +2,7 @@
 import { existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
-import { COUNT, Progress, readArguments } from '@csi-sidecars/testkit'
+import { COUNT, Progress, readArguments } from '@csi-sidecars/command'
 import { provideHelm } from '../../charts/tests/helm.ts'
 import { LONG } from './harness/long.ts'
 import { run, selectedFor, type Tally } from './harness/runner.ts'

@@ -4,10 +4,11 @@ import { provisioner } from '@csi-sidecars/provisioner'
 import { resizer } from '@csi-sidecars/resizer'
 import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/sidecar'
 
+/** A sidecar with an executable. A released one has an image and a section in the chart, too. */
 interface Sidecar<N> {
-  /** Its folder under apps, its prefix before flags, its section in the chart's values. */
+  /** The folder under `apps`, the prefix of its flags, and its section in the chart's values. */
   readonly app: N
-  /** Its task, for the label of its image. */
+  /** The task of the sidecar, for the label of its image. */
   readonly does: string
   readonly value: App
 }
@@ -29,8 +30,8 @@ export const PREVIEWS: readonly Sidecar<PreviewName>[] = [
 export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
 
 /**
- * It runs in the combined process only and has neither image nor executable: in a container of its own it would need
- * several times the memory of its original.
+ * The livenessprobe runs in the combined process only and has neither image nor executable: in a separate container it
+ * would need several times the memory of its original.
  */
 export const LIVENESSPROBE: DriverApp = livenessprobe
 

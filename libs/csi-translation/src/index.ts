@@ -1,3 +1,4 @@
+export { TranslationError, type TranslationErrorCode } from './rules/translation-error.ts'
 export {
   csiNameFromInTreeName,
   inTreeNameFromCSIName,
@@ -12,4 +13,3 @@ export {
   translateInTreePVToCSI,
   translateInTreeStorageClassToCSI,
 } from './translate.ts'
-export { TranslationError, type TranslationErrorCode } from './translation-error.ts'

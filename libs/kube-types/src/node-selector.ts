@@ -1,4 +1,4 @@
-import type { NodeSelectorRequirement, NodeSelectorTerm } from './core.ts'
+import type { NodeSelectorRequirement, NodeSelectorTerm } from './objects.ts'
 
 /** What a selector reads of a node. */
 export interface SelectableNode {

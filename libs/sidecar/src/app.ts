@@ -64,7 +64,10 @@ export interface AppSettings {
   readonly master?: string
   /** The path of a kubeconfig file, in place of the flag's. Default: empty, which keeps that of the flag. */
   readonly kubeconfig?: string
-  /** The app runs on each node without a leader, so no app that elects one may run beside it. Default: false. */
+  /**
+   * True: the app runs on each node without a leader, so no app that elects a leader may run in the same process.
+   * Default: false.
+   */
   readonly onEachNode?: boolean
   /** Serves a page at /debug/pprof/ that names the flag for profiles. Default: false. */
   readonly profilesPage?: boolean
@@ -123,8 +126,12 @@ export interface AppControllers {
 }
 
 /**
- * A sidecar that asks only the driver. It needs no API server and no Lease, starts beside the controllers without waiting
- * for them, and works until the process ends. It has no executable of its own.
+ * A sidecar that asks only the driver. It needs no API server and no Lease, has no executable of its own, and works
+ * until the process ends.
+ *
+ * Guarantees: `open` is called once, at the same time as the start of the controllers, and does not wait for them.
+ *
+ * Errors: a `StartError` of `open` ends the start of the whole process.
  */
 export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly name: string

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { isJsonObject } from './json.ts'
-import { mergePatchOf } from './merge-patch.ts'
+import { mergePatchOf } from './patch.ts'
 
 describe('mergePatchOf', () => {
   it.each<[what: string, before: object, after: object, patch: object]>([

@@ -1,7 +1,7 @@
 import type { StorageClass } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
+import { translateInTreeStorageClassToCSI } from '../translate.ts'
 import { BETA, GA } from './topology.ts'
-import { translateInTreeStorageClassToCSI } from './translate.ts'
 
 type Parameters = { readonly [key: string]: string }
 const classOf = (provisioner: string, more: Partial<StorageClass>): StorageClass => ({

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { abortable, deadline, systemClock } from '@csi-sidecars/base'
 
-export interface ProcessOptions {
+export interface ProgramOptions {
   /** A binary, or a bundle together with the runtime in front of it. */
   readonly command: readonly [string, ...string[]]
   /** Replaces the environment, but for PATH and HOME. */
@@ -11,7 +11,7 @@ export interface ProcessOptions {
   readonly cwd?: string
 }
 
-export interface Exit {
+export interface ProgramExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
 }
@@ -21,18 +21,18 @@ export interface RunningProcess extends AsyncDisposable {
   readonly pid: number
   readonly stderr: readonly string[]
   readonly stdout: readonly string[]
-  readonly exited: Promise<Exit>
+  readonly exited: Promise<ProgramExit>
   /** The first line of stderr, past ones included, that contains the text or matches. Rejects when the process ends without it. */
   untilLine(what: string | RegExp, options?: { timeoutMs?: number }): Promise<string>
   kill(signal?: NodeJS.Signals): void
   /** SIGTERM, and SIGKILL when it is still there after a while. */
-  stop(): Promise<Exit>
+  stop(): Promise<ProgramExit>
 }
 
 const GRACE_MS = 5_000
 
 /** Starts a built program. Rejects when it cannot be started at all. */
-export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
+export async function startProcess(options: ProgramOptions): Promise<RunningProcess> {
   const [command, ...args] = options.command
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(command, args, {
@@ -40,7 +40,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
-  const exited = new Promise<Exit>((resolve) => {
+  const exited = new Promise<ProgramExit>((resolve) => {
     child.once('close', (code, signal) => resolve({ code, signal }))
   })
   await new Promise<void>((resolve, reject) => {
@@ -49,7 +49,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   })
   const stderr = new Lines(child.stderr)
   const stdout = new Lines(child.stdout)
-  const stop = (): Promise<Exit> => stopChild(child, exited)
+  const stop = (): Promise<ProgramExit> => stopChild(child, exited)
   return {
     pid: child.pid ?? 0,
     stderr: stderr.kept,
@@ -64,7 +64,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   }
 }
 
-async function stopChild(child: ChildProcess, exited: Promise<Exit>): Promise<Exit> {
+async function stopChild(child: ChildProcess, exited: Promise<ProgramExit>): Promise<ProgramExit> {
   child.kill('SIGTERM')
   const cancel = systemClock.schedule(GRACE_MS, () => child.kill('SIGKILL'))
   try {
@@ -86,7 +86,7 @@ class Lines {
     })
   }
 
-  async until(what: string | RegExp, exited: Promise<Exit>, timeoutMs: number): Promise<string> {
+  async until(what: string | RegExp, exited: Promise<ProgramExit>, timeoutMs: number): Promise<string> {
     const fits = (line: string): boolean => (typeof what === 'string' ? line.includes(what) : what.test(line))
     const past = this.kept.find(fits)
     if (past !== undefined) return past
