@@ -60,6 +60,7 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
     kubeconfig: env['KUBECONFIG'] ?? '',
     startError: startErrorOf(flags, env),
     onEachNode: flags.values['node-deployment'],
+    profilesPage: flags.values['enable-pprof'],
     handshake: handshakeOf(flags.values),
   }),
   askServer: (server) => attributesClassGate(server.gates, server),

@@ -78,7 +78,7 @@ export const PROVISIONER_FLAGS = [
     name: 'enable-pprof',
     type: 'bool',
     default: false,
-    help: 'Answer requests for /debug/pprof/ with the way to profiles: --enable-profiling.',
+    help: 'Serve a page at /debug/pprof/ that names the flag for profiles, --enable-profiling.',
     chart: { none: 'replaced by --enable-profiling' },
   },
   {

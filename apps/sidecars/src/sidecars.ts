@@ -5,7 +5,7 @@ import { resizer } from '@csi-sidecars/resizer'
 import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/sidecar'
 import { snapshotter } from '@csi-sidecars/snapshotter'
 
-/** A sidecar with an executable of its own. */
+/** A sidecar with an executable. A released one has an image and a section in the chart, too. */
 interface Sidecar<N> {
   /** The folder under `apps`, the prefix of its flags, and its section in the chart's values. */
   readonly app: N
@@ -34,11 +34,6 @@ export const PREVIEWS: readonly Sidecar<PreviewName>[] = [
 ]
 
 export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
-
-/** One entry for each released sidecar. */
-export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>> {
-  return Object.fromEntries(APPS.map((app) => [app, make(app)])) as Record<AppName, T>
-}
 
 /**
  * The livenessprobe runs in the combined process only and has neither image nor executable: in a separate container it

@@ -32,6 +32,8 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly health?: HealthChecks
   /** /debug/stuck, which is not served without it. */
   readonly debugStuck?: (query: URLSearchParams) => Promise<Reply>
+  /** Serves a page at /debug/pprof/ that names the flag for profiles. */
+  readonly profilesPage?: boolean
 }
 
 /** Resolves once it listens; rejects with a ListenError, which has the message of Go, when it cannot. */
@@ -41,7 +43,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return await listenHttp({ ...options, routes: routesOf(options) })
 }
 
-function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerOptions): Routes {
+const PROFILES_PAGE = 'Profiles of this process are served on --profiling-address with --enable-profiling.\n'
+
+function routesOf({ metricsPath, metrics, health = {}, debugStuck, profilesPage }: HttpServerOptions): Routes {
   const { leaderElection, live, ready } = health
   const routes = new Map<string, (asked: Asked) => Reply | Promise<Reply>>()
   if (live !== undefined) routes.set('/livez', async () => healthReply('livez', await live()))
@@ -53,6 +57,7 @@ function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerO
     const shared = new SharedReplies()
     routes.set('/debug/stuck', ({ query }) => shared.get(`${query}`, () => debugStuck(query)))
   }
+  if (profilesPage === true) routes.set('/debug/pprof/', () => ({ status: 200, body: PROFILES_PAGE, headers: PLAIN }))
   routes.set(metricsPath, metricsReply(metrics))
   return routes
 }
