@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import * as telemetry from '@csi-sidecars/telemetry'
 
 /** One metric family as the sidecars serve it. */

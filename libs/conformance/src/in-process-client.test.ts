@@ -1,4 +1,5 @@
-import { FakeClock, systemClock } from '@csi-sidecars/base'
+import { systemClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
 import {
   ApiError,

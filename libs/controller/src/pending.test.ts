@@ -1,4 +1,5 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { Metrics } from '@csi-sidecars/telemetry'

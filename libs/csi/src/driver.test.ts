@@ -1,11 +1,12 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   ControllerUnpublishVolume,
   NodeServiceCapability_RPC_Type as NodeRpc,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
 import type { Connection } from './connection.ts'
 import { createDriver, type DriverEvent, guardedDriver } from './driver.ts'

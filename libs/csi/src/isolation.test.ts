@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { ControllerUnpublishVolume } from '@csi-sidecars/csi-proto'
 import { expect, test } from '@jest/globals'
 import { CODES, RpcError } from './errors/rpc-error.ts'

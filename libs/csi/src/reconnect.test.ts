@@ -1,10 +1,11 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   ControllerUnpublishVolume,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import { Metrics, recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
+import { Metrics, silentLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, expect, test } from '@jest/globals'
 import { driverCapabilities, getControllerCapabilities, getDriverName, getPluginCapabilities } from './capabilities.ts'
 import { connect } from './connect.ts'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { Resource } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import { createLogSink, type LogStream } from './log-sink.ts'
 import { openLog } from './open-log.ts'

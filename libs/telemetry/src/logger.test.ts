@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import { createLogger, type Logger, type LoggerOptions, silentLogger } from './logger.ts'
 import { ObjectRef } from './object-ref.ts'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { type CacheProgress, releaseMemory } from './memory.ts'
 import { Metrics } from './metrics.ts'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { createRecorder } from '@csi-sidecars/events'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { EVENTS, NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'

@@ -1,4 +1,5 @@
-import { aborted, FakeClock } from '@csi-sidecars/base'
+import { aborted } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { type Controller, KeyFeed } from '@csi-sidecars/controller'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'

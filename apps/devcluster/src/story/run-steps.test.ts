@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { boundPair, claim, pod } from '../testing/objects.ts'
 import type { ClusterEvent } from './cluster-event.ts'

@@ -1,4 +1,5 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { DriverEvent } from '@csi-sidecars/csi'
 import type { Controller } from '../controller.ts'
 import { type Outcome, SETTLED } from '../outcome.ts'

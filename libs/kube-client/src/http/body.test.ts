@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { Body } from './body.ts'
 import { Connection } from './connection.ts'

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import type { Connection } from './connection.ts'
 import { ConnectionPool } from './pool.ts'

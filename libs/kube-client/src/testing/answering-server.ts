@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { FakeClock } from '@csi-sidecars/base'
+import type { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { type Logger, Metrics, silentLogger, type Tracer } from '@csi-sidecars/telemetry'
 import type { CallOptions } from '../client.ts'

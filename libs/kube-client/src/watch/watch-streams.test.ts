@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Connection } from '../http/connection.ts'
 import type { WatchFeed } from './watch-feed.ts'

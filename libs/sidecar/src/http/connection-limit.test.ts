@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, expect, test } from '@jest/globals'
 import { ConnectionLimit } from './connection-limit.ts'
 

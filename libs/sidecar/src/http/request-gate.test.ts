@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { Metrics, recordingLogger } from '@csi-sidecars/telemetry'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, expect, test } from '@jest/globals'
 import type { HttpServer } from './listener.ts'
 import { startHttpServer } from './server.ts'

@@ -1,5 +1,5 @@
-import type { Logger } from './logger.ts'
-import { mergePairs, type Pairs } from './pairs.ts'
+import type { Logger } from '../logger.ts'
+import { mergePairs, type Pairs } from '../pairs.ts'
 
 export interface RecordedLine {
   readonly level: number | 'warning' | 'error' | 'fatal'
