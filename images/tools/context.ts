@@ -69,10 +69,11 @@ function makeSidecarRoot(folder: string, bundle: SidecarBundle): void {
   copy(join(ROOT, 'LICENSE'), join(folder, 'usr/share/licenses', name, 'LICENSE'))
 }
 
-/** The file that a manifest names as the command. Its first line has room for one flag. */
-export function startScript({ flags }: Pick<Bundle, 'flags'>): string {
-  if (flags.length !== 1) throw new Error(`the first line of a script takes one flag, not ${flags.join(' ')}`)
-  return `#!/bin/node ${flags[0]}\n${readFileSync(START, 'utf8')}`
+/** The file that a manifest names as the command. Its first line has room for one flag; NODE_OPTIONS has the others. */
+export function startScript({ flags: [first, ...others] }: Pick<Bundle, 'flags'>): string {
+  const text = readFileSync(START, 'utf8')
+  if (!text.includes(`'${others.join(' ')}'`)) throw new Error(`${START} does not set ${others.join(' ')}`)
+  return `#!/bin/node ${first}\n${text}`
 }
 
 function copy(from: string, to: string): void {

@@ -2,7 +2,6 @@ export { type EventLoopWatch, watchEventLoop } from './event-loop.ts'
 export { goFloat, goQuote } from './go-text.ts'
 export { createLogSink, type LogSink, type LogSinkOptions, type LogStream } from './log-sink.ts'
 export { createLogger, type Logger, type LoggerOptions, silentLogger, type Verbose } from './logger.ts'
-export { type CacheProgress, releaseMemory } from './memory.ts'
 export * from './metric-names.ts'
 export {
   type Collect,

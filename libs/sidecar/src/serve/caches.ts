@@ -9,7 +9,7 @@ import {
 } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
-import type { CacheProgress, Logger } from '@csi-sidecars/telemetry'
+import type { Logger } from '@csi-sidecars/telemetry'
 
 /** A cache that is filled on leader and standby alike. */
 export interface Cache {
@@ -38,9 +38,6 @@ export function cacheOf(
     run: (signal) => informer.run(signal),
   }
 }
-
-/** While a list arrives, its cache hears from the server in shorter intervals. */
-const ARRIVING_MS = 200
 
 type CacheOptions<W extends KubeObject, T extends Cached> = Omit<InformerOptions<W, T>, 'client' | 'clock' | 'log'>
 
@@ -80,12 +77,6 @@ export class CacheRegistry {
 
   get all(): readonly Cache[] {
     return this.#opened.caches
-  }
-
-  get progress(): CacheProgress {
-    const unfilled = this.all.filter(({ synced }) => !synced)
-    if (unfilled.length === 0) return 'filled'
-    return unfilled.some(({ silentForMs }) => silentForMs < ARRIVING_MS) ? 'filling' : 'waiting'
   }
 
   /** A cache of one kind, which runs from the end of the start on. */

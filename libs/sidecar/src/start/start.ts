@@ -1,10 +1,10 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { Backlog } from '@csi-sidecars/controller'
 import { type ClusterConfig, loadClusterConfig } from '@csi-sidecars/kube-client'
-import { API_IN_FLIGHT_LIMIT, type Logger, releaseMemory } from '@csi-sidecars/telemetry'
+import { API_IN_FLIGHT_LIMIT, type Logger } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
-import { loadSecurity, openProfiling } from '../http/secure/load.ts'
+import { loadSecurity } from '../http/secure/load.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
 import { CacheRegistry } from '../serve/caches.ts'
 import { rolesOf } from '../serve/roles.ts'
@@ -75,7 +75,6 @@ async function startControllers(given: StartContext, plan: StartPlan): Promise<S
   const { instances, table, handshake } = plan
   const { failures } = table
   const security = await loadSecurity(given)
-  await openProfiling(given)
   const tracing = await tracingOf(given)
   const context = { ...given, tracer: tracing?.tracer }
   const config = await clusterConfig(context, plan)
@@ -164,8 +163,9 @@ function selectControllers(instance: SidecarInstance, shared: SharedParts): Sele
   }
 }
 
-function reportWhileRunning(context: StartContext, { backlog, caches }: Pick<SharedParts, 'backlog' | 'caches'>): void {
-  const { clock, log, standard } = context
-  context.atEnd(logBacklog(backlog, { clock, log, intervalMs: standard.values['log-backlog-interval'] }))
-  context.atEnd(releaseMemory({ ...context, caches: () => caches.progress }).stop)
+function reportWhileRunning(
+  { clock, log, standard, atEnd }: StartContext,
+  { backlog }: Pick<SharedParts, 'backlog'>,
+): void {
+  atEnd(logBacklog(backlog, { clock, log, intervalMs: standard.values['log-backlog-interval'] }))
 }
