@@ -10,7 +10,6 @@ import {
   type Reply,
   type Routes,
 } from './listener.ts'
-import { SharedReplies } from './shared-replies.ts'
 
 /** Says what is wrong, one reason for each problem; none when healthy. Called for each request. */
 export type Check = () => readonly string[] | Promise<readonly string[]>
@@ -49,10 +48,7 @@ function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerO
   if (leaderElection !== undefined) {
     routes.set('/healthz/leader-election', async () => leaderElectionReply(await leaderElection()))
   }
-  if (debugStuck !== undefined) {
-    const shared = new SharedReplies()
-    routes.set('/debug/stuck', ({ query }) => shared.get(`${query}`, () => debugStuck(query)))
-  }
+  if (debugStuck !== undefined) routes.set('/debug/stuck', ({ query }) => debugStuck(query))
   routes.set(metricsPath, metricsReply(metrics))
   return routes
 }
@@ -68,12 +64,10 @@ function leaderElectionReply(reasons: readonly string[]): Reply {
   return { status: 500, body: `internal server error: ${reasons.join(', ')}\n`, headers: ERROR_HEADERS }
 }
 
-/** Requests that come while an exposition is made share it. */
 export function metricsReply(metrics: Metrics): () => Promise<Reply> {
   const headers = {
     'Content-Type': METRICS_CONTENT_TYPE,
     'Process-Start-Time-Unix': String(Math.floor(processStartSeconds())),
   }
-  const shared = new SharedReplies()
-  return () => shared.get('', async () => ({ status: 200, body: await metrics.text(), headers, compressible: true }))
+  return async () => ({ status: 200, body: await metrics.text(), headers, compressible: true })
 }

@@ -1,29 +1,22 @@
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '@csi-sidecars/base'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { ERROR_HEADERS, type Guard, type Reply } from '../listener.ts'
-import { connectionOf } from '../request-gate.ts'
-import type { Authorities } from './certificates.ts'
-import { userOfCertificate } from './client-certificate.ts'
-import type { Reviews } from './reviews.ts'
-import type { User } from './user.ts'
+import type { Reviews, User } from './reviews.ts'
 
 export interface GuardOptions {
   /** Open to all clients; a path that ends with /* covers all below it. */
   readonly alwaysAllow: readonly string[]
-  /** Undefined: client certificates identify no user. */
-  authorities(): Authorities | undefined
   /** Undefined: tokens identify no user, and a client with a certificate may do everything. */
   readonly reviews: Reviews | undefined
-  readonly clock: Clock
   readonly log: Logger
 }
 
-/** A certificate may be accepted by the handshake of another connection, so this one is closed. */
 const UNAUTHORIZED: Reply = {
   status: 401,
   body: 'Unauthorized\n',
-  headers: { ...ERROR_HEADERS, 'WWW-Authenticate': 'Bearer', Connection: 'close' },
+  headers: { ...ERROR_HEADERS, 'WWW-Authenticate': 'Bearer' },
 }
 const UNAVAILABLE: Reply = {
   status: 503,
@@ -32,13 +25,12 @@ const UNAVAILABLE: Reply = {
 }
 
 /** First who asks, then whether they may. */
-export function guardOf({ alwaysAllow, authorities, reviews, clock, log }: GuardOptions): Guard {
+export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): Guard {
   const open = new Set(alwaysAllow.filter((path) => !path.endsWith('/*')))
   const openBelow = alwaysAllow.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1))
   let complained = false
   const review = async (request: IncomingMessage, path: string): Promise<Reply | undefined> => {
-    const known = userOfCertificate(connectionOf(request), authorities(), clock.now())
-    const user = known ?? (await userOfToken(request, reviews))
+    const user = userOfCertificate(request.socket) ?? (await userOfToken(request, reviews))
     if (user === undefined) return UNAUTHORIZED
     if (reviews === undefined) return undefined
     const verb = request.method?.toLowerCase() ?? ''
@@ -57,6 +49,23 @@ export function guardOf({ alwaysAllow, authorities, reviews, clock, log }: Guard
       return UNAVAILABLE
     }
   }
+}
+
+/**
+ * The user in a client certificate that the handshake has verified. The common name is the user and the organizations
+ * are the groups, as in Kubernetes.
+ */
+function userOfCertificate(socket: Socket): User | undefined {
+  if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined
+  const { CN, O } = socket.getPeerCertificate().subject
+  const username = textsOf(CN).at(-1) ?? ''
+  if (username === '') return undefined
+  return { username, groups: [...textsOf(O), AUTHENTICATED] }
+}
+
+function textsOf(value: string | readonly string[] | undefined): readonly string[] {
+  if (value === undefined) return []
+  return typeof value === 'string' ? [value] : value
 }
 
 async function userOfToken({ headers }: IncomingMessage, reviews: Reviews | undefined): Promise<User | undefined> {

@@ -1,11 +1,18 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { StartContext } from '../../start/context.ts'
-import type { Guard } from '../listener.ts'
+import type { Guard, SecureFactory } from '../listener.ts'
 import { guardOf } from './guard.ts'
 import { Reviews } from './reviews.ts'
-import type { Security } from './security.ts'
 import { securitySettings } from './settings.ts'
 import { openTls } from './tls.ts'
+
+/** The protection of the HTTP endpoint, as far as flags ask for it. */
+export interface Security {
+  /** Absent: plain HTTP. */
+  readonly secure: SecureFactory | undefined
+  /** Decides who is answered; undefined: all clients. The API client is only for reviews, and is created on demand. */
+  guard(client: () => KubeClient): Guard | undefined
+}
 
 /** Reads what the flags name. Throws what is wrong with it. */
 export async function openSecurity({ standard, host, clock, log, atEnd }: StartContext): Promise<Security> {
@@ -19,7 +26,7 @@ export async function openSecurity({ standard, host, clock, log, atEnd }: StartC
     guard: (client: () => KubeClient): Guard | undefined => {
       if (!guarded) return undefined
       const reviews = authorize ? new Reviews(clock, client) : undefined
-      return guardOf({ alwaysAllow, authorities: () => tls?.authorities(), reviews, clock, log })
+      return guardOf({ alwaysAllow, reviews, log })
     },
   }
 }

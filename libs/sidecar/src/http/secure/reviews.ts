@@ -2,7 +2,14 @@ import { type Clock, deadline } from '@csi-sidecars/base'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Resource } from '@csi-sidecars/kube-types'
 import { ReviewCache } from './review-cache.ts'
-import type { User } from './user.ts'
+
+/** A client, as the API server knows users. */
+export interface User {
+  readonly username: string
+  readonly uid?: string | undefined
+  readonly groups?: readonly string[] | undefined
+  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined
+}
 
 interface TokenReview {
   readonly apiVersion: string

@@ -1,5 +1,5 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { User } from '../user.ts'
+import type { User } from '../reviews.ts'
 
 interface Access {
   readonly user: string
