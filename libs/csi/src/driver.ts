@@ -5,7 +5,6 @@ import type { DriverCapabilities } from './capabilities.ts'
 import type { Caller, CallOptions, Connection } from './connection.ts'
 import { unavailable } from './errors/rpc-error.ts'
 import { type Decisive, type DriverIdentity, whyIncompatible } from './identity.ts'
-import { Isolation } from './isolation.ts'
 
 /** What upstream logs, and writes to the termination log, before it ends the process because of a lost driver. */
 export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'
@@ -70,13 +69,11 @@ class ReconnectingDriver implements Driver {
   readonly #options: DriverOptions
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #life = scope()
-  readonly #isolation: Isolation
   readonly #fail: (error: Error) => void
   #state: State
 
   constructor(options: DriverOptions) {
     this.#options = options
-    this.#isolation = new Isolation({ clock: options.clock, open: (signal) => options.reconnect(signal) })
     const { promise, resolve } = Promise.withResolvers<Error>()
     this.failure = promise
     this.#fail = resolve
@@ -105,7 +102,7 @@ class ReconnectingDriver implements Driver {
     const state = this.#state
     switch (state.kind) {
       case 'ready':
-        return this.#isolation.call(state.connection, { method, request, options })
+        return state.connection.call(method, request, options)
       case 'lost':
         throw unavailable('connection to the CSI driver lost')
       case 'failed':
