@@ -55,6 +55,8 @@ type State =
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 1_000
+/** A driver that breaks each new connection within this time is connected to again after a pause. */
+const STABLE_MS = 10_000
 
 /**
  * Watches over the connection of a driver from here on. Loss is an event, never the end of the process: the driver is
@@ -70,6 +72,8 @@ class ReconnectingDriver implements Driver {
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #life = scope()
   readonly #fail: (error: Error) => void
+  readonly #pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+  #returnedAt = Number.NEGATIVE_INFINITY
   #state: State
 
   constructor(options: DriverOptions) {
@@ -145,8 +149,11 @@ class ReconnectingDriver implements Driver {
 
   /** Ends with the driver back or failed; rejects only when the driver is closed. */
   async #recover(before: DriverIdentity): Promise<void> {
-    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
-    while (!(await this.#tryOnce(before))) await this.#options.clock.sleep(pauses.next(), this.#life.signal)
+    const { clock } = this.#options
+    const pause = (): Promise<void> => clock.sleep(this.#pauses.next(), this.#life.signal)
+    if (clock.monotonic() - this.#returnedAt < STABLE_MS) await pause()
+    else this.#pauses.reset()
+    while (!(await this.#tryOnce(before))) await pause()
   }
 
   /** False when the driver has to be tried again. */
@@ -177,6 +184,7 @@ class ReconnectingDriver implements Driver {
 
   #return(connection: Connection, identity: DriverIdentity): void {
     const lostForMs = this.lostForMs
+    this.#returnedAt = this.#options.clock.monotonic()
     this.#state = { kind: 'ready', connection, identity }
     this.#options.log.info('CSI driver is back', { driver: identity.name, lostForSeconds: lostForMs / 1000 })
     this.#watch(connection)
