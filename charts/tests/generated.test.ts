@@ -47,7 +47,7 @@ describe('a flag that is new', () => {
 describe('the executables', () => {
   const tables = [
     'libs/sidecar/src/flags/standard-flags.ts',
-    'libs/sidecar/src/http/secure/flags.ts',
+    'libs/sidecar/src/flags/secure-flags.ts',
     ...APPS.map((app) => `apps/${app}/src/flags.ts`),
   ]
 

@@ -19,14 +19,14 @@ import type {
   SubresourceOption,
   WatchFrame,
   WatchOptions,
-} from './client.ts'
+} from './api/client.ts'
+import { type ApiRequest, query } from './api/request.ts'
 import { parseAnswer } from './codec/decode.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
 import type { FlowOptions } from './flow/flow-options.ts'
 import { configDialer } from './requests/config-dialer.ts'
 import { listPages } from './requests/list.ts'
 import type { ServerLimits } from './requests/refusals.ts'
-import { type ApiRequest, query } from './requests/request.ts'
 import { RestMetrics } from './requests/rest-metrics.ts'
 import { Transport } from './requests/transport.ts'
 import { UnknownOutcomes } from './requests/unknown-outcomes.ts'

@@ -1,3 +1,18 @@
+export {
+  ApiError,
+  apiErrorOf,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isGone,
+  isInvalid,
+  isMissing,
+  isNotFound,
+  isOutcomeUnknown,
+  isTooManyRequests,
+  isUidMismatch,
+  isUnreachable,
+} from './api/api-error.ts'
 export type {
   BookmarkFrame,
   CallOptions,
@@ -13,26 +28,11 @@ export type {
   SubresourceOption,
   WatchFrame,
   WatchOptions,
-} from './client.ts'
+} from './api/client.ts'
 export type { ClusterConfig } from './config/cluster-config.ts'
 export { parseKubeconfig as readYamlMapping } from './config/kubeconfig-document.ts'
 export { loadClusterConfig } from './config/load.ts'
 export { createKubeClient, type OwnedKubeClient } from './create-client.ts'
-export {
-  ApiError,
-  apiErrorOf,
-  isAlreadyExists,
-  isConflict,
-  isForbidden,
-  isGone,
-  isInvalid,
-  isMissing,
-  isNotFound,
-  isOutcomeUnknown,
-  isTooManyRequests,
-  isUidMismatch,
-  isUnreachable,
-} from './errors/api-error.ts'
 export { flowOptions } from './flow/flow-options.ts'
 export { guarded } from './requests/guarded.ts'
 export type { ServerLimits } from './requests/refusals.ts'

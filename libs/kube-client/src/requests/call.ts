@@ -1,10 +1,10 @@
 import { CancelledError, messageOf, toError } from '@csi-sidecars/base'
+import { ApiError } from '../api/api-error.ts'
+import type { ApiRequest } from '../api/request.ts'
 import type { Authorization } from '../config/credentials.ts'
-import { ApiError } from '../errors/api-error.ts'
 import { exchangeError } from '../http/network-error.ts'
 import type { ResponseHead } from '../http/response-parser.ts'
 import type { RequestLane } from './lane.ts'
-import type { ApiRequest } from './request.ts'
 
 /** One call, and what it has been through. */
 export class Call {

@@ -1,11 +1,11 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
+import type { ApiRequest } from '../api/request.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { Connection } from '../http/connection.ts'
 import type { Dial } from '../http/dial.ts'
 import { ExchangeError, exchange } from '../http/exchange.ts'
 import { openStream, type StreamSink } from '../http/stream.ts'
 import { type Answer, answerOf, type Call, noAnswer } from './call.ts'
-import type { ApiRequest } from './request.ts'
 import { RequestWriter } from './request-text.ts'
 import type { RestMetrics } from './rest-metrics.ts'
 

@@ -1,4 +1,4 @@
-import type { CallOptions, KubeClient } from '../client.ts'
+import type { CallOptions, KubeClient } from '../api/client.ts'
 
 /**
  * The same client, whose writes run `guard` right before their bytes leave, after every wait; what it throws is what

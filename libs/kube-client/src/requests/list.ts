@@ -1,11 +1,11 @@
 import { type Clock, inBatches, messageOf } from '@csi-sidecars/base'
 import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
-import type { ListOptions, ListPage, Projecting } from '../client.ts'
+import { ApiError } from '../api/api-error.ts'
+import type { ListOptions, ListPage, Projecting } from '../api/client.ts'
+import { query } from '../api/request.ts'
 import { type DecodedList, decodeList, type ListHead, NoListError } from '../codec/list-decoder.ts'
 import { ACCEPT_PROTOBUF, decodeListMessage, isProtobuf } from '../codec/protobuf.ts'
-import { ApiError } from '../errors/api-error.ts'
 import type { Answer } from './call.ts'
-import { query } from './request.ts'
 import type { Transport } from './transport.ts'
 
 /** Large enough that a list of thousands takes few requests, small enough that a page is not much memory. */

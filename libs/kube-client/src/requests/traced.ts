@@ -1,7 +1,7 @@
 import type { Tracer } from '@csi-sidecars/telemetry'
-import { ApiError } from '../errors/api-error.ts'
+import { ApiError } from '../api/api-error.ts'
+import type { ApiRequest } from '../api/request.ts'
 import type { Call } from './call.ts'
-import type { ApiRequest } from './request.ts'
 
 /** Records a call that is part of a run, with all its attempts and waits, and sends its trace context to the server. */
 export async function traced<T>(tracer: Tracer, call: Call, send: () => Promise<T>): Promise<T> {

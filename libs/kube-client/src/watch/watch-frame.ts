@@ -5,10 +5,10 @@ import {
   ProtobufError,
   statusOf,
 } from '@csi-sidecars/kube-types'
-import type { EndFrame, WatchFrame } from '../client.ts'
+import { ApiError, apiErrorOf } from '../api/api-error.ts'
+import type { EndFrame, WatchFrame } from '../api/client.ts'
 import { notJson, parseJson } from '../codec/decode.ts'
 import { FIELD_1, FIELD_2, fieldOf, openEnvelope, readMessage, type Span, statusIn, textOf } from '../codec/protobuf.ts'
-import { ApiError, apiErrorOf } from '../errors/api-error.ts'
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 

@@ -1,7 +1,7 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import { SECURE_FLAGS } from '../http/secure/flags.ts'
 import type { ChartKey } from './chart-key.ts'
 import type { Flag } from './go-flags.ts'
+import { SECURE_FLAGS } from './secure-flags.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND

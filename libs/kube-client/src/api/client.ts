@@ -1,5 +1,5 @@
 import type { MessageReader, ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
-import type { ApiError } from './errors/api-error.ts'
+import type { ApiError } from './api-error.ts'
 
 /** `lease` has its own flow control and its own connections: it never waits behind work. */
 export type Lane = 'work' | 'lease'

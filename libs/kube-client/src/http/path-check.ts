@@ -1,7 +1,7 @@
 import { type Cancel, type Clock, DeadlineError, deadline, type Scope } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Connection } from '../http/connection.ts'
-import { NetworkError } from '../http/network-error.ts'
+import type { Connection } from './connection.ts'
+import { NetworkError } from './network-error.ts'
 
 /** One client, whose connections all lead to the same server. */
 export interface PathUser {

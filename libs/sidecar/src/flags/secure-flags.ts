@@ -1,4 +1,4 @@
-import type { Flag } from '../../flags/go-flags.ts'
+import type { Flag } from './go-flags.ts'
 
 /** The flags of the HTTP endpoint's security. Those of the generic API server have its names. */
 export const SECURE_FLAGS = [

@@ -1,5 +1,5 @@
 import type { Resource } from '@csi-sidecars/kube-types'
-import type { CallOptions } from '../client.ts'
+import type { CallOptions } from './client.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

@@ -1,7 +1,7 @@
 import { type Resource, type Status, statusOf } from '@csi-sidecars/kube-types'
-import { isProtobuf, spanOf, statusIn } from '../codec/protobuf.ts'
-import type { Method } from '../requests/request.ts'
-import { ApiError, apiErrorOf } from './api-error.ts'
+import { ApiError, apiErrorOf } from '../api/api-error.ts'
+import type { Method } from '../api/request.ts'
+import { isProtobuf, spanOf, statusIn } from './protobuf.ts'
 
 export interface RefusedReply {
   readonly status: number
