@@ -3,7 +3,7 @@ import { systemClock } from '@csi-sidecars/base'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, expect, test } from '@jest/globals'
 import { ConnectError } from './errors/connect-error.ts'
-import { probeOnce } from './probe-once.ts'
+import { probeOnce } from './probe.ts'
 import { closeAll, closeLater, failureOf } from './testing/connected.ts'
 import { type ScriptedDriver, scriptedDriver, socketPath } from './testing/scripted-driver.ts'
 

@@ -1,6 +1,7 @@
 export { type EventLoopWatch, watchEventLoop } from './event-loop.ts'
 export { goFloat, goQuote } from './go-text.ts'
-export { createLogSink, type LogSink, type LogSinkOptions, type LogStream } from './log-sink.ts'
+export type { Pairs } from './line.ts'
+export { createLogSink, type LogSink, type LogSinkOptions, type LogStream, openLog } from './log-sink.ts'
 export { createLogger, type Logger, type LoggerOptions, silentLogger, type Verbose } from './logger.ts'
 export * from './metric-names.ts'
 export {
@@ -15,8 +16,6 @@ export {
   type ReadingSpec,
 } from './metrics.ts'
 export { ObjectRef, objectRef } from './object-ref.ts'
-export { openLog } from './open-log.ts'
-export type { Pairs } from './pairs.ts'
 export { processStartSeconds, registerProcessMetrics } from './process-metrics.ts'
 export type { Labels } from './series.ts'
 export { newTraceId, type RunContext, RunContexts } from './trace/run-context.ts'

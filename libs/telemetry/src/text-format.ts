@@ -4,9 +4,8 @@ import type { CallSite } from './caller.ts'
 import { goQuote, goQuoteBytes } from './go-text.ts'
 import { jsonValue } from './json-value.ts'
 import type { Format, LogLine } from './line.ts'
+import { mergePairs, type Pairs, preciseTime } from './line.ts'
 import { ObjectRef } from './object-ref.ts'
-import { mergePairs, type Pairs } from './pairs.ts'
-import { preciseTime } from './precise-time.ts'
 
 /** klog's text: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
 export function textFormat(clock: Clock): Format {

@@ -3,7 +3,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { fileError } from './file-error.ts'
 import { type Fields, type KubeconfigDocument, mapping, text } from './kubeconfig-document.ts'
 import { parseProxy } from './proxy.ts'
-import { redactedUrl } from './redacted-url.ts'
+import { redactedUrl } from './server-url.ts'
 
 const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 

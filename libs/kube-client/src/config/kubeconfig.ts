@@ -5,7 +5,6 @@ import { isError, messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
 import { basic, bearer, type Certificate, type Credentials, fixedCredentials } from './credentials.ts'
-import { environmentProxy } from './environment-proxy.ts'
 import { ExecCredentials } from './exec-credentials.ts'
 import { fileError } from './file-error.ts'
 import {
@@ -18,9 +17,8 @@ import {
   texts,
 } from './kubeconfig-document.ts'
 import { validateKubeconfig } from './kubeconfig-validation.ts'
-import { parseProxy, throughProxy } from './proxy.ts'
-import { redactedUrl } from './redacted-url.ts'
-import { maySendCredentials, parseServer } from './server-url.ts'
+import { environmentProxy, parseProxy, throughProxy } from './proxy.ts'
+import { maySendCredentials, parseServer, redactedUrl } from './server-url.ts'
 import { TokenFile } from './token-file.ts'
 import { environmentRoots } from './trusted-roots.ts'
 
