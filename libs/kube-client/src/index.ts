@@ -15,14 +15,14 @@ export {
 } from './api/api-error.ts'
 export type {
   BookmarkFrame,
-  CallOptions,
   ChangeFrame,
   EndFrame,
   KubeClient,
   ListOptions,
   ListPage,
-  Priority,
   Projecting,
+  RequestOptions,
+  RequestPriority,
   RereadListener,
   Selection,
   SubresourceOption,

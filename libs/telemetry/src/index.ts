@@ -15,9 +15,9 @@ export {
   Metrics,
   type ReadingSpec,
 } from './metrics.ts'
-export { ObjectRef, objectRef } from './object-ref.ts'
+export { LoggedRef, objectRef } from './object-ref.ts'
 export { processStartSeconds, registerProcessMetrics } from './process-metrics.ts'
-export type { Labels } from './series.ts'
+export type { MetricLabels } from './series.ts'
 export { newTraceId, type RunContext, RunContexts } from './trace/run-context.ts'
 export type { ActiveSpan, Attributes, Tracer } from './trace/span.ts'
 export type { VmoduleRule } from './vmodule.ts'

@@ -3,7 +3,7 @@ import type { Cause, Run } from '@csi-sidecars/controller'
 import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { Informer, Reader } from '@csi-sidecars/informer'
 import {
-  type CallOptions as ApiOptions,
+  type RequestOptions as ApiOptions,
   isConflict,
   isInvalid,
   isMissing,

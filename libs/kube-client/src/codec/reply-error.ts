@@ -1,6 +1,6 @@
 import { type Resource, type Status, statusOf } from '@csi-sidecars/kube-types'
 import { ApiError, apiErrorOf } from '../api/api-error.ts'
-import type { Method } from '../api/request.ts'
+import type { HttpMethod } from '../api/request.ts'
 import { isProtobuf, spanOf, statusIn } from './protobuf.ts'
 
 export interface RefusedReply {
@@ -11,7 +11,7 @@ export interface RefusedReply {
 }
 
 export interface AskedFor {
-  readonly method: Method
+  readonly method: HttpMethod
   readonly resource?: Resource<unknown> | undefined
   readonly name?: string | undefined
 }
@@ -47,7 +47,7 @@ function statusWithMessage({ body, contentType }: RefusedReply): Status | undefi
 
 const LONGEST_TEXT = 2048
 
-function genericWords(reply: RefusedReply, method: Method): { reason: string; message: string } {
+function genericWords(reply: RefusedReply, method: HttpMethod): { reason: string; message: string } {
   const text = /^(?:text\/|$)/.test(reply.contentType ?? '')
     ? reply.body.toString('utf8').slice(0, LONGEST_TEXT).trim()
     : 'unknown'

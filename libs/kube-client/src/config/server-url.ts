@@ -10,7 +10,7 @@ export function redactedUrl(text: string): string {
   return at < scheme.length ? text : `${scheme}xxxxx${text.slice(at)}`
 }
 
-export interface Server {
+export interface ServerAddress {
   /** With the port if one was written, also where it is the scheme's own: users know the server by it. */
   readonly origin: string
   readonly basePath: string
@@ -20,7 +20,7 @@ export interface Server {
  * A server as kubeconfigs and --master write it: a URL, or `host:port` whose scheme follows from `defaultTls`.
  * Undefined when it is neither.
  */
-export function parseServer(server: string, defaultTls: boolean): Server | undefined {
+export function parseServer(server: string, defaultTls: boolean): ServerAddress | undefined {
   const isUrl = server.includes('://')
   const text = isUrl ? server : `${defaultTls ? 'https' : 'http'}://${server}`
   const url = parse(text)

@@ -1,11 +1,11 @@
-import type { CallOptions, KubeClient } from '../api/client.ts'
+import type { KubeClient, RequestOptions } from '../api/client.ts'
 
 /**
  * The same client, whose writes run `guard` right before their bytes leave, after every wait; what it throws is what
  * the write rejects with. Reads and watches pass unguarded.
  */
 export function guarded(client: KubeClient, guard: () => void): KubeClient {
-  const withGuard = <O extends CallOptions>(options: O | undefined): O | CallOptions => ({
+  const withGuard = <O extends RequestOptions>(options: O | undefined): O | RequestOptions => ({
     ...options,
     beforeSend: () => {
       options?.beforeSend?.()

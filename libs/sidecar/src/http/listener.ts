@@ -15,7 +15,7 @@ import { systemCodeOf, toError } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { listenError, parseListenAddress } from './listen-address.ts'
 
-export interface Reply {
+export interface EndpointReply {
   readonly status: number
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
@@ -29,10 +29,10 @@ export interface Asked {
 }
 
 /** What answers a path; a path without an entry is not found. */
-export type Routes = ReadonlyMap<string, (asked: Asked) => Reply | Promise<Reply>>
+export type Routes = ReadonlyMap<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>
 
 /** Decides whether a request for a path is answered. Returns what refuses it. */
-export type Guard = (request: IncomingMessage, path: string) => Promise<Reply | undefined>
+export type EndpointGuard = (request: IncomingMessage, path: string) => Promise<EndpointReply | undefined>
 
 /** Makes the server that speaks TLS. */
 export type SecureFactory = (options: ServerOptions, answer: RequestListener) => SecureServer
@@ -45,7 +45,7 @@ export interface ListenOptions {
   /** Absent: plain HTTP. */
   readonly secure?: SecureFactory | undefined
   /** Absent: all clients are answered. */
-  readonly guard?: Guard | undefined
+  readonly guard?: EndpointGuard | undefined
 }
 
 export interface HttpServer {
@@ -117,13 +117,13 @@ function close(server: Server | SecureServer, connections: ReadonlySet<Socket>):
 export const PLAIN = { 'Content-Type': 'text/plain; charset=utf-8' }
 /** What Go's own error replies carry. */
 export const ERROR_HEADERS = { ...PLAIN, 'X-Content-Type-Options': 'nosniff' }
-const NOT_FOUND: Reply = { status: 404, body: '404 page not found\n', headers: ERROR_HEADERS }
-const NO_VERSION: Reply = {
+const NOT_FOUND: EndpointReply = { status: 404, body: '404 page not found\n', headers: ERROR_HEADERS }
+const NO_VERSION: EndpointReply = {
   status: 400,
   body: 'a request names its version of HTTP\n',
   headers: ERROR_HEADERS,
 }
-const UNEXPECTED: Reply = { status: 417, body: '' }
+const UNEXPECTED: EndpointReply = { status: 417, body: '' }
 
 type Answering = Pick<ListenOptions, 'routes' | 'guard'>
 
@@ -140,7 +140,7 @@ async function replyTo(
   { routes, guard }: Answering,
   request: IncomingMessage,
   response: ServerResponse,
-): Promise<Reply> {
+): Promise<EndpointReply> {
   if (request.httpVersionMajor === 0) return NO_VERSION
   if (!/^(?:100-continue)?$/i.test(request.headers.expect ?? '')) return UNEXPECTED
   const [, path = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(request.url ?? '') ?? []

@@ -2,12 +2,12 @@ import { METRICS_CONTENT_TYPE, type Metrics, processStartSeconds } from '@csi-si
 import { ListenError } from './listen-address.ts'
 import {
   type Asked,
+  type EndpointReply,
   ERROR_HEADERS,
   type HttpServer,
   type ListenOptions,
   listenHttp,
   PLAIN,
-  type Reply,
   type Routes,
 } from './listener.ts'
 
@@ -30,7 +30,7 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   /** Left out with --metrics-address. */
   readonly health?: HealthChecks
   /** /debug/stuck, which is not served without it. */
-  readonly debugStuck?: (query: URLSearchParams) => Promise<Reply>
+  readonly debugStuck?: (query: URLSearchParams) => Promise<EndpointReply>
 }
 
 /** Resolves once it listens; rejects with a ListenError, which has the message of Go, when it cannot. */
@@ -42,7 +42,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 
 function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerOptions): Routes {
   const { leaderElection, live, ready } = health
-  const routes = new Map<string, (asked: Asked) => Reply | Promise<Reply>>()
+  const routes = new Map<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>()
   if (live !== undefined) routes.set('/livez', async () => healthReply('livez', await live()))
   if (ready !== undefined) routes.set('/readyz', async () => healthReply('readyz', await ready()))
   if (leaderElection !== undefined) {
@@ -53,18 +53,18 @@ function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerO
   return routes
 }
 
-function healthReply(name: string, reasons: readonly string[]): Reply {
+function healthReply(name: string, reasons: readonly string[]): EndpointReply {
   if (reasons.length === 0) return { status: 200, body: 'ok', headers: PLAIN }
   const lines = reasons.map((reason) => `- ${reason}\n`).join('')
   return { status: 503, body: `${name} check failed:\n${lines}`, headers: ERROR_HEADERS }
 }
 
-function leaderElectionReply(reasons: readonly string[]): Reply {
+function leaderElectionReply(reasons: readonly string[]): EndpointReply {
   if (reasons.length === 0) return { status: 200, body: 'ok', headers: PLAIN }
   return { status: 500, body: `internal server error: ${reasons.join(', ')}\n`, headers: ERROR_HEADERS }
 }
 
-export function metricsReply(metrics: Metrics): () => Promise<Reply> {
+export function metricsReply(metrics: Metrics): () => Promise<EndpointReply> {
   const headers = {
     'Content-Type': METRICS_CONTENT_TYPE,
     'Process-Start-Time-Unix': String(Math.floor(processStartSeconds())),

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
-import type { Source } from './reloaded.ts'
+import type { FileSource } from './reloaded.ts'
 
 /** A certificate with its chain and its key, as PEM. */
 export interface Pair {
@@ -15,7 +15,7 @@ const readText: ReadText = (file) => readFile(file, 'utf8')
 /** Files are not replaced that often. */
 const MOST_READS = 3
 
-export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): Source<Pair> {
+export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<Pair> {
   return {
     read: () => readPair(certFile, keyFile, read),
     make: ([cert = '', key = '']) => checkedPair({ cert, key }),
@@ -25,7 +25,7 @@ export function pairSource(certFile: string, keyFile: string, read: ReadText = r
 }
 
 /** The source of the authorities whose clients are known, as PEM. */
-export function authoritiesSource(file: string): Source<string> {
+export function authoritiesSource(file: string): FileSource<string> {
   return {
     read: async () => [await readText(file)],
     make: ([pem = '']) => takenByOpenSsl({ ca: pem }, checkedAuthorities(pem, file)),

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { ERROR_HEADERS, type Guard, type Reply } from '../listener.ts'
-import type { Reviews, User } from './reviews.ts'
+import { type EndpointGuard, type EndpointReply, ERROR_HEADERS } from '../listener.ts'
+import type { ReviewedUser, Reviews } from './reviews.ts'
 
 export interface GuardOptions {
   /** Open to all clients; a path that ends with /* covers all below it. */
@@ -13,23 +13,23 @@ export interface GuardOptions {
   readonly log: Logger
 }
 
-const UNAUTHORIZED: Reply = {
+const UNAUTHORIZED: EndpointReply = {
   status: 401,
   body: 'Unauthorized\n',
   headers: { ...ERROR_HEADERS, 'WWW-Authenticate': 'Bearer' },
 }
-const UNAVAILABLE: Reply = {
+const UNAVAILABLE: EndpointReply = {
   status: 503,
   body: 'the API server does not say whether this is allowed\n',
   headers: ERROR_HEADERS,
 }
 
 /** First who asks, then whether they may. */
-export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): Guard {
+export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): EndpointGuard {
   const open = new Set(alwaysAllow.filter((path) => !path.endsWith('/*')))
   const openBelow = alwaysAllow.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1))
   let complained = false
-  const review = async (request: IncomingMessage, path: string): Promise<Reply | undefined> => {
+  const review = async (request: IncomingMessage, path: string): Promise<EndpointReply | undefined> => {
     const user = userOfCertificate(request.socket) ?? (await userOfToken(request, reviews))
     if (user === undefined) return UNAUTHORIZED
     if (reviews === undefined) return undefined
@@ -55,7 +55,7 @@ export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): Guard {
  * The user in a client certificate that the handshake has verified. The common name is the user and the organizations
  * are the groups, as in Kubernetes.
  */
-function userOfCertificate(socket: Socket): User | undefined {
+function userOfCertificate(socket: Socket): ReviewedUser | undefined {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined
   const { CN, O } = socket.getPeerCertificate().subject
   const username = textsOf(CN).at(-1) ?? ''
@@ -68,7 +68,10 @@ function textsOf(value: string | readonly string[] | undefined): readonly string
   return typeof value === 'string' ? [value] : value
 }
 
-async function userOfToken({ headers }: IncomingMessage, reviews: Reviews | undefined): Promise<User | undefined> {
+async function userOfToken(
+  { headers }: IncomingMessage,
+  reviews: Reviews | undefined,
+): Promise<ReviewedUser | undefined> {
   const [, token] = /^bearer +(\S+)$/i.exec(headers.authorization?.trim() ?? '') ?? []
   if (token === undefined || reviews === undefined) return undefined
   const user = await reviews.userOf(token)
@@ -82,7 +85,7 @@ function withAuthenticated(groups: readonly string[] = []): readonly string[] {
 
 const AUTHENTICATED = 'system:authenticated'
 
-function forbidden({ username }: User, verb: string, path: string): Reply {
-  const text = `Forbidden: User ${JSON.stringify(username)} cannot ${verb} path ${JSON.stringify(path)}\n`
+function forbidden({ username }: ReviewedUser, verb: string, path: string): EndpointReply {
+  const text = `Forbidden: ReviewedUser ${JSON.stringify(username)} cannot ${verb} path ${JSON.stringify(path)}\n`
   return { status: 403, body: text, headers: ERROR_HEADERS }
 }

@@ -1,6 +1,6 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { StartContext } from '../../start/context.ts'
-import type { Guard, SecureFactory } from '../listener.ts'
+import type { EndpointGuard, SecureFactory } from '../listener.ts'
 import { guardOf } from './guard.ts'
 import { Reviews } from './reviews.ts'
 import { securitySettings } from './settings.ts'
@@ -11,7 +11,7 @@ export interface Security {
   /** Absent: plain HTTP. */
   readonly secure: SecureFactory | undefined
   /** Decides who is answered; undefined: all clients. The API client is only for reviews, and is created on demand. */
-  guard(client: () => KubeClient): Guard | undefined
+  guard(client: () => KubeClient): EndpointGuard | undefined
 }
 
 /** Reads what the flags name. Throws what is wrong with it. */
@@ -23,7 +23,7 @@ export async function openSecurity({ standard, host, clock, log, atEnd }: StartC
   const guarded = authorize || settings?.clientCaFile !== undefined
   return {
     secure: tls?.create,
-    guard: (client: () => KubeClient): Guard | undefined => {
+    guard: (client: () => KubeClient): EndpointGuard | undefined => {
       if (!guarded) return undefined
       const reviews = authorize ? new Reviews(clock, client) : undefined
       return guardOf({ alwaysAllow, reviews, log })
