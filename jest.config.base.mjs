@@ -15,7 +15,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node'],
   transform: { '\\.ts$': fileURLToPath(new URL('./tools/strip-types.mjs', import.meta.url)) },
-  testMatch: ['<rootDir>/src/**/*.test.ts'],
+  testMatch: ['<rootDir>/{src,test}/**/*.test.ts'],
   // A machine that is busy with other work is slow, not broken.
   testTimeout: 60_000,
   collectCoverageFrom: ['src/**/*.ts', '!src/gen/**'],

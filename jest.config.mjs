@@ -2,6 +2,13 @@ import base from './jest.config.base.mjs'
 
 /** `npx jest FILE` from the root: each package is a project with its own configuration. */
 export default {
-  projects: ['apps/*', 'libs/*', 'charts', 'images', 'tools/docs'].map((folder) => `<rootDir>/${folder}`),
+  projects: [
+    'apps/*',
+    'libs/*',
+    'testing/{testkit,conformance,fuzz,example-sidecar}',
+    'charts',
+    'images',
+    'tools/docs',
+  ].map((folder) => `<rootDir>/${folder}`),
   testTimeout: base.testTimeout,
 }

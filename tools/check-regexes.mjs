@@ -10,7 +10,7 @@ import { analyse } from 'scslre'
 const FILES = ['libs/*/src/**/*.ts', 'apps/*/src/**/*.ts']
 /** Tests, and what only runs on a developer's machine. */
 const LEFT_OUT =
-  /\.test\.ts$|\/testing\/|\/gen\/|^libs\/(emulator|testkit|conformance|fuzz)\/|^apps\/devcluster\/src\/(?!page\/)/
+  /\.test\.ts$|\/testing\/|\/gen\/|^libs\/(emulator|disturb|volume-controllers)\/|^apps\/(devcluster\/src\/(?!page\/)|driver-test\/)/
 const REASON = /^\s*(?:\/\/|\*|\/\*\*?) bounded: \S/
 
 let looked = 0

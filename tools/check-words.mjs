@@ -67,21 +67,21 @@ const EXCEPTIONS = [
   { path: 'tools/check-words.mjs', texts: /.*/, why: 'the words are listed here' },
   { path: 'apps/attacher/src/published-nodes/', texts: /^goes on$/, why: 'an error in the log' },
   { path: 'apps/attacher/src/status-reverted.ts', texts: /^somebody$/, why: 'an error in the log' },
-  { path: 'apps/attacher/src/', texts: /^been made again$/, why: 'an error that users see in events and the status' },
+  { path: 'apps/attacher/', texts: /^been made again$/, why: 'an error that users see in events and the status' },
   { path: 'apps/attacher/src/volume-attachment/decide-detach.ts', texts: /^was made again$/, why: 'the same' },
   { path: 'apps/attacher/src/volume-attachment/recover.test.ts', texts: /^was made again$/, why: 'the same' },
   { path: 'apps/resizer/src/claim/volume.ts', texts: /^and made again$/, why: 'an error in the log' },
   { path: 'charts/csi-sidecars/files/alerts.yaml', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'charts/tests/alert-series.ts', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
-  { path: 'apps/devcluster/src/driver-test/', texts: /^patience$/, why: 'the flag --patience' },
+  { path: 'apps/driver-test/', texts: /^patience$/, why: 'the flag --patience' },
   { path: 'apps/devcluster/src/options.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
   { path: 'apps/devcluster/', texts: /^(story|stories)$/, why: 'the demo of npm start' },
   { path: 'docs/drivers.md', texts: /^patience$/, why: 'the flag --patience' },
   { path: 'docs/operations.md', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'libs/sidecar/src/http/health.ts', texts: /^stands$/, why: 'the reason of /livez' },
-  { path: 'e2e/tests/attacher/pending.ts', texts: /^was made again$/, why: 'the event of a blocked detach' },
-  { path: 'e2e/tests/ground/devcluster-terminal.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
-  { path: 'e2e/tests/ground/driver-test.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
+  { path: 'testing/e2e/tests/attacher/pending.ts', texts: /^was made again$/, why: 'the event of a blocked detach' },
+  { path: 'testing/e2e/tests/ground/devcluster-terminal.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
+  { path: 'testing/e2e/tests/ground/driver-test.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
 ]
 
 // Not ours, or recorded.
@@ -163,7 +163,7 @@ function print(findings) {
 function printCounts(findings) {
   const counts = new Map()
   for (const { path } of findings) {
-    const folder = path.match(/^(?:(?:apps|libs)\/)?[^/]+/)[0]
+    const folder = path.match(/^(?:(?:apps|libs|testing)\/)?[^/]+/)[0]
     counts.set(folder, (counts.get(folder) ?? 0) + 1)
   }
   for (const [folder, count] of [...counts].sort()) console.log(`${String(count).padStart(6)} ${folder}`)

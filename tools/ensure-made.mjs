@@ -8,6 +8,6 @@ const GENERATED = ['libs/csi-proto/src/gen/services.ts', 'libs/kube-types/src/ge
 
 const [, program = '', ...args] = process.argv
 if (!isNewEnough()) fail(`Node ${OLDEST_NODE} is needed, this is ${process.version}: npm exec -- node ${program}`)
-const sidecars = program.includes('devcluster') ? ownSidecars(args) : []
+const sidecars = /devcluster|driver-test/.test(program) ? ownSidecars(args) : []
 const wanted = [...GENERATED, ...sidecars.map((app) => `apps/${app}/dist/csi-${app}`)]
 if (wanted.some((path) => !existsSync(join(root, path)))) await make(sidecars)

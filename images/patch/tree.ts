@@ -22,7 +22,9 @@ interface Manifest {
 /** Moves components in the manifests, the workflows and the lockfile, and writes the notes. */
 export function applyMoves(root: string, moves: readonly Move[]): void {
   const before = readLockfile(root)
-  for (const file of globSync(['package.json', '*/package.json', '{apps,libs}/*/package.json'], { cwd: root })) {
+  for (const file of globSync(['package.json', '*/package.json', '{apps,libs,testing}/*/package.json'], {
+    cwd: root,
+  })) {
     rewrite(join(root, file), (text) => moves.reduce(inManifest, text))
   }
   for (const file of globSync('.github/{workflows,actions/*}/*.yml', { cwd: root })) {

@@ -75,7 +75,7 @@ switch (positionals[0]) {
     break
   }
   case 'npm': {
-    makeNpmPackage(outOf('npm-package'))
+    makeNpmPackage(outOf('npm-package'), positionals[1])
     say(outOf('npm-package'))
     break
   }

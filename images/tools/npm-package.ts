@@ -3,18 +3,28 @@ import { join } from 'node:path'
 import { type Metafile, packagesOf, ROOT, readBundle, readJson, releaseVersion } from './bundle.ts'
 import { packageNotices } from './notices.ts'
 
-const NAME = 'csi-devcluster'
 const OLDEST_NODE = 26
-const SOURCE = join(ROOT, 'apps/devcluster')
+/** The programs that npm installs, each bundled with the sidecars that it starts. */
+const PROGRAMS = {
+  'csi-devcluster': 'A cluster on loopback that shows what csi-attacher and csi-resizer do.',
+  'csi-driver-test': 'Tests a CSI driver by random histories, faults and direct questions.',
+} as const
+type ProgramName = keyof typeof PROGRAMS
+
+function isProgram(name: string): name is ProgramName {
+  return Object.hasOwn(PROGRAMS, name)
+}
 const METAFILE = 'meta.json'
 const SIDECARS = ['csi-attacher', 'csi-resizer'] as const
 
-/** Makes the folder from which `npm pack` makes the archive: the embedded cluster and its sidecars, all bundled. */
-export function makeNpmPackage(folder: string): void {
+/** Creates the folder from which `npm pack` creates the archive: the program and its sidecars, all bundled. */
+export function makeNpmPackage(folder: string, program = 'csi-devcluster'): void {
+  if (!isProgram(program)) throw new Error(`${program} is no program for npm: ${Object.keys(PROGRAMS).join(' or ')}`)
+  const source = join(ROOT, 'apps', program.replace(/^csi-/, ''))
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  cpSync(join(SOURCE, 'dist'), folder, { recursive: true, filter: (path) => !path.endsWith(METAFILE) })
-  const metafile = readJson<Metafile>(join(SOURCE, 'dist', METAFILE))
+  cpSync(join(source, 'dist'), folder, { recursive: true, filter: (path) => !path.endsWith(METAFILE) })
+  const metafile = readJson<Metafile>(join(source, 'dist', METAFILE))
   const bundles = SIDECARS.map((name) => readBundle(name))
   for (const { name, file } of bundles) {
     copyFileSync(file, join(folder, `${name}.bundle.cjs`))
@@ -29,17 +39,17 @@ export function makeNpmPackage(folder: string): void {
   ]
   const packages = [...new Map(inside.map((each) => [`${each.name} ${each.version}`, each])).values()]
   writeFileSync(join(folder, 'NOTICES'), packageNotices(packages))
-  copyFileSync(join(SOURCE, 'README.md'), join(folder, 'README.md'))
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`)
+  copyFileSync(join(source, 'README.md'), join(folder, 'README.md'))
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest(program), null, 2)}\n`)
 }
 
-function manifest(): object {
+function manifest(program: ProgramName): object {
   return {
-    name: NAME,
+    name: program,
     version: releaseVersion().replace(/^v/, ''),
-    description: 'A cluster on loopback that shows what csi-attacher and csi-resizer do, and tests CSI drivers.',
+    description: PROGRAMS[program],
     license: 'Apache-2.0',
-    bin: { [NAME]: 'start.cjs' },
+    bin: { [program]: 'start.cjs' },
     engines: { node: '>=18' },
     /** What start.cjs reads. */
     oldestNode: OLDEST_NODE,

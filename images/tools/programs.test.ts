@@ -45,6 +45,7 @@ describe('what people run on their own machines', () => {
       'kubectl-csi.tar.gz',
       `kubectl-csi-linux-${BUILT}.tar.gz`,
       `csi-devcluster-${VERSION.slice(1)}.tgz`,
+      `csi-driver-test-${VERSION.slice(1)}.tgz`,
       `kubectl-csi-${VERSION.slice(1)}.tgz`,
     ])
     expect(packed(`kubectl-csi-${VERSION.slice(1)}.tgz`).toSorted()).toEqual([

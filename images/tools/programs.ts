@@ -63,7 +63,10 @@ function pluginArchive({ archive, program, as, time }: Packed, notices: string, 
 
 /** What npm installs: a folder is made, and `npm pack` makes the archive of it. */
 export const NPM_PACKAGES = [
-  { file: `csi-devcluster-${releaseVersion().slice(1)}.tgz`, make: makeNpmPackage },
+  ...(['csi-devcluster', 'csi-driver-test'] as const).map((program) => ({
+    file: `${program}-${releaseVersion().slice(1)}.tgz`,
+    make: (folder: string) => makeNpmPackage(folder, program),
+  })),
   { file: `${PLUGIN}-${releaseVersion().slice(1)}.tgz`, make: makePluginPackage },
 ] as const
 

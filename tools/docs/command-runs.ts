@@ -15,7 +15,7 @@ export interface NotRun {
 
 const WORKFLOW = '.github/workflows/e2e.yml'
 const CHECK = '.github/workflows/check.yml'
-const LINES_OF_DOCUMENTS = 'e2e/tests/ground/documents.ts'
+const LINES_OF_DOCUMENTS = 'testing/e2e/tests/ground/documents.ts'
 
 /** Of `path: line`. The first one that fits counts. A command with other options is run where its program is. */
 export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
@@ -23,43 +23,58 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   ...['set image', 'rollout status', 'rollout undo'].map((verb) => ({
     // bounded: three texts of ours
     lines: new RegExp(`^README\\.md: kubectl --namespace storage ${verb}`),
-    by: 'e2e/tests/chart/readme.ts',
+    by: 'testing/e2e/tests/chart/readme.ts',
     sign: `kubectl --namespace storage ${verb}`,
   })),
   {
     lines: /^(README|charts\/csi-sidecars\/README|docs\/drivers)\.md: helm upgrade --install \S+ oci:.*driver\.yaml/,
-    by: 'e2e/tests/chart/readme.ts',
+    by: 'testing/e2e/tests/chart/readme.ts',
     sign: 'helm upgrade --install',
   },
-  { lines: /^README\.md: helm upgrade/, by: 'e2e/tests/chart/readme.ts', sign: 'helm upgrade example' },
-  { lines: /: helm test /, by: 'e2e/tests/chart/readme.ts', sign: "lineOf('helm test')" },
-  { lines: /^README\.md: helm rollback/, by: 'e2e/tests/chart/readme.ts', sign: "lineOf('helm rollback')" },
-  { lines: /: helm uninstall/, by: 'e2e/tests/chart/readme.ts', sign: 'helm uninstall example --namespace storage' },
+  { lines: /^README\.md: helm upgrade/, by: 'testing/e2e/tests/chart/readme.ts', sign: 'helm upgrade example' },
+  { lines: /: helm test /, by: 'testing/e2e/tests/chart/readme.ts', sign: "lineOf('helm test')" },
+  { lines: /^README\.md: helm rollback/, by: 'testing/e2e/tests/chart/readme.ts', sign: "lineOf('helm rollback')" },
+  {
+    lines: /: helm uninstall/,
+    by: 'testing/e2e/tests/chart/readme.ts',
+    sign: 'helm uninstall example --namespace storage',
+  },
   { lines: /: helm upgrade .*separate\.yaml/, by: 'charts/tests/helm.ts', sign: "'separate'" },
-  { lines: /^docs\/migration\.md: (kubectl|helm)/, by: 'e2e/tests/chart/migration.ts', sign: 'docs/migration.md' },
-  { lines: /^docs\/operations\.md: kubectl csi/, by: 'e2e/tests/explain/cluster.ts', sign: 'docs/operations.md' },
+  {
+    lines: /^docs\/migration\.md: (kubectl|helm)/,
+    by: 'testing/e2e/tests/chart/migration.ts',
+    sign: 'docs/migration.md',
+  },
+  {
+    lines: /^docs\/operations\.md: kubectl csi/,
+    by: 'testing/e2e/tests/explain/cluster.ts',
+    sign: 'docs/operations.md',
+  },
   {
     lines: /^docs\/operations\.md: kubectl (-n \S+ logs|-n \S+ port-forward|get --raw)/,
     why: 'it needs a node with a kubelet, which keeps logs and leads to the ports of pods',
   },
-  { lines: /^docs\/operations\.md: kubectl/, by: 'e2e/tests/chart/operations.ts', sign: 'docs/operations.md' },
+  { lines: /^docs\/operations\.md: kubectl/, by: 'testing/e2e/tests/chart/operations.ts', sign: 'docs/operations.md' },
   { lines: /^docs\/operations\.md: curl/, why: 'it needs the forwarded port of a pod, and so a node with a kubelet' },
-  { lines: /kubectl-csi\.cjs stuck$/, by: 'e2e/tests/explain/cluster.ts', sign: 'apps/kubectl-csi/README.md' },
+  { lines: /kubectl-csi\.cjs stuck$/, by: 'testing/e2e/tests/explain/cluster.ts', sign: 'apps/kubectl-csi/README.md' },
   { lines: /: (docker|kind|buildah) /, why: 'it needs Docker, Buildah or kind; tests build the folder that they read' },
   { lines: /: (cosign|gh) /, why: 'it needs a release; images/release/verify-lines.test.ts checks the line' },
-  { lines: /: npx --yes https:/, by: 'e2e/tests/ground/npm-package.ts', sign: "'test', '--help'" },
-  { lines: /: npm pack \.cache\/npm-package/, by: 'e2e/tests/ground/npm-package.ts', sign: "'pack', folder" },
+  { lines: /: npx --yes https:/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "tester, '--help'" },
+  { lines: /: npm pack \.cache\/npm-package/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'pack', folder" },
   // The embedded cluster.
-  { lines: /: npm start -- --exit/, by: 'e2e/tests/ground/npm-package.ts', sign: "'--exit'" },
-  { lines: /: npm start -- (test )?--driver/, by: 'e2e/tests/ground/driver-test.ts', sign: '--driver=unix://' },
-  { lines: /: npm start -- --attacher/, by: 'e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
-  { lines: /: npm start -- --kubeconfig/, by: 'e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
+  { lines: /: npm start -- --exit/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'--exit'" },
+  {
+    lines: /: npm (start|run driver-test) -- --driver/,
+    by: 'testing/e2e/tests/ground/driver-test.ts',
+    sign: '--driver=unix://',
+  },
+  { lines: /: npm start -- --attacher/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
+  { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
   {
     lines: /: npm start -- --nodes 100 --load/,
-    by: 'e2e/tests/ground/devcluster-terminal.ts',
+    by: 'testing/e2e/tests/ground/devcluster-terminal.ts',
     sign: '--load=attach=60',
   },
-  { lines: /: npm start -- --chaos/, by: 'e2e/tests/ground/chaos.ts', sign: '--chaos=' },
   // Lines that need nothing.
   ...[
     'npm exec -- node images/tools/main.ts context',
@@ -105,12 +120,16 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'tools/docs/tables.test.ts',
     sign: 'npm exec -- node tools/docs/main.ts',
   },
-  { lines: /: npm run emulator/, by: 'e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
+  { lines: /: npm run emulator/, by: 'testing/e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
   { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
-  { lines: /pictures\.ts$|bench\/picture\.ts$/, why: 'it writes pictures of the repository, which tests compare' },
+  { lines: /pictures\.ts$/, why: 'it writes pictures of the repository, and needs chromium' },
   {
-    lines: /npm run (bench|mutate)| bench\/[\w-]+\.ts/,
+    lines: /: cd apps\/attacher && MODEL_RUNS/,
+    why: 'it runs for minutes; `npm test` runs the same model with fewer seeds',
+  },
+  {
+    lines: /npm run (bench|mutate)| testing\/bench\/[\w-]+\.ts/,
     why: 'it measures for minutes, on a machine that does nothing else',
   },
 ]

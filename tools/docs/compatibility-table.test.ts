@@ -7,7 +7,7 @@ it.each(SIDECARS.map(({ app, value }) => [app, value.replaces]))(
   (_, replaces) => {
     const [name = '', version = ''] = replaces.split(' v')
     const major = version.split('.')[0]
-    expect(requiredModule('e2e/originals/go.mod', `github.com/kubernetes-csi/${name}/v${major}`)).toBe(version)
+    expect(requiredModule('testing/e2e/originals/go.mod', `github.com/kubernetes-csi/${name}/v${major}`)).toBe(version)
   },
 )
 

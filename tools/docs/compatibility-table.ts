@@ -15,11 +15,11 @@ export function requiredModule(path: string, module: string, text = read(path)):
 
 /** What this version works with, each cell from the file that the tests themselves go by. */
 export function compatibilityTable(): string {
-  const kubernetes = ['e2e/control-plane/go.mod', 'e2e/control-plane-1.37/go.mod'].map((path) =>
+  const kubernetes = ['testing/e2e/control-plane/go.mod', 'testing/e2e/control-plane-1.37/go.mod'].map((path) =>
     requiredModule(path, 'k8s.io/kubernetes'),
   )
   const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)/m.exec(read('charts/csi-sidecars/Chart.yaml')) ?? []
-  const csi = requiredModule('e2e/originals/go.mod', 'github.com/container-storage-interface/spec')
+  const csi = requiredModule('testing/e2e/originals/go.mod', 'github.com/container-storage-interface/spec')
   const helm = requiredModule('tools/helm/go.mod', 'helm.sh/helm/v3')
   const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> }
   return table(

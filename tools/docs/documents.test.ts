@@ -65,7 +65,7 @@ describe('the version that documents name', () => {
 
   it('is that of the sidecars (npm run version-packages)', () => {
     const ours =
-      /ghcr\.io\/\S+:v(\d[^\s`]*)|--version (\S+)|newTag: v(\S+)|^ {4}version: (\S+)|csi-devcluster-(\d\S*)\.tgz/gm
+      /ghcr\.io\/\S+:v(\d[^\s`]*)|--version (\S+)|newTag: v(\S+)|^ {4}version: (\S+)|csi-driver-test-(\d\S*)\.tgz/gm
     const found = ['README.md', 'docs/drivers.md', 'docs/migration.md'].flatMap((path) =>
       [...read(path).matchAll(ours)].map((groups) => [path, groups.slice(1).find((each) => each !== undefined)]),
     )

@@ -15,9 +15,9 @@ const FOLDERS = [
   'charts/**/*.md',
   'images/*.md',
   'tools/*/README.md',
-  'bench/*.md',
-  'e2e/**/*.md',
-  '{apps,libs}/*/README.md',
+  'testing/bench/*.md',
+  'testing/e2e/**/*.md',
+  '{apps,libs,testing}/*/README.md',
 ]
 
 /** Everything that people read. */

@@ -30,12 +30,12 @@ it('figures are the medians of both sides, with their unit', () => {
 
 it('a figure that is not there is no empty cell', () => {
   expect(() => figuresOf(RESULTS, { scene: 'With', sidecar: 'resizer', what: 'RSS (MiB)' })).toThrow(
-    'bench/RESULTS.md has no RSS (MiB) in With',
+    'testing/bench/RESULTS.md has no RSS (MiB) in With',
   )
 })
 
 it('a row is in the half of the side with the smaller figure, and equal figures are not ours', () => {
-  const results = readFileSync(join(ROOT, 'bench/RESULTS.md'), 'utf8')
+  const results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')
   const { forUs, forTheOriginals } = headlines(results)
   const number = (text: string): number => Number.parseFloat(text)
   expect(forUs.filter(([, ours, theirs]) => number(ours) >= number(theirs))).toEqual([])

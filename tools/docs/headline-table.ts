@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { table } from './markdown.ts'
 import { ROOT } from './source-texts.ts'
 
-/** One line of the README's table: where bench/RESULTS.md has its two figures. The smaller figure is the better one. */
+/** One line of the README's table: where testing/bench/RESULTS.md has its two figures. The smaller figure is the better one. */
 interface Headline {
   readonly says: string
   /** How the heading begins. */
@@ -25,14 +25,7 @@ const ONE_PROCESS = 'Both in one process'
 /** In the order of the table; `headlines` decides which half. */
 const HEADLINES: readonly Headline[] = [
   line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
-  line('100 to detach', ATTACHMENTS, 'attacher', '100: detached (s)'),
   line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),
-  line(
-    '20 attaches behind 40 detaches that hang in the back end',
-    '20 attachments behind detaches that hang',
-    'attacher',
-    '40 detaches: all attached at the driver (s)',
-  ),
   line(
     'SIGTERM to a leading attacher, until the next one works',
     'Failover gap',
@@ -41,7 +34,6 @@ const HEADLINES: readonly Headline[] = [
   ),
   // The first three again, without the limit that decides them.
   line('1,000 volumes to attach, limits raised for both sides', OPENED, 'attacher', 'first wave: attached (s)'),
-  line('1,000 to detach, limits raised for both sides', OPENED, 'attacher', 'first wave: detached (s)'),
   line(
     '1,000 claims to expand, limits raised for both sides',
     '1,000 claims raised at once, with raised limits',
@@ -49,13 +41,9 @@ const HEADLINES: readonly Headline[] = [
     'first wave: resized (s)',
   ),
   line('memory of the attacher with 20,000 objects of each kind', MANY, 'attacher', 'RSS settled (MiB)'),
-  line('memory of the resizer with as many', MANY, 'resizer', 'RSS settled (MiB)'),
-  line('memory of both when idle, ours in one process', ONE_PROCESS, 'both', 'RSS idle (MiB)'),
-  line('the same with 20,000 objects of each kind', ONE_PROCESS, 'both', 'RSS with 20,000 objects of each kind (MiB)'),
+  line('memory of both in one process with as many', ONE_PROCESS, 'both', 'RSS with 20,000 objects of each kind (MiB)'),
   line('memory of the attacher when idle', IDLE, 'attacher', 'RSS (MiB)'),
-  line('of it anonymous', IDLE, 'attacher', 'of it anonymous (MiB)'),
   line('start of the attacher to its first watch', IDLE, 'attacher', 'exec to first watch (ms)'),
-  line('start to the first call with 20,000 objects of each kind', MANY, 'attacher', 'exec to first call (s)'),
   line(
     'CPU for 1,000 volumes to attach, limits raised for both sides',
     OPENED,
@@ -72,8 +60,8 @@ export interface Headlines {
   readonly forTheOriginals: readonly HeadlineFigures[]
 }
 
-/** The figures of bench/RESULTS.md, each pair of one run. Each row is in the half of the side with the smaller figure. */
-export function headlines(results = readFileSync(join(ROOT, 'bench/RESULTS.md'), 'utf8')): Headlines {
+/** The figures of testing/bench/RESULTS.md, each pair of one run. Each row is in the half of the side with the smaller figure. */
+export function headlines(results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')): Headlines {
   const rows = HEADLINES.map((one): HeadlineFigures => [one.says, ...figuresOf(results, one)])
   return { forUs: rows.filter(isForUs), forTheOriginals: rows.filter((row) => !isForUs(row)) }
 }
@@ -98,7 +86,7 @@ export function figuresOf(results: string, { scene, sidecar, what }: Omit<Headli
     .map((text) => text.split('|').map((cell) => cell.trim()))
     .find(([, first, second]) => first === sidecar && second === what)
   const [, , , ours, theirs] = cells ?? []
-  if (ours === undefined || theirs === undefined) throw new Error(`bench/RESULTS.md has no ${what} in ${scene}`)
+  if (ours === undefined || theirs === undefined) throw new Error(`testing/bench/RESULTS.md has no ${what} in ${scene}`)
   const unit = /\((\w+)\)$/.exec(what)?.[1] ?? ''
   const figure = (cell: string): string => `${cell.replace(/ \(.*/, '')} ${unit}`
   return [figure(ours), figure(theirs)]

@@ -5,7 +5,7 @@ import { ROOT } from './source-texts.ts'
 
 /** What is there after a build or a run only, or never was in the repository. */
 const MADE = /(?:^|\/)(?:dist|\.cache|node_modules|coverage)(?:\/|$)/
-const FOLDERS = 'apps|libs|docs|charts|images|tools|e2e|bench|proto|\\.github|\\.ci|\\.changeset'
+const FOLDERS = 'apps|libs|testing|docs|charts|images|tools|proto|\\.github|\\.ci|\\.changeset'
 /** `libs/x/src/y.ts`, `apps/*`, `y.ts`: what can only be meant as a file or folder of the repository. */
 const OF_THE_REPOSITORY = new RegExp(`^(?:(?:${FOLDERS})/[\\w.*{},/-]*|[\\w*./-]+\\.(?:m?ts|mjs|md|tpl|ya?ml))$`)
 

@@ -79,7 +79,7 @@ describe('the documentation', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
     const ofCommands = ['help', 'previous', 'context', 'older-than', 'reset-then-reuse-values']
     // Those of the test of a driver are the keys of a table.
-    const table = read('apps/devcluster/src/driver-test/options.ts')
+    const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
     const foreign = [...ofCommands, 'flag', 'log_dir', 'logtostderr', 'attacher-X', 'resizer-X']
     for (const path of [

@@ -1,35 +1,13 @@
-import { createWriteStream } from 'node:fs'
-import process from 'node:process'
-import { messageOf, systemClock } from '@csi-sidecars/base'
-import { openLog } from '@csi-sidecars/telemetry'
 import { readCommandLine } from './command-line.ts'
-import type { TestOptions } from './driver-test/options.ts'
-import { type RunParts, run } from './run.ts'
-import { styleFor } from './terminal/style.ts'
+import { runCommandLine, signalOfTerminal } from './program.ts'
+import { run } from './run.ts'
 
-const write = (text: string): void => void process.stdout.write(text)
+export { signalOfTerminal }
 
-/** Carries a command line out. Returns the exit code. */
-export async function main(args: readonly string[], signal: AbortSignal): Promise<number> {
-  try {
-    const style = styleFor(process.stdout, process.env)
-    const terminal = { write, style, interactive: process.stdout.isTTY === true }
-    const log = (file: string) =>
-      openLog({ stream: createWriteStream(file), format: 'text', verbosity: 2, clock: systemClock }).log
-    const parts = { terminal, clock: systemClock, openLog: log }
-    const command = await readCommandLine(args, write)
-    if (command === 'answered') return 0
-    return command.run === 'test'
-      ? await testDriver(command.options, parts, signal)
-      : await run(command.options, parts, signal)
-  } catch (error) {
-    write(`${messageOf(error)}\n`)
-    return 2
-  }
-}
-
-/** Loaded only for a driver test. */
-async function testDriver(options: TestOptions, parts: RunParts, signal: AbortSignal): Promise<number> {
-  const { runDriverTest } = await import('./driver-test/run.ts')
-  return await runDriverTest(options, parts, signal)
+/** Runs the embedded cluster by a command line. Returns the exit code. */
+export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
+  return runCommandLine(
+    (write) => readCommandLine(args, write),
+    (options, parts) => run(options, parts, signal),
+  )
 }

@@ -3,9 +3,9 @@ import { readCommandLine } from './command-line.ts'
 import type { Options } from './options.ts'
 
 async function parse(...args: string[]): Promise<Options> {
-  const command = await readCommandLine(args, () => undefined)
-  if (command === 'answered' || command.run !== 'story') throw new Error('not the story')
-  return command.options
+  const options = await readCommandLine(args, () => undefined)
+  if (options === 'answered') throw new Error('no options')
+  return options
 }
 
 describe('the options', () => {
@@ -20,7 +20,6 @@ describe('the options', () => {
       controllers: undefined,
       data: undefined,
       load: undefined,
-      chaos: undefined,
       timeoutMs: 30_000,
       pauseMs: undefined,
       pagePort: 0,
@@ -36,15 +35,11 @@ describe('the options', () => {
     expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '1')).toMatchObject({ nodes: 1 })
   })
 
-  it('may name a storm, seeds and parts', async () => {
+  it('may name a storm and parts', async () => {
     expect(await parse('--load', 'attach=1000', '--controllers', 'provisioner,volume-manager')).toMatchObject({
       load: { attach: 1000 },
       controllers: ['provisioner', 'volume-manager'],
     })
-    expect(await parse('--chaos', '3-5', '--chaos-seconds', '60')).toMatchObject({
-      chaos: { seeds: [3, 4, 5], seconds: 60 },
-    })
-    expect(await parse('--chaos', '7')).toMatchObject({ chaos: { seeds: [7], seconds: 120 } })
   })
 
   it.each([
@@ -52,8 +47,6 @@ describe('the options', () => {
     [['--nodes', 'x'], '--nodes must be a whole number of 1 or more'],
     [['--load', 'attach'], '--load attach: only attach=<number of pods> is known'],
     [['--load', 'attach=-1'], '--load attach must be a whole number of 1 or more'],
-    [['--chaos', 'x'], '--chaos x: a seed is a whole number, several are as 1-10'],
-    [['--chaos', '5-3'], '--chaos 5-3: the last seed comes before the first'],
     [
       ['--controllers', 'kubelet'],
       '--controllers kubelet: known are persistent-volume, provisioner, binder, attach-detach, volume-manager, ephemeral-volume, expander',
@@ -62,10 +55,6 @@ describe('the options', () => {
       ['--driver', 'unix:///csi.sock', '--nodes', '2'],
       '--nodes 2: the socket of --driver is that of one node, which cannot mount for another',
     ],
-    [
-      ['--driver', 'unix:///csi.sock', '--chaos', '1'],
-      '--chaos breaks the emulated driver; "npm start -- test --driver" is for your own',
-    ],
     [['--page-port', '99999'], '--page-port must be a port, 0 to 65535'],
     [['--page-port', '-1'], '--page-port must be a port, 0 to 65535'],
     [['--page-port', 'http'], '--page-port must be a port, 0 to 65535'],
@@ -73,8 +62,6 @@ describe('the options', () => {
     [['--driver', 'tcp://h:1'], '--driver tcp://h:1: only unix sockets are known, as unix:///path'],
     [['--driver', 'csi.sock'], '--driver csi.sock: only unix sockets are known, as unix:///path'],
     [['--nodes', '2', '--nodes', '3'], '--nodes is given more than once'],
-    [['--chaos', '1-99999999999'], '--chaos 1-99999999999: a run has 10000 seeds at most'],
-    [['--chaos', '99999999999999999999'], '--chaos 99999999999999999999: a seed is a whole number'],
     [['--bogus'], 'Unknown argument: bogus'],
   ])('%j are refused', async (args, message) => {
     await expect(parse(...args)).rejects.toThrow(message)
@@ -95,10 +82,7 @@ describe('the options', () => {
       expect(await readCommandLine(asked, (text) => texts.push(text))).toBe('answered')
       return texts.join('').trim().split('\n')
     }
-    expect(await completed('te')).toContain('test')
-    expect(await completed('--chaos')).toContain('--chaos-seconds')
-    expect(await completed('test', '--node')).toContain('--node-ids')
-    expect(await completed('test', '--chaos')).not.toContain('--chaos-seconds')
+    expect(await completed('--page')).toContain('--page-port')
     const script: string[] = []
     expect(await readCommandLine(['completion'], (text) => script.push(text))).toBe('answered')
     expect(script.join('')).toContain('--get-yargs-completions')

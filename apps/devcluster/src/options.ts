@@ -1,11 +1,9 @@
 import { refuseRepeated } from '@csi-sidecars/base'
-import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
-import { addressOf, numberFlag, positive, textFlag } from './driver-test/option-values.ts'
-import { PROGRAM } from './place.ts'
+import { addressOf, numberFlag, positive, textFlag } from './option-values.ts'
 
-/** What a person asks for on the command line. */
+/** The options of the command line. */
 export interface Options {
   /** End after the story. */
   readonly exit: boolean
@@ -23,18 +21,11 @@ export interface Options {
   /** Before each step, for a person who watches; undefined: a second in a terminal, else none. */
   readonly pauseMs: number | undefined
   readonly pagePort: number
-  readonly chaos: Chaos | undefined
-}
-
-/** Instead of the story: faults of every kind, for this time for each seed. */
-export interface Chaos {
-  readonly seeds: readonly number[]
-  readonly seconds: number
 }
 
 /** A load test after the story. */
 export interface Load {
-  /** So many pods, each with a volume of its own. */
+  /** The number of pods, each with a volume. */
   readonly attach: number
 }
 
@@ -50,8 +41,6 @@ export const STORY_FLAGS = {
   patience: numberFlag('Seconds that a step may take; 30, or 300 with --driver'),
   pause: numberFlag('Seconds to wait before each step; 1 in a terminal'),
   load: textFlag('A storm after the story, as attach=1000'),
-  chaos: textFlag('Break things instead, by seeds, as 7 or 1-10'),
-  'chaos-seconds': { ...numberFlag('How long for each seed'), default: 120 },
   'page-port': { ...numberFlag('Port of the page; 0: any'), default: 0 },
 } as const
 
@@ -74,7 +63,6 @@ export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): O
     timeoutMs: 1000 * positive('patience', values.patience ?? (driver === undefined ? 30 : 300)),
     pauseMs: values.pause === undefined ? undefined : 1000 * seconds('pause', values.pause),
     pagePort: port('page-port', values['page-port']),
-    chaos: values.chaos === undefined ? undefined : parseChaos(values.chaos, values['chaos-seconds']),
   }
 }
 
@@ -86,15 +74,8 @@ function parseControllers(text: string): readonly ControllerName[] {
   })
 }
 
-function parseChaos(text: string, seconds: number): Chaos {
-  return { seeds: seedsOf('chaos', text), seconds: positive('chaos-seconds', seconds) }
-}
-
-/** What an own driver has one socket for, or nothing behind it that could be broken. */
-function refuseWithDriver({ nodes, chaos }: Pick<InferredOptionTypes<typeof STORY_FLAGS>, 'nodes' | 'chaos'>): void {
-  if (chaos !== undefined) {
-    throw new Error(`--chaos breaks the emulated driver; "${PROGRAM} test --driver" is for your own`)
-  }
+/** The socket of a driver is that of one node. */
+function refuseWithDriver({ nodes }: Pick<InferredOptionTypes<typeof STORY_FLAGS>, 'nodes'>): void {
   if (nodes !== undefined && nodes > 1) {
     throw new Error(`--nodes ${nodes}: the socket of --driver is that of one node, which cannot mount for another`)
   }

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** Where this module is, or the bundle that it is part of: `src` or `dist` of the package, or the npm package. */
+/** The folder of this module or of its bundle: `src` or `dist` of the package, or the npm package. */
 export const HERE = new URL('./', import.meta.url)
 
 /** Whether it runs as TypeScript, not as a bundle. */
 export const isSource = import.meta.url.endsWith('.ts')
 
-/** In the npm package the sidecars lie beside the bundle; in the repository they are built in `apps`. */
+/** In the npm package the sidecars are in the folder of the bundle. In the repository they are built in `apps`. */
 export const isInRepository = !existsSync(new URL('package.json', HERE))
 export const APPS = fileURLToPath(new URL('../../', import.meta.url))
 

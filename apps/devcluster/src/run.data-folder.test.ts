@@ -22,6 +22,6 @@ it('one that cannot be written is named', async () => {
   const file = join(directory, 'file')
   await writeFile(file, '')
   await expect(checkDataFolder(file)).rejects.toThrow(`--data ${file} cannot be written: ENOTDIR`)
-  // Not even root can create folders there.
+  // Even root cannot create folders there.
   await expect(checkDataFolder('/proc/self/data')).rejects.toThrow('--data /proc/self/data cannot be written')
 })

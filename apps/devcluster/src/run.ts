@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { aborted, type Clock, isAbort, messageOf, systemCodeOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { runChaosSeeds } from './chaos/seeds.ts'
 import { sidecarBinaries } from './cluster/binaries.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 import { runStorm } from './load/storm.ts'
-import type { Chaos, Load, Options } from './options.ts'
-import { chaosPages } from './page/chaos-page.ts'
+import type { Load, Options } from './options.ts'
 import { type Page, startPage } from './page/page.ts'
 import { exampleFile } from './story/objects.ts'
 import type { Ending } from './story/run-steps.ts'
@@ -16,7 +14,7 @@ import { Scenario } from './story/scenario.ts'
 import { storyPrinter } from './terminal/printer.ts'
 import type { Style } from './terminal/style.ts'
 
-/** Where a run prints its output. */
+/** The output of a run. */
 export interface Terminal {
   readonly write: (text: string) => void
   readonly style: Style
@@ -31,10 +29,10 @@ export interface RunParts {
   readonly openLog: (file: string) => Logger
 }
 
-/** Of a run that was interrupted before the story was over: it has neither succeeded nor failed. */
+/** The exit code of an interrupted run, which has neither succeeded nor failed. */
 const INTERRUPTED = 130
 
-/** What a person can follow: without pauses the story is over in less than a second. */
+/** The pause before each step in a terminal. Without pauses the story takes less than a second. */
 const TERMINAL_PAUSE_MS = 1000
 
 /** Starts the cluster, runs the story, and stays until the signal if a person is there. Returns the exit code. */
@@ -47,10 +45,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
   try {
     const log = parts.openLog(join(directory, 'devcluster.log'))
     const liveParts = { ...parts, directory, log, mounted, troubled: new Set<(message: string) => void>() }
-    code =
-      options.chaos === undefined
-        ? await runCluster(options, liveParts, signal)
-        : await runChaos({ ...options, chaos: options.chaos }, liveParts, signal)
+    code = await runCluster(options, liveParts, signal)
   } catch (error) {
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
@@ -70,28 +65,6 @@ async function runCluster(options: Options, parts: LiveParts, signal: AbortSigna
     await cluster.stop()
     for (const path of options.driver === undefined ? [] : cluster.mounted()) parts.mounted.add(path)
   }
-}
-
-async function runChaos(
-  options: Options & { readonly chaos: Chaos },
-  parts: LiveParts,
-  signal: AbortSignal,
-): Promise<number> {
-  const { clock, log, directory, terminal } = parts
-  const cluster = { nodes: Math.max(options.nodes, 3), ...(await sidecarBinaries(options)), clock, log }
-  const { seeds, seconds } = options.chaos
-  const { write } = terminal
-  const show = chaosPages({
-    clock,
-    log,
-    port: options.pagePort,
-    onUrl: (url) => write(`  Watch it at ${url}\n`),
-  })
-  const good = await runChaosSeeds(
-    { seeds, durationMs: seconds * 1000, cluster, directory, clock, write, show },
-    signal,
-  )
-  return good ? 0 : 1
 }
 
 async function start(
@@ -127,7 +100,7 @@ function dataFolder({ data, driver }: Options, directory: string): string | unde
 interface LiveParts extends RunParts {
   readonly directory: string
   readonly log: Logger
-  /** What a person's own driver has still mounted at the end. */
+  /** The paths that a user's own driver has still mounted at the end. */
   readonly mounted: Set<string>
   /** Called when something has ended that should not have. */
   readonly troubled: Set<(message: string) => void>
@@ -137,7 +110,7 @@ interface ClusterParts extends LiveParts {
   readonly cluster: Devcluster
 }
 
-/** What happens between the start of the cluster and its end. */
+/** Runs the story and the load while the cluster runs. */
 async function useCluster(options: Options, parts: ClusterParts, signal: AbortSignal): Promise<number> {
   const { cluster, terminal, clock } = parts
   const { write, style } = terminal
@@ -146,7 +119,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
   const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
-  // Where something is real it would be left on the user's driver or server when all else has ended.
+  // On a real driver or a real server the pod would remain after the end.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
   const story = new Scenario({ cluster, clock, stepMs, pauseMs, leavesPod })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })
@@ -221,7 +194,7 @@ export async function checkDataFolder(folder: string): Promise<void> {
   }
 }
 
-/** With its parents. Node's own way to do that never ends below /proc. */
+/** Creates the folder and its parents. Node's recursive `mkdir` never ends below /proc. */
 async function make(folder: string): Promise<void> {
   try {
     await mkdir(folder)

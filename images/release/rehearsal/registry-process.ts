@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { systemClock } from '@csi-sidecars/base'
-import { build } from '../../../e2e/tools/binaries.ts'
+import { build } from '../../../testing/e2e/tools/binaries.ts'
 import { ROOT } from '../../tools/bundle.ts'
 
 const TRIES = 100

@@ -6,7 +6,7 @@ import { APPS, HERE, isInRepository } from '../place.ts'
 
 type App = 'attacher' | 'resizer'
 
-/** The sidecars to run: those that were given, or those that were built. */
+/** Returns the given sidecars, or the sidecars built in this repository. */
 export async function sidecarBinaries(given: Readonly<Record<App, string | undefined>>): Promise<Record<App, string>> {
   return {
     attacher: given.attacher ?? (await builtBinary('attacher')),

@@ -13,7 +13,7 @@ interface Running {
 /** Creates the controllers of a component, which know nothing of what ran before. */
 type Component = () => readonly Controller[]
 
-/** Runs components by name, so that one can be stopped and started again while the others continue. */
+/** Runs components by name. One component can be stopped and started again while the others continue. */
 export class Controllers {
   readonly #clock: Clock
   readonly #fail: (name: string, error: Error) => void
@@ -49,7 +49,7 @@ export class Controllers {
     await runTerm({ stop, cut, assertLeading: () => undefined, soleSince: clock.monotonic() }, component(), { clock })
   }
 
-  /** Stops a component, and resolves when nothing of it runs any more. */
+  /** Stops a component, and resolves when no part of it runs. */
   async stop(name: string): Promise<void> {
     const running = this.#running.get(name)
     if (running === undefined) return

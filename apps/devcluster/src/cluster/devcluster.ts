@@ -3,18 +3,24 @@ import { join } from 'node:path'
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { NodeGetInfoResponse } from '@csi-sidecars/csi-proto'
+import { answered, type CallSource, type LiveCalls } from '@csi-sidecars/disturb'
 import { type ApiServer, type CsiDriver, freePort, startApiServer } from '@csi-sidecars/emulator'
 import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import { CSI_DRIVERS, type CSIDriver } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Caches, cachesSynced, createCaches, runCaches } from '../caches/caches.ts'
-import type { CallSource, LiveCalls } from '../calls/seen.ts'
-import { answered } from '../calls/sources.ts'
-import { nodeInfo, openDriver } from '../driver/driver.ts'
-import { withSubstituteNode } from '../driver/substitute-node.ts'
-import type { NodeOptions } from '../volume-manager/controller.ts'
-import { folderDisk, memoryDisk } from '../volume-manager/disk.ts'
-import { kubeletPaths } from '../volume-manager/paths.ts'
+import {
+  type Caches,
+  cachesSynced,
+  createCaches,
+  folderDisk,
+  kubeletPaths,
+  memoryDisk,
+  type NodeOptions,
+  nodeInfo,
+  openDriver,
+  runCaches,
+  withSubstituteNode,
+} from '@csi-sidecars/volume-controllers'
 import { programOf } from './binaries.ts'
 import type { Controllers } from './controllers.ts'
 import { endPods } from './end-pods.ts'
@@ -27,27 +33,27 @@ export interface DevclusterOptions extends SocketOptions {
   readonly nodes: number
   /** Without it all. */
   readonly controllers?: readonly ControllerName[] | undefined
-  /** Of a real API server; without it the emulated one is started. */
+  /** The kubeconfig of a real API server. Without it the emulated API server is started. */
   readonly kubeconfig?: string | undefined
   /**
-   * What the driver reports of its nodes: there are as many. Where they have no sockets of their own their node service is
-   * emulated, and nothing is mounted. Without it the driver's own node service is asked, and called.
+   * The names and topologies of the driver's nodes, one entry each. If the nodes have no sockets, their node service is
+   * emulated and nothing is mounted. Without this option the driver's node service is asked and called.
    */
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
-  /** What the driver's author says of it; without it what its capabilities say. */
+  /** The CSIDriver of the driver's author. Without it the CSIDriver follows from the capabilities. */
   readonly csiDriver?: CSIDriver | undefined
-  /** Binaries to run beside the driver; one that is left out is not run. */
+  /** Binaries of the sidecars. A sidecar without a binary does not run. */
   readonly attacher?: string | undefined
   readonly resizer?: string | undefined
-  /** Flags for both besides those that connect them. */
+  /** Flags for both sidecars, in addition to the flags that connect them. */
   readonly sidecarArgs?: readonly string[] | undefined
   /** How often the PV controller looks at everything again; as in Kubernetes unless it is said. */
   readonly resyncMs?: number | undefined
   /** Requests that the emulated API server's log keeps: none unless it is given. */
   readonly keptRequests?: number | undefined
-  /** Where volumes are mounted, for a driver that really mounts. */
+  /** The folder for mounts, if the driver really mounts. */
   readonly data?: string | undefined
-  /** For the socket, the kubeconfig and the logs. */
+  /** The folder for the socket, the kubeconfig and the logs. */
   readonly directory: string
   readonly clock: Clock
   readonly log: Logger
@@ -70,10 +76,10 @@ export interface Devcluster {
   readonly sidecars: readonly RunningSidecar[]
   readonly nodeNames: readonly string[]
   readonly kubeconfig: string
-  /** What of it is emulated, and can be looked into and broken. */
+  /** The emulated parts, which tests can read and break. */
   readonly api: ApiServer | undefined
   readonly emulatedDriver: CsiDriver | undefined
-  /** All CSI calls, those of the sidecars too. */
+  /** All CSI calls, including the calls of the sidecars. */
   readonly calls: CallSource
   /** The same, from their beginning. */
   readonly liveCalls: LiveCalls
@@ -112,7 +118,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // With a real API server pods are not ours to end; a driver test unmounts what its nodes have, or emulates them.
+  // Only the pods of an emulated API server belong to us. A driver test unmounts the volumes of its nodes itself.
   const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {
@@ -139,12 +145,12 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
 }
 
 /**
- * Of each kind. A client that misses more lists again, so the past is worth no more memory than that: a version is
- * kept as an object, as JSON and as protobuf.
+ * The number of old versions kept for each kind. A client that misses more lists again. Each version costs memory as an
+ * object, as JSON and as protobuf.
  */
 const HISTORY = { changes: 1_000, bytes: 512 * 1024 }
 
-/** The controllers are those of the API server's version. */
+/** The controllers behave like the release of the API server. */
 async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promise<number> {
   const version = await client.discover('/version', { signal })
   const minor = typeof version === 'object' && version !== null && 'minor' in version ? version.minor : undefined
@@ -166,7 +172,7 @@ async function openApi(
   return { api, kubeconfig: file }
 }
 
-/** What the one node service reports of its node, for all of them. */
+/** The answer of the one node service, used for all nodes. */
 async function nodeInfos(
   driver: Driver,
   nodeNames: readonly string[],

@@ -1,7 +1,7 @@
 import { type Clock, deadline, isAbort } from '@csi-sidecars/base'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { type ObjectRef, PODS } from '@csi-sidecars/kube-types'
-import { except } from '../control.ts'
+import { except } from '@csi-sidecars/volume-controllers'
 
 export interface EndPodsParts {
   readonly client: Pick<KubeClient, 'list' | 'delete'>
@@ -14,7 +14,7 @@ export interface EndPodsParts {
 const TIMEOUT_MS = 30_000
 const LOOK_MS = 50
 
-/** Ends all pods and waits until nothing of them is mounted any more. Gives up after a while. */
+/** Ends all pods and waits until no volume is mounted. Gives up after a while. */
 export async function endPods({ client, clock, mounted }: EndPodsParts): Promise<void> {
   using limit = deadline(clock, TIMEOUT_MS, { what: 'ending the pods' })
   const { signal } = limit

@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 
 const GUARD = fileURLToPath(new URL('./guard.ts', import.meta.url))
 
-/** A process that starts another one in a group of its own, guards it, and says who that is. */
+/** A process that starts another process in a new group, guards it, and prints its ID. */
 const OWNER = `
   const { spawn } = await import('node:child_process')
   const { guardGroup } = await import(${JSON.stringify(GUARD)})

@@ -4,15 +4,15 @@ import { spawn } from 'node:child_process'
 const SHELL = 'read -r _; kill -KILL "-$0"'
 
 export interface Guard {
-  /** Ends all processes of the group now. False where there is no shell. */
+  /** Ends all processes of the group now. Returns false if the machine has no shell. */
   kill(): boolean
   /** To be called when the group is gone. */
   release(): void
 }
 
 /**
- * Ends a process group when this process has ended without doing so itself: killed, or by a fault. Where there is no
- * shell there is no such guard, and nothing else is missing.
+ * Ends a process group if this process was killed or crashed. Without a shell there is no guard, and everything else
+ * works.
  */
 export function guardGroup(pid: number | undefined, onLack: (error: Error) => void): Guard {
   if (pid === undefined) return { kill: () => false, release: () => undefined }
@@ -22,7 +22,7 @@ export function guardGroup(pid: number | undefined, onLack: (error: Error) => vo
     lacks = true
     onLack(error)
   })
-  // One that has done its work reads no more.
+  // A guard that has ended the group no longer reads.
   shell.stdin.on('error', () => undefined)
   shell.unref()
   return {

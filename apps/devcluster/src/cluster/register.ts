@@ -15,8 +15,7 @@ import {
   rfc3339,
   SERVICE_ACCOUNTS,
 } from '@csi-sidecars/kube-types'
-import { CONTROLLER_MANAGED } from '../caches/node.ts'
-import { except } from '../control.ts'
+import { CONTROLLER_MANAGED, except } from '@csi-sidecars/volume-controllers'
 
 /** Creates an object unless it is there already. */
 export async function ensure<T extends KubeObject>(
@@ -27,12 +26,12 @@ export async function ensure<T extends KubeObject>(
   await except(isAlreadyExists, client.create(resource, object, { signal }))
 }
 
-/** What pods need on a server without the controllers that would create it. */
+/** Creates the objects that pods need if no controller creates them. */
 export async function ensureAccount(client: KubeClient, namespace: string, signal: AbortSignal): Promise<void> {
   await ensure({ client, signal }, SERVICE_ACCOUNTS, { metadata: { name: 'default', namespace } })
 }
 
-/** Registers what the driver needs: attach where it has a call for it. */
+/** Registers the driver. Attaching is required if the driver has a call for it. */
 export async function registerDriver(client: KubeClient, driver: Driver, signal: AbortSignal): Promise<void> {
   const { name, capabilities } = driver
   const attachRequired = capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
@@ -46,7 +45,7 @@ export interface NodeRegistration {
   readonly nowMs: number
 }
 
-/** What a kubelet does when it starts and its driver has registered: a Node that is ready, and its CSINode. */
+/** Creates a ready Node and its CSINode, as a kubelet does when its driver has registered. */
 export async function registerNode(client: KubeClient, node: NodeRegistration, signal: AbortSignal): Promise<void> {
   const { name, info } = node
   const labels = { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...info.accessibleTopology?.segments }
@@ -94,8 +93,8 @@ function csiNodeOf({ name, driverName, info }: NodeRegistration): CSINode {
 }
 
 /**
- * What the driver calls each node. Its one node service represents the first; further nodes are named after it, as
- * far as it has a system.
+ * Returns the driver's ID of each node. The one node service represents the first node; the IDs of further nodes are
+ * derived from it.
  */
 export function nodeIds(names: readonly string[], first: string): readonly string[] {
   return names.map((name, index) => {

@@ -95,7 +95,7 @@ describe('a sidecar', () => {
   })
 })
 
-/** A process that was not waited for yet does not run any more either. */
+/** A stopped process has ended even if no caller has waited for it. */
 function isRunning(pid: string): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

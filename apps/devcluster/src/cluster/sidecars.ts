@@ -9,7 +9,7 @@ export interface SidecarOptions {
   /** The binary. */
   readonly command: string
   readonly args: readonly string[]
-  /** Where its log is written. */
+  /** The file of its log. */
   readonly logFile: string
   readonly clock: Clock
   readonly log: Logger
@@ -22,10 +22,10 @@ export interface SidecarOptions {
 /** One sidecar as a child process: started again when it ends, as kubelet would. */
 export interface Sidecar {
   readonly name: string
-  /** Of the process that runs now. */
+  /** The ID of the running process. */
   readonly pid: number | undefined
   readonly logFile: string
-  /** With SIGKILL all processes that it has started end with it, as in a container. */
+  /** SIGKILL also ends all processes that the sidecar has started, as in a container. */
   kill(signal: NodeJS.Signals): void
   stop(): Promise<void>
 }
@@ -71,7 +71,8 @@ class RestartedSidecar implements Sidecar {
   async start(): Promise<void> {
     const { name, command, args, logFile, clock, log } = this.#options
     const output = openSync(logFile, 'a')
-    // Of a group of its own: Ctrl-C is for the cluster, which then ends its parts in their order.
+    // The process gets a group of its own, so that Ctrl-C reaches only the cluster. The cluster then ends its parts in
+    // order.
     const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true })
     closeSync(output)
     await new Promise<void>((resolve, reject) => {

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { NodeUnpublishVolume } from '@csi-sidecars/csi-proto'
+import { answered } from '@csi-sidecars/disturb'
 import { DriverFailure, startCsiDriver } from '@csi-sidecars/emulator'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, it } from '@jest/globals'
-import { answered } from '../calls/sources.ts'
 import { openNodes, openSockets } from './sockets.ts'
 
 it('each socket of a driver has a proxy, and each call is reported and logged with its answer', async () => {

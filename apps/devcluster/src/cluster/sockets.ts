@@ -1,13 +1,18 @@
 import { join } from 'node:path'
 import type { Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
+import {
+  callsOf,
+  codeNameOf,
+  type LiveCalls,
+  type ProxiedCall,
+  ProxiedCalls,
+  type ProxyOptions,
+  startProxy,
+} from '@csi-sidecars/disturb'
 import { type CsiDriver, type DriverSettings, startCsiDriver } from '@csi-sidecars/emulator'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { codeNameOf, type LiveCalls } from '../calls/seen.ts'
-import { callsOf, ProxiedCalls } from '../calls/sources.ts'
-import { openDriver } from '../driver/driver.ts'
-import type { ProxiedCall } from '../proxy/call.ts'
-import { type ProxyOptions, startProxy } from '../proxy/proxy.ts'
+import { openDriver } from '@csi-sidecars/volume-controllers'
 
 export interface SocketOptions {
   /** `unix:///path` of a person's own driver; without it the emulated one is started. */
@@ -25,9 +30,9 @@ export interface SocketOptions {
 }
 
 export interface OpenSockets {
-  /** Where the sidecars and we find the driver. */
+  /** The address of the driver, for the sidecars and for us. */
   readonly address: string
-  /** Where the node services are found, when they have sockets of their own. */
+  /** The addresses of the node services, if they have sockets of their own. */
   readonly nodes: readonly string[]
   readonly liveCalls: LiveCalls
   readonly emulatedDriver: CsiDriver | undefined

@@ -2,14 +2,18 @@ import type { Clock } from '@csi-sidecars/base'
 import type { Controller } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { createRecorder } from '@csi-sidecars/events'
-import { attachDetachController } from '../attach-detach/controller.ts'
-import { binder, SCHEDULER } from '../binder/controller.ts'
-import type { ControllerParts } from '../control.ts'
-import { ephemeralVolumeControllers } from '../ephemeral/controller.ts'
-import { expander } from '../expander/controller.ts'
-import { persistentVolumeControllers } from '../persistent-volume/controller.ts'
-import { provisioner } from '../provisioner/controller.ts'
-import { type NodeOptions, volumeManagers } from '../volume-manager/controller.ts'
+import {
+  attachDetachController,
+  binder,
+  type ControllerParts,
+  ephemeralVolumeControllers,
+  expander,
+  type NodeOptions,
+  persistentVolumeControllers,
+  provisioner,
+  SCHEDULER,
+  volumeManagers,
+} from '@csi-sidecars/volume-controllers'
 import { Controllers } from './controllers.ts'
 
 /** The parts of Kubernetes that this process can run; a real cluster may have some of them itself. */
@@ -24,7 +28,10 @@ export const CONTROLLERS = [
 ] as const
 export type ControllerName = (typeof CONTROLLERS)[number]
 
-/** From these minor versions on claims report whether pods use them, and pods wait for a detach instead of failing. */
+/**
+ * The minor versions from which claims report their use by pods, and from which pods wait for a detach instead of
+ * failing.
+ */
 const UNUSED_SINCE = 37
 const WAITING_SINCE = 37
 

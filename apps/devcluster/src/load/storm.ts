@@ -5,7 +5,7 @@ import { ensure } from '../cluster/register.ts'
 import { claimObject, classObject, podObject } from '../story/objects.ts'
 
 export interface StormOptions {
-  /** So many pods, each with a volume of its own, spread over the nodes. */
+  /** The number of pods. Each has a volume, and they are spread over the nodes. */
   readonly pods: number
   readonly clock: Clock
   /** Called with the progress, at most once a second. */

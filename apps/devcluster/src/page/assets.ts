@@ -12,7 +12,7 @@ const HTML = 'text/html; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 
-/** The bundle lies beside the page's files. */
+/** The bundle is in the folder of the page's files. */
 const FOLDER = isSource ? new URL('page/', HERE) : HERE
 
 /** All files of the page, by their paths: sources without their types in the repository; bundled elsewhere. */

@@ -1,15 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { systemClock } from '@csi-sidecars/base'
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import axe from 'axe-core'
 import { type Browser, type BrowserPage, findBrowser, startBrowser } from '../testing/browser.ts'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster } from '../testing/cluster.ts'
 import { inOpenPage, type OpenPage, PAGE_STATES, servePage } from '../testing/page-states.ts'
-import { chaosPages } from './chaos-page.ts'
 
 jest.setTimeout(60_000)
 
@@ -21,12 +18,12 @@ if (command === undefined) {
   process.stderr.write(`${lack}\n`)
 }
 
-/** Where one finds what the page looked like; git leaves it out. */
+/** The folder of the screenshots, which git ignores. */
 const PICTURES = join(import.meta.dirname, '../../../../.cache/pictures')
 
 type Edges = Readonly<Record<'left' | 'right' | 'top' | 'bottom', number>>
 
-/** By how much the page is wider than the window. */
+/** The number of pixels by which the page is wider than the window. */
 const SIDEWAYS = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
 const ROW = 'claim/default/data'
@@ -63,23 +60,6 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
       expect(await lackOf(page)).toEqual([])
       expect(await violationsOf(page)).toEqual([])
     })
-  })
-
-  it('looks well: chaos', async () => {
-    await using test = await startTestCluster({ controllers: [], substitutes: [] })
-    const urls: string[] = []
-    const show = chaosPages({ clock: systemClock, log: silentLogger, port: 0, onUrl: (url) => urls.push(url) })
-    await using chaos = await show(test.cluster, 7)
-    await using page = await browser.open(urls[0] ?? '')
-    for (let forMs = 1; forMs <= 30; forMs += 1) chaos.report({ is: 'action', action: { do: 'crashDriver', forMs } })
-    chaos.report({ is: 'violation', text: 'a volume shrank' })
-    await page.until(
-      `${text('violations')} === 'a volume shrank' && !document.querySelector('#run-story').checkVisibility()`,
-    )
-    await page.untilStill()
-    writeFileSync(join(PICTURES, 'chaos.png'), await page.screenshot())
-    expect(await page.evaluate(SIDEWAYS)).toBe(0)
-    expect(await violationsOf(page)).toEqual([])
   })
 
   it("shows a volume's way from nothing to a pod and back, without being loaded again", async () => {
@@ -318,16 +298,16 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
   })
 })
 
-/** What axe-core finds: where, and against which rule. */
+/** The findings of axe-core: the element and the rule. */
 async function violationsOf(page: BrowserPage): Promise<readonly string[]> {
   await page.evaluate(`${axe.source}; 0`)
-  // Off by default, since it is new: what is read aloud has to contain what is to be seen.
+  // The rule is new and off by default: the spoken name must contain the visible text.
   const options = { rules: { 'label-content-name-mismatch': { enabled: true } }, resultTypes: ['violations'] }
   return await page.evaluate<string[]>(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => [id, html, failureSummary].join(': '))))`)
 }
 
-/** What a person who cannot see the page, or has no mouse, would miss. */
+/** Returns the elements that a person without sight or without a mouse cannot use. */
 async function lackOf(page: BrowserPage): Promise<readonly string[]> {
   return await page.evaluate<string[]>(`(() => {
     const lacks = []

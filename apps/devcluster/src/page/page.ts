@@ -17,8 +17,6 @@ export interface PageOptions {
   readonly port: number
   /** Its steps are shown on the page, each with a button. */
   readonly story?: Scenario | undefined
-  /** The page offers no actions: another program controls the cluster. */
-  readonly onlyLooking?: boolean
 }
 
 /** A page that shows the cluster as it is, until it is stopped. */
@@ -30,11 +28,11 @@ export interface Page extends AsyncDisposable {
   trouble(message: string): void
 }
 
-export async function startPage({ cluster, clock, log, port, story, onlyLooking }: PageOptions): Promise<Page> {
+export async function startPage({ cluster, clock, log, port, story }: PageOptions): Promise<Page> {
   const life = new AbortController()
   const model = new PageModel({ ...cluster, clock, log, send: (frame: Frame) => server.send(frame) })
   const say = (line: TimelineEntry | undefined, ...items: readonly Item[]): void => model.say(line, ...items)
-  const queue = new ActionQueue({ cluster, clock, story, onlyLooking: onlyLooking === true, say }, life.signal)
+  const queue = new ActionQueue({ cluster, clock, story, say }, life.signal)
   const server = await startPageServer({
     port,
     clock,

@@ -16,7 +16,7 @@ interface Asked {
   readonly body?: string
 }
 
-/** Not `fetch`, which does not allow to choose these headers. */
+/** `fetch` does not allow these headers. */
 function ask(url: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers }, (response) => {

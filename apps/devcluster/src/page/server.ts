@@ -8,7 +8,7 @@ import type { ActionAnswer, Beginning, Frame } from './view/wire.ts'
 /** The page's server: on loopback only, and for pages of its own only. */
 export interface PageServer {
   readonly url: string
-  /** Sends a frame to every open page, together with those that follow at once. */
+  /** Sends a frame to every open page, together with the frames that follow at once. */
   send(frame: Frame): void
   stop(): Promise<void>
 }
@@ -99,7 +99,7 @@ class Served {
 
   /** Server-sent events: first everything, then what changes. */
   #open(response: ServerResponse): void {
-    // What is gathered is in the beginning too, and must not be sent twice.
+    // The beginning contains the gathered frames, so they are not sent again.
     this.#flush()
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' })
     this.#streams.add(response)
@@ -109,7 +109,7 @@ class Served {
 
   async #post(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { code, body } = path === '/actions' ? await this.#action(request) : { code: 404, body: {} }
-    // What was not read of the request ends with the connection.
+    // The unread part of the request ends with the connection.
     const headers = { ...HEADERS, 'content-type': 'application/json', connection: 'close' }
     response.writeHead(code, headers).end(JSON.stringify(body))
   }
@@ -120,7 +120,7 @@ class Served {
     this.#actions += 1
     try {
       const body = await bodyOf(request)
-      // What the cluster refuses is an answer too: a browser would log anything but 200 as an error of the page.
+      // A refusal of the cluster has code 200 too, because a browser logs any other code as an error of the page.
       return { code: 200, body: await this.#options.onAction(body) }
     } catch {
       return { code: 400, body: { done: false, text: 'The request ended before it was complete.' } }

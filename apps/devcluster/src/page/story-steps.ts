@@ -19,7 +19,7 @@ export class StorySteps implements Printer {
     put(...this.#steps)
   }
 
-  /** Those that come after it have yet to come again. */
+  /** All steps after it are pending again. */
   step(number: number, title: string): void {
     const now: Step = { ...stepItem(number, title), state: 'running' }
     const later = this.#steps.filter((each) => each.number > number && each.state !== 'skipped')

@@ -1,11 +1,6 @@
+import type { CallSource, SeenCall } from '@csi-sidecars/disturb'
 import type { Informer } from '@csi-sidecars/informer'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Caches } from '../caches/caches.ts'
-import type { Claim } from '../caches/claim.ts'
-import type { CachedNode } from '../caches/node.ts'
-import type { CachedPod } from '../caches/pod.ts'
-import type { Volume } from '../caches/volume.ts'
-import type { CallSource, SeenCall } from '../calls/seen.ts'
+import type { Attachment, CachedNode, CachedPod, Caches, Claim, Volume } from '@csi-sidecars/volume-controllers'
 
 interface Kinds {
   readonly claim: Claim

@@ -1,4 +1,4 @@
-import type { SeenCall } from '../calls/seen.ts'
+import type { SeenCall } from '@csi-sidecars/disturb'
 import type { ClusterEvent } from './cluster-event.ts'
 
 /** One line of the story: which component did it, and what. */
@@ -9,7 +9,7 @@ export interface StoryLine {
 
 /** Something that has to happen in a step. */
 export interface Expectation {
-  /** What is missing when it has not. */
+  /** The missing event, for the report. */
   readonly what: string
   /** The line for the event that fulfils it; undefined for any other. */
   see(event: ClusterEvent): StoryLine | undefined

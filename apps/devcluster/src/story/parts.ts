@@ -1,6 +1,6 @@
 import type { Driver } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { Caches } from '../caches/caches.ts'
+import type { Caches } from '@csi-sidecars/volume-controllers'
 
 /** The cluster that the story runs in. */
 export interface StoryParts {
@@ -9,7 +9,7 @@ export interface StoryParts {
   readonly driver: Driver
 }
 
-/** A pod of the story and where it runs. */
+/** A pod of the story and its node. */
 export interface Placed {
   readonly pod: string
   readonly node: string

@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
+import { boundPair, claim, pod } from '@csi-sidecars/volume-controllers/testing/objects'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { boundPair, claim, pod } from '../testing/objects.ts'
 import type { ClusterEvent } from './cluster-event.ts'
 import * as expectation from './expectation.ts'
 import { type Ending, runSteps, type Step } from './run-steps.ts'

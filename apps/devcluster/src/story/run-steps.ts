@@ -1,6 +1,5 @@
 import { abortable, type Clock, DeadlineError, deadline } from '@csi-sidecars/base'
-import type { SeenCall } from '../calls/seen.ts'
-import { codeNameOf } from '../calls/seen.ts'
+import { codeNameOf, type SeenCall } from '@csi-sidecars/disturb'
 import type { ClusterEvent } from './cluster-event.ts'
 import type { Expectation, StoryLine } from './expectation.ts'
 

@@ -1,10 +1,9 @@
 import { type Clock, deadline } from '@csi-sidecars/base'
+import { until } from '@csi-sidecars/disturb'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
-import { PODS_BY_CLAIM, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
+import { except, PODS_BY_CLAIM, VOLUMES_BY_CLAIM } from '@csi-sidecars/volume-controllers'
 import type { Devcluster } from '../cluster/devcluster.ts'
-import { except } from '../control.ts'
-import { until } from '../until.ts'
 import { watchCluster } from './cluster-event.ts'
 import { CLAIM, NAMES } from './objects.ts'
 import { type Ending, type Printer, runSteps, type Step } from './run-steps.ts'
@@ -56,7 +55,7 @@ export class Scenario {
     if (this.#isRunning) throw new Error('The story is running.')
   }
 
-  /** Runs the missing steps up to this one; starts the story again if the step is over already. */
+  /** Runs all missing steps up to the given step. Starts the story again if the step is over already. */
   async runTo(step: number, signal: AbortSignal): Promise<Ending> {
     this.check(step)
     return await this.#alone(async () => {
@@ -106,7 +105,7 @@ export class Scenario {
     using limit = deadline(clock, stepMs, { what: 'cleaning up after the story', signal })
     const limits = { signal: limit.signal }
     const { namespace, claim } = NAMES
-    // Also pods that a user has created for the story's claim: they would block its deletion.
+    // Pods that a user has created for the claim are deleted too, because they would block its deletion.
     const users = caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).map(({ name }) => name)
     for (const name of new Set([...STORY_PODS, ...users]))
       await except(isNotFound, client.delete(PODS, { namespace, name }, limits))

@@ -2,6 +2,7 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
+import type { SeenCall } from '@csi-sidecars/disturb'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
@@ -9,13 +10,8 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Claim } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
-import type { SeenCall } from '../calls/seen.ts'
+import { type Attachment, type Claim, nodeCan, uniqueVolumeName, type Volume } from '@csi-sidecars/volume-controllers'
 import { ensure } from '../cluster/register.ts'
-import { nodeCan } from '../driver/driver.ts'
-import { uniqueVolumeName } from '../volume-names.ts'
 import * as expect from './expectation.ts'
 import { type Expectation, short } from './expectation.ts'
 import { CLAIM, claimObject, classObject, goldObject, NAMES, podObject } from './objects.ts'

@@ -2,7 +2,7 @@ import type { StoryLine } from '../story/expectation.ts'
 import type { Printer } from '../story/run-steps.ts'
 import type { Style } from './style.ts'
 
-/** What fits a terminal of 80 columns. */
+/** The width of the output in columns. */
 export const WIDTH = 80
 const TIME_WIDTH = 9
 const WHO_WIDTH = 18

@@ -1,4 +1,4 @@
-/** How text is marked where it can be. */
+/** The marks of a text: colours and bold in a terminal, none elsewhere. */
 export interface Style {
   bold(text: string): string
   dim(text: string): string

@@ -5,7 +5,7 @@ import {
   type PersistentVolume,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { attachmentName, uniqueVolumeName } from '../volume-names.ts'
+import { attachmentName, uniqueVolumeName } from '@csi-sidecars/volume-controllers'
 import { claimOf, type TestCluster } from './cluster.ts'
 
 /** The volume that tests of one controller are about: claim `data`, volume `pv-1`, `vol-1` at the driver. */
@@ -17,7 +17,7 @@ export const attachmentOn = (node: string) => ({ name: attachmentName(VOLUME, no
 export interface BoundVolumeOptions {
   readonly modes?: string[]
   readonly spec?: Partial<PersistentVolume['spec']>
-  /** Of another one beside it. */
+  /** The name of a second claim. */
   readonly claim?: string
   readonly name?: string
   readonly volumeHandle?: string

@@ -29,12 +29,12 @@ export interface BrowserPage extends AsyncDisposable {
   evaluate<T>(expression: string): Promise<T>
   /** Resolves as soon as the expression is true, looked at whenever the page is drawn. */
   until(expression: string): Promise<void>
-  /** Resolves when nothing moves on the page any more. */
+  /** Resolves when no element of the page moves. */
   untilStill(): Promise<void>
   screenshot(): Promise<Buffer>
   /** Its width and height, and whether the person wants it dark. */
   look(like: Appearance): Promise<void>
-  /** Errors that the page has logged, and what it could not load. */
+  /** Errors in the page's log, and files that it could not load. */
   readonly problems: readonly string[]
 }
 

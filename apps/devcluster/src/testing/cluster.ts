@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deadline, systemClock } from '@csi-sidecars/base'
+import { until } from '@csi-sidecars/disturb'
 import type { ApiServer, CsiDriver, DriverSettings } from '@csi-sidecars/emulator'
 import type { Cached, Informer } from '@csi-sidecars/informer'
 import {
@@ -15,7 +16,6 @@ import {
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Devcluster, startDevcluster } from '../cluster/devcluster.ts'
 import type { ControllerName } from '../cluster/start-controllers.ts'
-import { until } from '../until.ts'
 import { substituteAttacher, substituteResizer } from './substitutes.ts'
 
 /** A whole cluster in this process, with substitutes for the sidecars, for one test. */

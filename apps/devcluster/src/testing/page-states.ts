@@ -13,7 +13,7 @@ export interface OpenPage {
   readonly served: Page
 }
 
-/** What a page can look like, and how a cluster comes to look so. */
+/** The states of the page, and the steps that lead a cluster to each state. */
 export interface PageState {
   readonly name: string
   readonly like: Appearance

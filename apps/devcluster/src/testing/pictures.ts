@@ -1,5 +1,6 @@
-// Takes pictures of the page: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
-// With a folder one of each of its states; without it those of docs/pictures, light and dark.
+// usage: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
+// Takes pictures of the page: of each state into the folder, or without a folder the light and the dark picture of
+// docs/pictures.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'

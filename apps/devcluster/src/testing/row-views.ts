@@ -1,7 +1,7 @@
+import { boundPair, DRIVER, node, pod } from '@csi-sidecars/volume-controllers/testing/objects'
 import type { Failure } from '../page/model/call-log.ts'
 import { rowOf } from '../page/model/rows.ts'
 import type { RowView } from '../page/model/view.ts'
-import { boundPair, DRIVER, node, pod } from './objects.ts'
 
 const PAIR = boundPair()
 const NAME = `kubernetes.io/csi/${DRIVER}^handle-pv-1`
@@ -22,7 +22,7 @@ export function rowView(change: Partial<RowView> = {}): RowView {
   }
 }
 
-/** What such a row waits for, in one text each, with the message behind it. */
+/** Returns one text for each wait of the row, followed by its message. */
 export function waits(change: Partial<RowView>): readonly string[] {
   const row = rowOf('claim/default/data', rowView(change), { before: undefined, now: 7 })
   return (row?.waits ?? []).map(({ level, who, about, why, message }) =>

@@ -8,10 +8,15 @@ import {
   removeFinalizerPatch,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import { baseController, type ControllerParts, refOf, settledUnlessFailed } from '../control.ts'
+import {
+  baseController,
+  type Claim,
+  type ControllerParts,
+  refOf,
+  settledUnlessFailed,
+} from '@csi-sidecars/volume-controllers'
 
-/** What acts in place of the sidecars where a test is about the controllers around them. */
+/** Controllers that act in place of the sidecars, for tests of the other controllers. */
 export type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
 
 const FINALIZER = 'external-attacher/csi-example-com'

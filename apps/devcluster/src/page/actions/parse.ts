@@ -4,7 +4,7 @@ import { ACTION_NAMES, type ActionName, type Field, formOf } from '../view/actio
 /** One requested action, checked against the table of forms. */
 export interface Action {
   readonly name: ActionName
-  /** One for each field; empty where it may be left out and was. */
+  /** One value for each field. Empty if an optional field is missing. */
   readonly values: Readonly<Record<string, string>>
 }
 
@@ -12,7 +12,7 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const KEY = /^([a-z0-9][-a-z0-9]{0,62}\/)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const MOST_NUMBER = 1000
 
-/** What is wrong with a field, as a sentence. */
+/** A sentence that names the error of a field. */
 export class FieldError extends Error {
   override readonly name = 'FieldError'
   readonly field: string

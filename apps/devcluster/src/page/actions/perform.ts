@@ -7,11 +7,9 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
-import { PODS_BY_NODE } from '../../caches/caches.ts'
-import { isTerminated } from '../../caches/pod.ts'
+import { isTerminated, PODS_BY_NODE, refOf } from '@csi-sidecars/volume-controllers'
 import type { Devcluster } from '../../cluster/devcluster.ts'
 import { ensure } from '../../cluster/register.ts'
-import { refOf } from '../../control.ts'
 import { claimObject, classObject, goldObject, NAMES, podObject } from '../../story/objects.ts'
 import { ACTION_NAMES, type ActionName } from '../view/action-table.ts'
 import { injectFaults } from './faults.ts'
@@ -20,7 +18,7 @@ import type { Action } from './parse.ts'
 export interface ActionParts {
   readonly cluster: Devcluster
   readonly clock: Clock
-  /** Runs the demo up to a step; undefined where there is no demo. */
+  /** Runs the demo up to a step. Undefined if there is no demo. */
   readonly runTo: ((step: number) => void) | undefined
   /** Called with what fails after the answer. */
   readonly onTrouble: (text: string) => void
@@ -40,7 +38,7 @@ export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'run
   return ACTION_NAMES.filter((name) => !lacks.has(name))
 }
 
-/** Performs it, and reports that in a sentence. Fails with the error message of the API where that refuses. */
+/** Performs the action and returns a sentence about it. Fails with the error message of the API. */
 export function perform({ name, values }: Action, parts: ActionParts, signal: AbortSignal): Promise<string> {
   return PERFORM[name](values, parts, signal)
 }

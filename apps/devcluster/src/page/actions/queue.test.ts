@@ -30,10 +30,7 @@ function open({ cluster }: TestCluster, change: Partial<ActionQueueOptions> = {}
     const last = items.at(-1)
     return last?.is === 'abilities' && isDeepStrictEqual(last.classes, names)
   }
-  const queue = new ActionQueue(
-    { cluster, clock: systemClock, story: undefined, onlyLooking: false, say, ...change },
-    life.signal,
-  )
+  const queue = new ActionQueue({ cluster, clock: systemClock, story: undefined, say, ...change }, life.signal)
   queue.open()
   return {
     lines,
@@ -128,13 +125,6 @@ describe('on the page a person can', () => {
     expect(await queue.do('runStep', { number: '1' })).toEqual({ done: false, text: 'This cannot be done here.' })
     await queue.classes('fast')
     expect(queue.items.at(-1)).toMatchObject({ is: 'abilities', driver: test.driver.settings.name })
-  })
-
-  it('do nothing where something else is at it', async () => {
-    await using test = await startTestCluster({ controllers: [], substitutes: [] })
-    using queue = open(test, { onlyLooking: true })
-    expect(await queue.do('clearFaults')).toEqual({ done: false, text: 'This cannot be done here.' })
-    expect(queue.items).toMatchObject([{ actions: [] }])
   })
 
   it('run a step of the story, one at a time', async () => {

@@ -12,7 +12,6 @@ export interface ActionQueueOptions {
   readonly cluster: Devcluster
   readonly clock: Clock
   readonly story: Scenario | undefined
-  readonly onlyLooking: boolean
   readonly say: (line: TimelineEntry | undefined, ...items: readonly Item[]) => void
 }
 
@@ -28,7 +27,7 @@ export class ActionQueue {
   #leave = (): void => undefined
 
   constructor(options: ActionQueueOptions, signal: AbortSignal) {
-    const { cluster, clock, story, onlyLooking } = options
+    const { cluster, clock, story } = options
     this.#options = options
     this.#signal = signal
     this.#parts = {
@@ -36,7 +35,7 @@ export class ActionQueue {
       runTo: story && ((step) => this.#runTo(story, step)),
       onTrouble: (text) => this.#trouble(text),
     }
-    this.#actions = onlyLooking ? [] : actionsOf(this.#parts)
+    this.#actions = actionsOf(this.#parts)
   }
 
   /** Says what can be done, and to what. */

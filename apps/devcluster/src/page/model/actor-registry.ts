@@ -3,13 +3,13 @@ import { ACTORS } from './actors.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 type Entry = Mutable<Omit<Actor, 'is' | 'id' | 'state' | 'why'>> & {
-  /** Not of its rows, but its own. */
+  /** The actor's own trouble, not the trouble of its rows. */
   why?: { readonly away: boolean; readonly text: string } | undefined
 }
 
 const KUBELET = 'kubelet/'
 
-/** What each actor is doing. */
+/** Keeps the current work of each actor. */
 export class ActorRegistry {
   readonly #entries = new Map<string, Entry>()
 

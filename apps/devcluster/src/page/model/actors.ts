@@ -1,4 +1,4 @@
-import type { LiveCall } from '../../calls/seen.ts'
+import type { LiveCall } from '@csi-sidecars/disturb'
 
 /** The components of a cluster that act on volumes. There is a kubelet for each node: `kubelet/` and the node's name. */
 export const ACTORS = {

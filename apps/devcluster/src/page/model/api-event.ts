@@ -1,12 +1,12 @@
 import type { Cached } from '@csi-sidecars/informer'
 import type { Event } from '@csi-sidecars/kube-types'
-import { identityOf } from '../../caches/identity.ts'
+import { identityOf } from '@csi-sidecars/volume-controllers'
 import type { LastEvent, TimelineEntry } from '../view/wire.ts'
 
-/** What is kept of an Event. */
+/** The fields of an Event that the page shows. */
 export interface CachedEvent extends Cached {
   readonly kind: string
-  /** Of the object that it is about. */
+  /** The object of the Event. */
   readonly about: string
   readonly component: string
   readonly isWarning: boolean
@@ -14,7 +14,7 @@ export interface CachedEvent extends Cached {
   readonly message: string
   /** The same again and again is one event that counts. */
   readonly count: number
-  /** Milliseconds since 1970; undefined where it says none. */
+  /** Milliseconds since 1970. Undefined if the Event has no time. */
   readonly at: number | undefined
 }
 

@@ -12,7 +12,7 @@ function boardOf(): { readonly board: Board; readonly frames: Frame[] } {
   return { board: new Board(new FakeClock(), (frame) => void frames.push(frame)), frames }
 }
 
-/** What a page shows that begins now. */
+/** Returns the items of a page that opens now. */
 function shown({ items, frames }: History['beginning']): readonly Item[] {
   const map = new Map(items.map((each): [string, Item] => [each.id, each]))
   for (const frame of frames) apply(map, frame)

@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import type { Beginning, Frame, Item, TimelineEntry } from '../view/wire.ts'
 import { History } from './history.ts'
 
-/** About what a line costs, and what else a frame has. */
+/** The approximate bytes of a frame without its items. */
 const FRAME_BYTES = 200
 
 /** All items that a page shows, and the frames by which they came to be so. */
@@ -25,7 +25,7 @@ export class Board {
     return this.#history.beginning
   }
 
-  /** Sends the item with the next frame, if it differs from what was sent last. */
+  /** Sends the item with the next frame if it differs from the last sent item. */
   put(item: Item): void {
     const text = JSON.stringify(item)
     if (this.#current.get(item.id) === text) return
@@ -41,7 +41,7 @@ export class Board {
     this.#gone.add(id)
   }
 
-  /** A frame of its own: what is put comes with a later one. */
+  /** Sends the line in a frame of its own. Gathered items follow with a later frame. */
   line(line: TimelineEntry | undefined): void {
     if (line === undefined) return
     const frame = { at: this.#clock.now(), line }

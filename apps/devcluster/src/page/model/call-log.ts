@@ -1,4 +1,4 @@
-import { codeNameOf, type LiveCall } from '../../calls/seen.ts'
+import { codeNameOf, type LiveCall } from '@csi-sidecars/disturb'
 
 /** A call that has failed and has not succeeded since. */
 export interface Failure {
@@ -12,7 +12,7 @@ export interface Failure {
 /** Beyond this number, the oldest failures of volumes that no row shows are dropped. */
 const MOST_VOLUMES = 10_000
 
-/** What has failed for which volume, and where. */
+/** The failures of one volume, by method and actor. */
 export class CallLog {
   readonly #failures = new Map<string, Map<string, Failure>>()
 
@@ -39,7 +39,7 @@ export class CallLog {
     return methods.map((method) => failures?.get(keyOf(method, who))).find((each) => each !== undefined)
   }
 
-  /** What fails at all, one of a kind, with the number of volumes. */
+  /** Returns the current failures, one of a kind, with the number of volumes. */
   summary(): readonly { readonly failure: Failure; readonly volumes: number }[] {
     const kinds = new Map<string, { failure: Failure; volumes: number }>()
     for (const failures of this.#failures.values()) {
@@ -51,7 +51,7 @@ export class CallLog {
     return [...kinds.values()]
   }
 
-  /** The volume is gone: whatever failed for it fails no more. */
+  /** A deleted volume has no failures. */
   forget(volume: string): void {
     this.#failures.delete(volume)
   }

@@ -1,9 +1,9 @@
-import { codeNameOf, type LiveCall } from '../../calls/seen.ts'
+import { codeNameOf, type LiveCall } from '@csi-sidecars/disturb'
 import { duration, short } from '../../story/expectation.ts'
 import type { LastCall, TimelineEntry } from '../view/wire.ts'
 import { volumeOf } from './call-log.ts'
 
-/** What a page shows of one message. */
+/** The longest text of a message on the page. */
 const MOST_CHARACTERS = 4000
 
 export interface CallStart {

@@ -1,5 +1,5 @@
+import type { LiveCall } from '@csi-sidecars/disturb'
 import { describe, expect, it } from '@jest/globals'
-import type { LiveCall } from '../../calls/seen.ts'
 import { actorOfComponent, callerOf } from './actors.ts'
 import { CallLog } from './call-log.ts'
 import { callLine, jsonOf, lastCall } from './call-text.ts'

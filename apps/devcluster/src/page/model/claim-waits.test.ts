@@ -1,5 +1,5 @@
+import { attachment, boundPair, claim } from '@csi-sidecars/volume-controllers/testing/objects'
 import { describe, expect, it } from '@jest/globals'
-import { attachment, boundPair, claim } from '../../testing/objects.ts'
 import { fails, REPORTED, RUNNING, rowView, waits } from '../../testing/row-views.ts'
 import { rowOf } from './rows.ts'
 import type { RowView } from './view.ts'

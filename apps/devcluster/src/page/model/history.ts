@@ -1,7 +1,7 @@
 import { apply } from '../view/frames.ts'
 import type { Beginning, Frame, Item } from '../view/wire.ts'
 
-/** About what a page can be asked to read before it shows anything. */
+/** The approximate number of bytes that a page reads before it shows anything. */
 const MOST_BYTES = 2 * 1024 * 1024
 
 /** All frames, as many as are kept; what older ones have changed is in the items with which it begins. */
@@ -9,7 +9,7 @@ export class History {
   readonly #most: number
   readonly #base = new Map<string, Item>()
   #frames: { readonly frame: Frame; readonly bytes: number }[] = []
-  /** Of them, those at the beginning that are in the base already. */
+  /** The number of frames at the beginning that the base already contains. */
   #folded = 0
   #bytes = 0
 
@@ -21,7 +21,7 @@ export class History {
     return { items: [...this.#base.values()], frames: this.#frames.slice(this.#folded).map(({ frame }) => frame) }
   }
 
-  /** `bytes`: about what it costs to keep and to send. */
+  /** `bytes`: the approximate cost to keep and to send the frame. */
   add(frame: Frame, bytes: number): void {
     this.#frames.push({ frame, bytes })
     this.#bytes += bytes
@@ -34,7 +34,7 @@ export class History {
     apply(this.#base, oldest.frame)
     this.#bytes -= oldest.bytes
     this.#folded += 1
-    // Not one by one: moving the list together costs as much as it is long.
+    // Frames are removed in batches, because each removal copies the list.
     if (this.#folded * 2 < this.#frames.length) return
     this.#frames = this.#frames.slice(this.#folded)
     this.#folded = 0

@@ -1,11 +1,11 @@
 import type { Cancel, Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
+import type { LiveCall, LiveCalls } from '@csi-sidecars/disturb'
 import { createInformer, type Informer, type InformerEvent } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { EVENTS, type Event } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Caches } from '../../caches/caches.ts'
-import type { LiveCall, LiveCalls } from '../../calls/seen.ts'
+import type { Caches } from '@csi-sidecars/volume-controllers'
 import { type ObjectEvent, watchCluster } from '../../story/cluster-event.ts'
 import type { Beginning, Frame, Item, LastCall, LastEvent, Row, TimelineEntry } from '../view/wire.ts'
 import { ActorRegistry } from './actor-registry.ts'
@@ -37,7 +37,7 @@ const GATHER_MS = 100
 
 /**
  * The page's view of the cluster, kept up to date from caches, events and calls. Each event is one frame. With many
- * rows only its line is: what it has changed is gathered, so that a storm costs the cluster little.
+ * rows the changed items are gathered and sent later, so that a storm costs the cluster little.
  */
 export class PageModel {
   readonly #options: ModelOptions
@@ -50,12 +50,12 @@ export class PageModel {
   readonly #begun = new Map<number, { readonly who: string; readonly at: number }>()
   readonly #events: Informer<CachedEvent, Event>
   readonly #isNode: (name: string) => boolean
-  /** What has to be looked at again: rows, actors, and the last events and calls by whose they are. */
+  /** Items to compute again: rows, actors, and the last events and calls by their row. */
   readonly #dirtyRows = new Set<string>()
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
   #gathering: Cancel | undefined
-  /** By row: when it has to be looked at again because a wait of it is stuck by then. */
+  /** For each row, the time at which one of its waits counts as stuck. */
   readonly #due = new Map<string, Cancel>()
 
   constructor(options: ModelOptions) {
@@ -201,7 +201,7 @@ export class PageModel {
     this.#board.frame(line)
   }
 
-  /** Not of a row that is not there any more. */
+  /** Shows the last event or call unless its row or actor is gone. */
   #putLast(last: LastEvent | LastCall): void {
     if (this.#rows.has(last.of) || this.#actors.has(last.of)) this.#board.put(last)
   }
@@ -242,7 +242,7 @@ export class PageModel {
     }
     if (!this.#rows.delete(id)) return touched
     this.#handles.delete(id)
-    // What has gone over to another row, as a released volume does, is still failing there.
+    // A released volume moves to another row and takes its failures with it.
     if (seen.volume === undefined) this.#calls.forget(handle)
     for (const each of [id, `call/${id}`, `event/${id}`]) this.#board.remove(each)
     this.#driver()

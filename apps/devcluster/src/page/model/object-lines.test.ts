@@ -1,6 +1,14 @@
+import {
+  attachment,
+  boundPair,
+  claim,
+  DRIVER,
+  node,
+  pod,
+  volume,
+} from '@csi-sidecars/volume-controllers/testing/objects'
 import { describe, expect, it } from '@jest/globals'
 import type { ObjectEvent } from '../../story/cluster-event.ts'
-import { attachment, boundPair, claim, DRIVER, node, pod, volume } from '../../testing/objects.ts'
 import { objectLine } from './object-lines.ts'
 
 type Kind = ObjectEvent['is']

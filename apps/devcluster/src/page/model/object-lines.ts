@@ -1,12 +1,15 @@
-import { PROVISIONED_BY, SELECTED_NODE } from '../../caches/annotations.ts'
-import type { Attachment } from '../../caches/attachment.ts'
-import type { Claim } from '../../caches/claim.ts'
-import type { CachedNode } from '../../caches/node.ts'
-import type { CachedPod } from '../../caches/pod.ts'
-import type { Volume } from '../../caches/volume.ts'
+import {
+  type Attachment,
+  type CachedNode,
+  type CachedPod,
+  type Claim,
+  csiVolumeOf,
+  PROVISIONED_BY,
+  SELECTED_NODE,
+  type Volume,
+} from '@csi-sidecars/volume-controllers'
 import type { ObjectEvent } from '../../story/cluster-event.ts'
 import { short } from '../../story/expectation.ts'
-import { csiVolumeOf } from '../../volume-names.ts'
 import type { TimelineEntry } from '../view/wire.ts'
 import { kubeletOf } from './actors.ts'
 
@@ -49,7 +52,7 @@ function phaseLine({ name, phase, volumeName }: Claim): TimelineEntry {
   return { who: 'persistent-volume', text, ...(phase === 'Lost' && { bad: true }) }
 }
 
-/** What becomes of a larger request, or another class. */
+/** Returns the line about a larger request or another class. */
 function sizeLine(before: Claim, after: Claim): TimelineEntry | undefined {
   const { name, capacity, resizeStatus, currentAttributesClass } = after
   const byNode = before.resizeStatus?.startsWith('Node') === true
@@ -135,7 +138,7 @@ function names({ volumesAttached }: CachedNode): readonly string[] {
   return volumesAttached.map(({ name }) => name)
 }
 
-/** Of several at once only the first is shown. */
+/** Returns the first name that is new in `now`. */
 function newIn(before: readonly string[], after: readonly string[]): string | undefined {
   if (before === after) return undefined
   const known = new Set(before)

@@ -1,19 +1,21 @@
 import type { EventText } from '@csi-sidecars/events'
 import {
   ATTACHMENTS_BY_VOLUME,
+  type CachedPod,
   type Caches,
+  type Claim,
+  claimKeyOf,
+  claimKeysOf,
+  csiVolumeOf,
+  decideClaim,
   handleKey,
+  observeClaim,
   PODS_BY_CLAIM,
   PODS_BY_NODE,
   VOLUMES_BY_CLAIM,
   VOLUMES_BY_HANDLE,
-} from '../../caches/caches.ts'
-import type { Claim } from '../../caches/claim.ts'
-import { type CachedPod, claimKeysOf } from '../../caches/pod.ts'
-import { claimKeyOf, type Volume } from '../../caches/volume.ts'
-import { decideClaim } from '../../persistent-volume/claims.ts'
-import { observeClaim } from '../../persistent-volume/reconcile.ts'
-import { csiVolumeOf } from '../../volume-names.ts'
+  type Volume,
+} from '@csi-sidecars/volume-controllers'
 import type { RowView } from './view.ts'
 
 const CLAIM = 'claim/'
@@ -22,7 +24,7 @@ const POD = 'pod/'
 
 export type ObjectView = Omit<RowView, 'failure' | 'warning'>
 
-/** What the caches know of a row. A volume whose claim is there has its row with that. */
+/** Returns the cached objects of a row. A volume with a claim belongs to the row of the claim. */
 export function observe(id: string, caches: Caches): ObjectView {
   const { claims, attachments, pods } = caches
   const claim = id.startsWith(CLAIM) ? claims.store.get(id.slice(CLAIM.length)) : undefined
@@ -94,7 +96,7 @@ export function rowsOfPodsOn(node: string, { pods }: Caches): readonly string[] 
   return pods.store.byIndex(PODS_BY_NODE, node).flatMap(rowsOfPod)
 }
 
-/** By the name that node statuses use. */
+/** The name of the volume in node statuses. */
 export function rowsOfVolumeName(name: string, { volumes }: Caches): readonly string[] {
   const csi = csiVolumeOf(name)
   return csi === undefined ? [] : volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey(csi)).flatMap(rowsOfVolume)

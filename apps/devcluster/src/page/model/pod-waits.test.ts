@@ -1,5 +1,5 @@
+import { attachment, boundPair, claim, pod } from '@csi-sidecars/volume-controllers/testing/objects'
 import { describe, expect, it } from '@jest/globals'
-import { attachment, boundPair, claim, pod } from '../../testing/objects.ts'
 import { fails, REPORTED, REPORTED_ILL, RUNNING, waits } from '../../testing/row-views.ts'
 import type { RowView } from './view.ts'
 

@@ -1,6 +1,11 @@
-import { type Caches, handleKey, PODS_BY_CLAIM, VOLUMES_BY_HANDLE } from '../../caches/caches.ts'
-import type { CachedNode } from '../../caches/node.ts'
-import type { LiveCall } from '../../calls/seen.ts'
+import type { LiveCall } from '@csi-sidecars/disturb'
+import {
+  type CachedNode,
+  type Caches,
+  handleKey,
+  PODS_BY_CLAIM,
+  VOLUMES_BY_HANDLE,
+} from '@csi-sidecars/volume-controllers'
 import type { ObjectEvent } from '../../story/cluster-event.ts'
 import type { CachedEvent } from './api-event.ts'
 import { volumeOf } from './call-log.ts'

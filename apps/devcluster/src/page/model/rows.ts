@@ -1,9 +1,6 @@
 import { Quantity } from '@csi-sidecars/kube-types'
+import type { Attachment, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { isStuck, stuckFrom } from '@csi-sidecars/waits'
-import type { Attachment } from '../../caches/attachment.ts'
-import type { Claim } from '../../caches/claim.ts'
-import type { CachedPod } from '../../caches/pod.ts'
-import type { Volume } from '../../caches/volume.ts'
 import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
 import type { RowView } from './view.ts'
 import { waitsOf } from './waits.ts'
@@ -16,7 +13,7 @@ interface Moment {
   readonly onWait?: (stuckFrom: number) => void
 }
 
-/** The current row; undefined when nothing of it exists any more. */
+/** The current row. Undefined when all its objects are gone. */
 export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment): Row | undefined {
   const { claim, volume, pods } = view
   const [pod] = pods

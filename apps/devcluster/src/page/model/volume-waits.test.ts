@@ -1,5 +1,5 @@
+import { attachment, volume } from '@csi-sidecars/volume-controllers/testing/objects'
 import { describe, expect, it } from '@jest/globals'
-import { attachment, volume } from '../../testing/objects.ts'
 import { fails, IN_USE, waits } from '../../testing/row-views.ts'
 import type { RowView } from './view.ts'
 

@@ -1,3 +1,4 @@
+import { uniqueVolumeName } from '@csi-sidecars/volume-controllers'
 import {
   type Around,
   claimWaits,
@@ -8,7 +9,6 @@ import {
   volumeWaits,
   type Wait,
 } from '@csi-sidecars/waits'
-import { uniqueVolumeName } from '../../volume-names.ts'
 import type { Failure } from './call-log.ts'
 import type { RowView, WaitNow } from './view.ts'
 

@@ -7,7 +7,7 @@ import type { ActionAnswer, Item } from './wire.ts'
 
 type Values = Readonly<Record<string, string>>
 
-/** The forms: what a person can do to the cluster, and to its driver. */
+/** The forms for actions on the cluster and on its driver. */
 export class ActionForms {
   readonly #player: Player
   readonly #forms = byId('forms')

@@ -1,4 +1,4 @@
-/** What a person can do on the page: the forms, and what the server accepts. */
+/** The actions of the page: the forms show this table, and the server accepts nothing else. */
 
 export type FieldKind = 'name' | 'claim' | 'pod' | 'node' | 'size' | 'class' | 'seconds' | 'number' | 'choice'
 
@@ -7,7 +7,7 @@ export interface Field {
   readonly label: string
   readonly kind: FieldKind
   readonly value?: string
-  /** It may be left out: what that means. */
+  /** The meaning of an empty field. Undefined if the field is required. */
   readonly optional?: string
   readonly choices?: readonly string[]
 }

@@ -3,7 +3,7 @@ import { CallDetails, EventText, tag } from './parts.ts'
 import type { Player } from './player.ts'
 import type { Actor, LastCall, LastEvent } from './wire.ts'
 
-/** Of many kubelets only those that are about something. */
+/** If there are many kubelets, only busy ones are shown. */
 const MOST_IDLE = 16
 
 /** Who acts: what each is about, and the last that it said and called. */

@@ -56,13 +56,13 @@ function placeOf(element: HTMLElement): Point {
   return { x: x + scrollX, y: y + scrollY }
 }
 
-/** From where it was to where it is now; what was nowhere appears. */
+/** Moves each element from its old position to its new one. New elements fade in. */
 function move(element: HTMLElement, from: Point | undefined): void {
   if (from === undefined) {
     element.animate([{ opacity: 0 }, { opacity: 1 }], APPEAR_MS)
     return
   }
-  // What still moves has a place of its own until that ends.
+  // A moving element keeps a layer of its own until the movement ends.
   const moving = element.getAnimations()
   for (const animation of moving) animation.cancel()
   const to = placeOf(element)

@@ -30,12 +30,15 @@ export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
   return found as E
 }
 
-/** Changes a text only where it differs, so that a screen reader does not repeat it. */
+/** Changes a text only if it differs, so that a screen reader does not repeat it. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text
 }
 
-/** Children of one parent by their keys: those that stay are neither created again nor moved without need. */
+/**
+ * Updates the children of one parent by their keys. Remaining children are neither created again nor moved without
+ * need.
+ */
 export class Keyed<T, E extends Element> {
   readonly #parent: Element
   readonly #makeOne: (value: T) => E

@@ -1,13 +1,13 @@
 import type { Field, FieldKind } from './action-table.ts'
 import { fill, make, setText } from './dom.ts'
 
-/** What can be chosen for each kind of field whose values the page knows. */
+/** The known values for each kind of field. */
 export type KnownValues = Readonly<Partial<Record<FieldKind, readonly string[]>>>
 
 /** Longer lists are no help. */
 const MOST_VALUES = 200
 
-/** One field of a form: its label, its input, and what is wrong with it. */
+/** One field of a form: its label, its input and its error. */
 export class FieldInput {
   readonly element: HTMLElement
   readonly #field: Field

@@ -1,6 +1,6 @@
 import type { Frame, Item } from './wire.ts'
 
-/** What a frame has replaced: with it the frame can be taken back. */
+/** The items that a frame has replaced. They undo the frame. */
 export type Undo = readonly (readonly [id: string, before: Item | undefined])[]
 
 /** Applies a frame to the items. */

@@ -1,8 +1,7 @@
 import { ActionForms } from './action-forms.ts'
 import { Actors } from './actors.ts'
 import { ClusterPicture } from './cluster-picture.ts'
-import { byId, clockTime, counted, fill, make, setText } from './dom.ts'
-import { tag } from './parts.ts'
+import { byId, counted, setText } from './dom.ts'
 import { Player } from './player.ts'
 import { StepList } from './step-list.ts'
 import { Table } from './table.ts'
@@ -31,7 +30,7 @@ function wait(now: number): void {
     return
   }
   draw(now)
-  // The next picture comes when the browser is done with this one.
+  // The browser asks for the next picture when it has drawn the last one.
   requestAnimationFrame((next) => {
     const took = next - now
     nextAt = took > SLOW_MS ? next + Math.min((SHARE - 1) * took, LONGEST_PAUSE_MS) : 0
@@ -60,7 +59,6 @@ function draw(now: number): void {
   timeline.draw()
   story.draw(changed)
   actions.draw(changed)
-  drawChaos(player, changed)
   if (changed.size > 0) drawCounts()
   if (player.mode === 'replaying') again()
 }
@@ -93,26 +91,3 @@ source.addEventListener('frames', ({ data }: MessageEvent<string>) => {
   player.add(JSON.parse(data) as Frame[])
   again()
 })
-
-const TEXTS = {
-  breaks: 'everything that can fail does',
-  heals: 'no more faults: everything has to converge',
-  held: 'all held',
-  violated: 'something did not hold',
-} as const
-
-/** What is broken on purpose, as it happens. */
-export function drawChaos({ items }: Player, changed: ReadonlySet<string>): void {
-  if (!changed.has('chaos')) return
-  const chaos = items.get('chaos')
-  byId('chaos').hidden = chaos?.is !== 'chaos'
-  if (chaos?.is !== 'chaos') return
-  const { seed, actions, state, last, violations } = chaos
-  fill(byId('chaos-title'), `Chaos, seed ${seed} `, tag(state, state))
-  setText(byId('chaos-text'), `${actions} actions so far; ${TEXTS[state]}.`)
-  fill(byId('violations'), ...violations.map((text) => make('li', { class: 'bad' }, text)))
-  fill(
-    byId('actions'),
-    ...last.map(({ at, text }) => make('li', {}, make('span', { class: 'quiet' }, `${clockTime(at)} `), text)),
-  )
-}

@@ -9,7 +9,7 @@ export function tag(state: string, text = state, title?: string): HTMLElement {
 
 const LEVELS: Readonly<Record<Level, string>> = { trouble: 'fails', waits: 'waits', works: 'works' }
 
-/** Whose turn it is, what for, and why. */
+/** The acting component, its task and the reason. */
 export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLElement {
   const { stuck, about, who, why, message } = wait
   const level = stuck ? 'trouble' : wait.level
@@ -26,7 +26,7 @@ export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLEle
   )
 }
 
-/** Wanted is the whole bar, what is there fills it. */
+/** The whole bar is the desired size, and the filled part is the actual size. */
 export function sizeBar(wanted: Size, actual: Size): HTMLElement {
   const behind = actual.bytes < wanted.bytes
   const text = behind ? `${actual.bytes === 0 ? '0' : actual.text} of ${wanted.text}` : actual.text
@@ -68,7 +68,7 @@ export class CallDetails {
   }
 }
 
-/** Who has no mouse gets there with the keyboard, and hears where that is. */
+/** A user without a mouse reaches the text by keyboard and hears its place. */
 function scrolling(title: string): HTMLPreElement {
   const text = make('pre', { 'aria-label': title })
   text.setAttribute('role', 'group')
@@ -79,7 +79,7 @@ function scrolling(title: string): HTMLPreElement {
 export class EventText {
   readonly element = make('div', { class: 'event' })
 
-  /** `known`: what is said beside it already, and need not be said twice. */
+  /** `known`: the text next to it, which is not repeated. */
   draw(event: LastEvent | undefined, known: readonly (string | undefined)[] = []): void {
     this.element.hidden = event === undefined
     if (event === undefined) return

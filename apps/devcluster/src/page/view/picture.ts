@@ -9,11 +9,11 @@ export interface Chip {
   readonly state: string
 }
 
-/** A node with what is on it, or the place of what is on no node. */
+/** A node with its pods and volumes, or the area for volumes without a node. */
 export interface Box {
   readonly key: string
   readonly name: string
-  /** What is unusual about the node. */
+  /** Unusual states of the node. */
   readonly notes: readonly string[]
   readonly chips: readonly Chip[]
   /** How many more are there than are drawn. */
@@ -79,7 +79,7 @@ function volumesOf({ id, name, volume, places }: Row): readonly (readonly [box: 
   return places.map(({ node, state }, index) => [`node/${node}`, chip(index === 0 ? id : `${id} ${node}`, state)])
 }
 
-/** In the default namespace the name is enough. */
+/** The namespace is shown unless it is the default namespace. */
 export function short(key: string): string {
   return key.replace(/^default\//, '')
 }

@@ -1,7 +1,7 @@
 import { apply, takeBack, type Undo } from './frames.ts'
 import type { Beginning, Frame, Item } from './wire.ts'
 
-/** `live`: what is shown is what is. `stopped`: one moment. `replaying`: one moment after the other. */
+/** `live` shows the present. `stopped` shows one moment. `replaying` shows one moment after another. */
 export type Mode = 'live' | 'stopped' | 'replaying'
 
 /** Beyond so many frames the oldest are forgotten. */
@@ -18,7 +18,7 @@ export class Player {
   readonly #most: number
   #mode: Mode = 'live'
   #frames: Frame[] = []
-  /** Of the frames that are applied, which are the first ones. */
+  /** The number of applied frames. They are the first ones. */
   #undos: Undo[] = []
   /** How many frames are forgotten. */
   #forgotten = 0

@@ -4,7 +4,7 @@ import type { Player } from './player.ts'
 import type { Actor, Row, Wait } from './wire.ts'
 
 const MOST = 8
-/** What is stuck comes first. */
+/** Stuck rows come first. */
 const ORDER = { trouble: 1, waits: 2, works: 3 } as const
 
 interface Shown {
@@ -12,7 +12,7 @@ interface Shown {
   readonly row: string | undefined
 }
 
-/** What is stuck, fails or waits comes before everything else on the page. */
+/** The list of stuck, failing and waiting rows, at the top of the page. */
 export class Waiting {
   readonly #player: Player
   readonly #nameOf: (actor: string) => string
@@ -64,7 +64,7 @@ function ofActor({ id, why, last }: Actor, now: number): Shown[] {
   ]
 }
 
-/** The texts are part of the key: those that change are drawn again. */
+/** The texts are part of the key, so changed texts are drawn again. */
 function keyOf({ wait: { who, about, why, message, level, stuck }, row = '' }: Shown): string {
   return [row, who, about, why, message, level, stuck].join('\n')
 }

@@ -1,9 +1,9 @@
-/** What the cluster sends to the page: items by their ids, and frames that replace whole items. */
+/** The messages from the cluster to the page: items by ID, and frames that replace whole items. */
 
 /** `works`: an actor works on it. `waits`: it continues when something else happens. `trouble`: it fails or is blocked. */
 export type Level = 'works' | 'waits' | 'trouble'
 
-/** Whose turn it is, and why nothing more has happened yet. */
+/** The acting component, and the reason for the wait. */
 export interface Wait {
   /** The id of the actor whose turn it is. */
   readonly who: string
@@ -53,9 +53,9 @@ export interface WantedPod {
 export interface ActualVolume {
   readonly name: string
   readonly phase: string
-  /** What a pod can use of it. */
+  /** The size that a pod can use. */
   readonly size: Size
-  /** What the volume itself has; its file system may still be smaller. */
+  /** The size of the volume. Its file system may be smaller. */
   readonly capacity: string
   readonly attributesClass: string
 }
@@ -123,7 +123,7 @@ export interface Actor {
   /** How many waits are its turn, and how many of them are trouble. */
   readonly turns: number
   readonly troubles: number
-  /** Why it fails or is away, where that is its own. */
+  /** The reason why the actor itself fails or is away. */
   readonly why?: string
   readonly last?: Message
 }
@@ -153,18 +153,7 @@ export interface Step {
   readonly lines: readonly StepLine[]
 }
 
-/** What everything fails by, while it does. */
-export interface Chaos {
-  readonly is: 'chaos'
-  readonly id: string
-  readonly seed: number
-  readonly actions: number
-  readonly last: readonly Message[]
-  readonly violations: readonly string[]
-  readonly state: 'breaks' | 'heals' | 'held' | 'violated'
-}
-
-/** What can be done here. */
+/** The possible actions. */
 export interface Abilities {
   readonly is: 'abilities'
   readonly id: string
@@ -174,7 +163,7 @@ export interface Abilities {
   readonly classes: readonly string[]
 }
 
-export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Step | Chaos | Abilities
+export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Step | Abilities
 
 /** One entry of the time line. */
 export interface TimelineEntry {
@@ -186,7 +175,7 @@ export interface TimelineEntry {
   readonly row?: string
 }
 
-/** What changed at one moment; mostly for the reason in its line. */
+/** The changes of one moment, usually caused by the event in `line`. */
 export interface Frame {
   /** Milliseconds since 1970. */
   readonly at: number
@@ -195,13 +184,13 @@ export interface Frame {
   readonly gone?: readonly string[]
 }
 
-/** What a page that was just opened has to know: all items as they were, and what has changed since. */
+/** The data of a page that was just opened: all items of a past moment, and the frames since. */
 export interface Beginning {
   readonly items: readonly Item[]
   readonly frames: readonly Frame[]
 }
 
-/** What became of an action, in a sentence. */
+/** The result of an action, as a sentence. */
 export interface ActionAnswer {
   readonly done: boolean
   readonly text: string

@@ -1,0 +1,233 @@
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { NODE_ID_ANNOTATION } from '../src/caches/names.ts'
+import { apiError } from '../src/testing/api-error.ts'
+import { AttacherScenario } from '../src/testing/model/scenario.ts'
+import { FINALIZER } from '../src/testing/views.ts'
+
+const ADD_FINALIZER =
+  '[{"op":"test","path":"/metadata/uid","value":"ID"},{"op":"test","path":"/metadata/annotations","value":null},{"op":"add","path":"/metadata/annotations","value":{"csi.alpha.kubernetes.io/node-id":"n1-id"}},{"op":"test","path":"/metadata/finalizers","value":null},{"op":"add","path":"/metadata/finalizers","value":["external-attacher/csi-example-com"]}]'
+const ADD_VOLUME_FINALIZER =
+  '[{"op":"test","path":"/metadata/uid","value":"ID"},{"op":"test","path":"/metadata/finalizers","value":null},{"op":"add","path":"/metadata/finalizers","value":["external-attacher/csi-example-com"]}]'
+const ATTACHED = '{"metadata":{"uid":"ID"},"status":{"attached":true,"attachmentMetadata":{"at":"n1-id"}}}'
+
+let scenario: AttacherScenario
+beforeEach(async () => {
+  scenario = await AttacherScenario.begin()
+})
+
+describe('an attach and a detach', () => {
+  it('take three writes for the first attachment of a volume, two for the next, and one to detach', async () => {
+    await scenario.answerAtOnce()
+    await scenario.create('shared', 'n1')
+    expect(scenario.takePatches()).toEqual([
+      `persistentvolumes/shared ${ADD_VOLUME_FINALIZER}`,
+      `volumeattachments/shared.n1 ${ADD_FINALIZER}`,
+      `volumeattachments/shared.n1/status ${ATTACHED}`,
+    ])
+    await scenario.create('shared', 'n2')
+    expect(scenario.takePatches()).toHaveLength(2)
+    await scenario.remove('shared', 'n1')
+    expect(scenario.takePatches()).toEqual([
+      'volumeattachments/shared.n1 [{"op":"test","path":"/metadata/uid","value":"ID"},{"op":"test","path":"/metadata/finalizers/0","value":"external-attacher/csi-example-com"},{"op":"remove","path":"/metadata/finalizers/0"}]',
+    ])
+    expect(scenario.callLog).toEqual([
+      'publish vol-shared n1-id',
+      'publish vol-shared n2-id',
+      'unpublish vol-shared n1-id',
+    ])
+    expect(scenario.attachment('shared', 'n1')).toBeUndefined()
+  })
+
+  it.each([
+    { name: 'before their answers', early: true },
+    { name: 'long after their answers', early: false },
+  ])('take no more when the watch brings our own writes $name', async ({ early }) => {
+    await scenario.create('own')
+    const through = async (label: string): Promise<void> => {
+      await scenario.apply(label)
+      if (early) await scenario.deliver()
+      await scenario.answer(label)
+    }
+    await through('patch persistentvolumes/own')
+    await through('patch volumeattachments/own.n1')
+    await through('call publish vol-own n1-id')
+    await through('patch volumeattachments/own.n1/status')
+    await scenario.deliver()
+    await scenario.remove('own')
+    await through('call unpublish vol-own n1-id')
+    await through('patch volumeattachments/own.n1')
+    await scenario.deliver()
+    expect(scenario.inFlight).toEqual([])
+    expect(scenario.api.writes).toHaveLength(4)
+    expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
+  })
+
+  it('of one attachment come one after the other: a publish that runs is finished and stored first', async () => {
+    await scenario.addFinalizers('own')
+    await scenario.remove('own')
+    expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
+    await scenario.answer('call publish vol-own n1-id')
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    expect(scenario.inFlight).toEqual(['call unpublish vol-own n1-id'])
+  })
+
+  it('release the volume with the last attachment', async () => {
+    await scenario.answerAtOnce()
+    await scenario.create('shared', 'n1')
+    await scenario.create('shared', 'n2')
+    scenario.api.delete(PERSISTENT_VOLUMES, { name: 'shared' })
+    await scenario.remove('shared', 'n1')
+    expect(scenario.api.server.get(PERSISTENT_VOLUMES, { name: 'shared' })).toBeDefined()
+    await scenario.remove('shared', 'n2')
+    expect(scenario.api.server.get(PERSISTENT_VOLUMES, { name: 'shared' })).toBeUndefined()
+  })
+
+  it('are not repeated after a restart, and what was deleted meanwhile is detached', async () => {
+    await scenario.answerAtOnce()
+    await scenario.create('own', 'n1')
+    await scenario.create('shared', 'n1')
+    scenario.kill()
+    scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'shared.n1' })
+    scenario.calls.length = 0
+    scenario.start()
+    await scenario.answerAtOnce()
+    expect(scenario.callLog).toEqual(['unpublish vol-shared n1-id'])
+    expect(scenario.attachment('shared', 'n1')).toBeUndefined()
+  })
+})
+
+describe('what others change while a run is under way', () => {
+  const FOREIGN = 'example.com/other'
+  const no = new RpcError(CODES.Internal, 'no')
+
+  it('is kept when our finalizer is added', async () => {
+    await scenario.create('own')
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: [FOREIGN] } })
+    await scenario.deliver()
+    await scenario.answer('patch persistentvolumes/own')
+    await scenario.answer('patch volumeattachments/own.n1')
+    expect(scenario.attachment('own', 'n1')?.metadata?.finalizers).toEqual([FOREIGN, FINALIZER])
+  })
+
+  it('skips a write that another writer has already done', async () => {
+    await scenario.create('own')
+    scenario.api.edit(
+      VOLUME_ATTACHMENTS,
+      { name: 'own.n1' },
+      {
+        metadata: { finalizers: [FINALIZER], annotations: { [NODE_ID_ANNOTATION]: 'n1-id' } },
+      },
+    )
+    await scenario.deliver()
+    await scenario.answer('patch persistentvolumes/own')
+    expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
+  })
+
+  it('does not come back when our finalizer is removed', async () => {
+    scenario.createAttachment('own', 'n1', true)
+    await scenario.deliver()
+    await scenario.answer('patch persistentvolumes/own')
+    await scenario.answer('patch volumeattachments/own.n1')
+    await scenario.answer('call publish vol-own n1-id')
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    await scenario.remove('own')
+    scenario.removeForeignFinalizer('own', 'n1')
+    await scenario.deliver()
+    await scenario.answer('call unpublish vol-own n1-id')
+    await scenario.answer('patch volumeattachments/own.n1')
+    expect(scenario.attachment('own', 'n1')).toBeUndefined()
+    expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
+  })
+
+  it('counts when an error is stored once more', async () => {
+    await scenario.addFinalizers('own')
+    await scenario.answer('call publish vol-own n1-id', no)
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    await scenario.deliver()
+    await scenario.clock.advance(1_000)
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { status: { attachError: null } })
+    await scenario.deliver()
+    await scenario.answer('call publish vol-own n1-id', no)
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    expect(scenario.statusOf('own')?.attachError).toMatchObject({ message: no.message })
+  })
+})
+
+describe('a failed attach', () => {
+  const full = new RpcError(CODES.ResourceExhausted, 'full')
+  const publishAgain = async (): Promise<void> => scenario.answer('call publish vol-own n1-id', full)
+
+  it('is tried again after 1, 2, 4 seconds, and after a success from the start', async () => {
+    await scenario.addFinalizers('own')
+    for (const wait of [1_000, 2_000, 4_000]) {
+      await publishAgain()
+      await scenario.answer('patch volumeattachments/own.n1/status')
+      await scenario.deliver()
+      await scenario.clock.advance(wait - 1)
+      expect(scenario.inFlight).toEqual([])
+      await scenario.clock.advance(1)
+    }
+    await scenario.answer('call publish vol-own n1-id')
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    expect(scenario.statusOf('own')).toEqual({ attached: true, attachmentMetadata: { at: 'n1-id' } })
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { status: { attached: false } })
+    await scenario.deliver()
+    await publishAgain()
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    await scenario.clock.advance(999)
+    expect(scenario.inFlight).toEqual([])
+    await scenario.clock.advance(1)
+    expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
+  })
+
+  it('starts over, too, where another writer reverts the status before the success is seen', async () => {
+    await scenario.addFinalizers('own')
+    for (const wait of [1_000, 2_000, 4_000]) {
+      await publishAgain()
+      await scenario.answer('patch volumeattachments/own.n1/status')
+      await scenario.deliver()
+      await scenario.clock.advance(wait)
+    }
+    await scenario.answer('call publish vol-own n1-id')
+    await scenario.apply('patch volumeattachments/own.n1/status')
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { status: { attached: false } })
+    await scenario.deliver()
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    await publishAgain()
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    await scenario.deliver()
+    await scenario.clock.advance(999)
+    expect(scenario.inFlight).toEqual([])
+    await scenario.clock.advance(1)
+    expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
+  })
+
+  it('is tried early by a resync, and when another writer changes the object', async () => {
+    await scenario.addFinalizers('own')
+    await publishAgain()
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    scenario.running.resync()
+    await scenario.settle()
+    await publishAgain()
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { labels: { a: 'b' } } })
+    await scenario.deliver()
+    expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
+  })
+
+  it('leaves no error behind that the cache never saw', async () => {
+    await scenario.addFinalizers('own')
+    await publishAgain()
+    await scenario.apply('patch volumeattachments/own.n1/status')
+    await scenario.answer('patch volumeattachments/own.n1/status', apiError(0, '', 'connection reset'))
+    await scenario.clock.advance(1_000)
+    await scenario.answer('call publish vol-own n1-id')
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    expect(scenario.takePatches().at(-1)).toBe(
+      'volumeattachments/own.n1/status {"metadata":{"uid":"ID"},"status":{"attachError":null}}',
+    )
+    expect(scenario.statusOf('own')).toEqual({ attached: true, attachmentMetadata: { at: 'n1-id' } })
+  })
+})

@@ -1,0 +1,7 @@
+export { sidecarBinaries } from './cluster/binaries.ts'
+export type { Controllers } from './cluster/controllers.ts'
+export { type Devcluster, type DevclusterOptions, startDevcluster } from './cluster/devcluster.ts'
+export { startSidecar } from './cluster/sidecars.ts'
+export { addressOf, numberFlag, positive, textFlag } from './option-values.ts'
+export { runCommandLine, signalOfTerminal } from './program.ts'
+export type { RunParts } from './run.ts'

@@ -1,0 +1,22 @@
+/** A flag that needs a value. */
+export const textFlag = (describe: string) => ({ type: 'string', describe, requiresArg: true }) as const
+export const numberFlag = (describe: string) => ({ type: 'number', describe, requiresArg: true }) as const
+
+/** As Linux has it, and the end of the text after it. */
+const LONGEST_PATH = 107
+
+/** A socket's address, as it was given. Throws one line about one that cannot be. */
+export function addressOf(flag: string, address: string): string {
+  if (Buffer.byteLength(address.replace(/^unix:\/\//, '')) > LONGEST_PATH) {
+    throw new Error(`--${flag} ${address}: the path of a socket has ${LONGEST_PATH} bytes at most`)
+  }
+  if (!/^unix:\/\/.|^\//.test(address)) {
+    throw new Error(`--${flag} ${address}: only unix sockets are known, as unix:///path`)
+  }
+  return address
+}
+
+export function positive(name: string, value: number): number {
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} must be a whole number of 1 or more`)
+  return value
+}

@@ -1,0 +1,252 @@
+import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { describe, expect, it, jest } from '@jest/globals'
+import {
+  attachDetachOnly,
+  attachedTo1,
+  deletes,
+  isAttached,
+  ON_1,
+  ON_2,
+  removePod,
+} from '../../src/testing/attach-detach.ts'
+import { setInUse, VOLUME_NAME } from '../../src/testing/bound-volume.ts'
+import { podOf, podWith } from '../../src/testing/cluster.ts'
+
+jest.setTimeout(20_000)
+
+describe('the attach/detach controller', () => {
+  it("attaches under the name that kubelet looks for, reports it in the node's status and on the pod", async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    expect(test.api.get(VOLUME_ATTACHMENTS, ON_1)).toMatchObject({
+      spec: { attacher: 'csi.example.com', nodeName: 'node-1', source: { persistentVolumeName: 'pv-1' } },
+    })
+    await test.api.requests.until({ verb: 'create', resource: 'events' })
+    expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
+  })
+
+  it('reports what is attached to a recreated node', async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    const node = test.api.get(NODES, { name: 'node-1' })
+    test.api.delete(NODES, { name: 'node-1' })
+    test.api.create(NODES, { metadata: { name: 'node-1', annotations: { ...node?.metadata?.annotations } } })
+    await test.until(NODES, { name: 'node-1' }, ({ status }) => status?.volumesAttached?.[0]?.name === VOLUME_NAME)
+  })
+
+  it.each(['attached', 'detached'])(
+    "writes it again when a node's status could not be updated with what is %s",
+    async (what) => {
+      await using test = await attachDetachOnly()
+      const failing = (): void => {
+        const match = { verb: 'patch', resource: 'nodes/status' } as const
+        test.api.faults.add({ match, times: 3, action: { do: 'answer', code: 500 } })
+      }
+      if (what === 'attached') failing()
+      await attachedTo1(test)
+      await test.api.requests.until({ verb: 'create', resource: 'events' })
+      expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
+      if (what === 'detached') failing()
+      // No other component writes it to the node's status.
+      if (what === 'detached') test.api.delete(VOLUME_ATTACHMENTS, ON_1)
+      await removePod(test, 'app')
+      await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)
+    },
+  )
+
+  it('attaches what a pod names itself of a plugin for which a driver has taken over', async () => {
+    await using test = await attachDetachOnly()
+    const volumes = [{ name: 'data', awsElasticBlockStore: { volumeID: 'vol-1' } }]
+    test.api.create(PODS, podWith({ volumes }, ['app', 'node-1', 'none']))
+    await test.untilAll(VOLUME_ATTACHMENTS, (all) => all.length === 1)
+    expect(test.api.list(VOLUME_ATTACHMENTS)[0]?.spec).toMatchObject({
+      attacher: 'ebs.csi.aws.com',
+      source: { inlineVolumeSpec: { csi: { volumeHandle: 'vol-1' } } },
+    })
+    await removePod(test, 'app')
+    await test.untilAll(VOLUME_ATTACHMENTS, (all) => all.length === 0)
+  })
+
+  it('attaches nothing for a pod that has ended, or that is not scheduled', async () => {
+    await using test = await attachDetachOnly()
+    test.api.create(PODS, { ...podOf('ended', 'node-1', 'data'), status: { phase: 'Failed' } })
+    test.api.create(PODS, podOf('waiting', undefined, 'data'))
+    test.api.create(PODS, podOf('app', 'node-2', 'data'))
+    await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
+    expect(test.api.list(VOLUME_ATTACHMENTS)).toHaveLength(1)
+  })
+
+  it('does not detach what the node says it uses, and does so as soon as it says otherwise', async () => {
+    await using test = await attachDetachOnly()
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    await attachedTo1(test)
+    await removePod(test, 'app')
+    // The next pod, on another node, proves that the controller has had its turn.
+    test.api.create(PODS, podOf('next', 'node-2', 'data'))
+    await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
+    expect(deletes(test)).toEqual([])
+    setInUse(test, 'node-1', [])
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+    await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
+  })
+
+  it('asks the API itself before it detaches: a node that began to use the volume keeps it', async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
+    const removed = removePod(test, 'app')
+    await held.arrived
+    // The status no longer lists the volume as attached, so a kubelet will not use it.
+    expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesAttached ?? []).toEqual([])
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    held.release()
+    await removed
+    test.api.create(PODS, podOf('next', 'node-2', 'data'))
+    await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
+    expect(deletes(test)).toEqual([])
+    setInUse(test, 'node-1', [])
+    await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
+  })
+
+  it('believes the latest that a node has said, also when an older answer comes after it', async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    const { client, caches } = test.cluster
+    const get = client.get.bind(client)
+    const overtaken = jest.spyOn(client, 'get').mockImplementationOnce(async (resource, ref, options) => {
+      setInUse(test, 'node-1', [VOLUME_NAME])
+      const answer = await get(resource, ref, options)
+      setInUse(test, 'node-1', [])
+      const version = test.api.get(NODES, { name: 'node-1' })?.metadata?.resourceVersion
+      await test.untilCached(caches.nodes, 'node-1', ({ resourceVersion }) => resourceVersion === version)
+      return answer
+    })
+    await removePod(test, 'app')
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+    expect(overtaken.mock.calls[0]?.slice(0, 2)).toEqual([NODES, { name: 'node-1' }])
+  })
+
+  it('reports to a pod which pods have the volume that it waits for', async () => {
+    await using test = await attachDetachOnly()
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    await attachedTo1(test)
+    test.api.create(PODS, podOf('next', 'node-2', 'data'))
+    await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
+    expect(test.events('next')).toEqual([
+      'FailedAttachVolume: Multi-Attach error for volume "pv-1" Volume is already used by pod(s) app',
+    ])
+    expect(test.driver.log.matching({ method: 'ControllerPublishVolume', nodeId: 'node-2' })).toEqual([])
+  })
+
+  it('attaches a volume of many nodes to all of them', async () => {
+    await using test = await attachDetachOnly(['ReadWriteMany'])
+    await attachedTo1(test)
+    test.api.create(PODS, podOf('next', 'node-2', 'data'))
+    await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
+    expect(isAttached(test.api.get(VOLUME_ATTACHMENTS, ON_1))).toBe(true)
+  })
+
+  it('detaches by force from a node that is out of service', async () => {
+    await using test = await attachDetachOnly()
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    await attachedTo1(test)
+    await removePod(test, 'app')
+    const taint = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }
+    test.api.update(NODES, { name: 'node-1' }, (old) => ({ ...old, spec: { ...old.spec, taints: [taint] } }))
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+  })
+
+  it('detaches from a node that was deleted', async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    test.api.delete(NODES, { name: 'node-1' })
+    await removePod(test, 'app')
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+  })
+
+  it('reports to the pod why its volume cannot be attached', async () => {
+    await using test = await attachDetachOnly()
+    test.driver.faults.add({ match: { method: 'ControllerPublishVolume' }, action: { do: 'fail', code: 'INTERNAL' } })
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.until(VOLUME_ATTACHMENTS, ON_1, (va) => va !== undefined)
+    const attachError = { message: 'rpc error: code = Internal desc = no', time: '2026-01-01T00:00:00Z' }
+    test.api.update(VOLUME_ATTACHMENTS, ON_1, (old) => ({ ...old, status: { attached: false, attachError } }))
+    await test.api.requests.until({ verb: 'create', resource: 'events' })
+    expect(test.events('app')).toEqual([
+      'FailedAttachVolume: AttachVolume.Attach failed for volume "pv-1" : rpc error: code = Internal desc = no',
+    ])
+  })
+
+  it('recreates an attachment that a user deleted under a running pod', async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    const before = test.api.get(VOLUME_ATTACHMENTS, ON_1)?.metadata?.uid
+    test.api.delete(VOLUME_ATTACHMENTS, ON_1)
+    await test.until(VOLUME_ATTACHMENTS, ON_1, (va) => isAttached(va) && va?.metadata?.uid !== before)
+  })
+
+  it('attaches and detaches nothing twice because it was restarted', async () => {
+    await using test = await attachDetachOnly()
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    await attachedTo1(test)
+    const { controllers } = test.cluster
+    await controllers.restart('attach-detach')
+    await controllers.restart('attach-detach')
+    setInUse(test, 'node-1', [])
+    await removePod(test, 'app')
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+    const made = test.api.requests.matching({ verb: 'create', resource: 'volumeattachments' })
+    expect([made.length, deletes(test).length]).toEqual([1, 1])
+  })
+
+  it('continues where it was stopped in the middle of an attach', async () => {
+    await using test = await attachDetachOnly()
+    const held = test.driver.faults.hold({ method: 'ControllerPublishVolume' })
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await held.arrived
+    await test.cluster.controllers.restart('attach-detach')
+    held.release()
+    await test.until(NODES, { name: 'node-1' }, (node) => node?.status?.volumesAttached?.[0]?.name === VOLUME_NAME)
+    expect(test.api.requests.matching({ verb: 'create', resource: 'volumeattachments' })).toHaveLength(1)
+  })
+
+  it('finds an attachment whose answer was lost, and creates no other', async () => {
+    await using test = await attachDetachOnly()
+    const lost = { verb: 'create', resource: 'volumeattachments' } as const
+    test.api.faults.add({ match: lost, times: 1, action: { do: 'cut', applied: true } })
+    await attachedTo1(test)
+    expect(test.api.requests.matching(lost)).toHaveLength(1)
+  })
+
+  it('detaches what lost its pod while the controller was stopped', async () => {
+    await using test = await attachDetachOnly()
+    await attachedTo1(test)
+    const { controllers } = test.cluster
+    await controllers.stop('attach-detach')
+    await removePod(test, 'app')
+    controllers.begin('attach-detach')
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+    await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)
+  })
+})
+
+describe('a node whose kubelet attaches by itself', () => {
+  it('is left alone until that changes', async () => {
+    await using test = await attachDetachOnly()
+    const annotate = (value: string): void => {
+      const annotations = { 'volumes.kubernetes.io/controller-managed-attach-detach': value }
+      test.api.update(NODES, { name: 'node-1' }, (old) => ({ ...old, metadata: { ...old.metadata, annotations } }))
+    }
+    annotate('false')
+    await test.cluster.controllers.restart('attach-detach')
+    await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ managed }) => !managed)
+    await test.cluster.controllers.restart('attach-detach')
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    test.api.create(PODS, podOf('next', 'node-2', 'data'))
+    await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
+    expect(test.api.get(VOLUME_ATTACHMENTS, ON_1)).toBeUndefined()
+    await removePod(test, 'next')
+    annotate('true')
+    await test.until(VOLUME_ATTACHMENTS, ON_1, isAttached)
+  })
+})

@@ -1,0 +1,147 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { createRecorder } from '@csi-sidecars/events'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { EVENTS, NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import {
+  attachDetachController,
+  type CachedNode,
+  type Caches,
+  uniqueVolumeName,
+} from '@csi-sidecars/volume-controllers'
+import { describe, expect, it, jest } from '@jest/globals'
+import { Controllers } from '../../src/cluster/controllers.ts'
+import { attachedTo1, deletes, isAttached, ON_1, ON_2, removePod } from '../../src/testing/attach-detach.ts'
+import { addBoundVolume, setInUse, VOLUME, VOLUME_NAME } from '../../src/testing/bound-volume.ts'
+import { podOf, startTestCluster, type TestCluster } from '../../src/testing/cluster.ts'
+
+jest.setTimeout(20_000)
+
+/** The controller on a clock that moves only when the test moves it. */
+function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.caches) {
+  const clock = new FakeClock()
+  const { client } = cluster
+  const recorder = createRecorder({ client, component: 'attachdetach-controller', clock, log: silentLogger })
+  const parts = { client, caches, clock, recorder, log: silentLogger }
+  const controllers = new Controllers(clock, (_name, error) => {
+    throw error
+  })
+  controllers.start('attach-detach', () => [attachDetachController(parts)])
+  return { clock, [Symbol.asyncDispose]: () => controllers.stopAll() }
+}
+
+describe('the attach/detach controller, over time', () => {
+  it('detaches by force what an unhealthy node has not unmounted after six minutes, and not before', async () => {
+    await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
+    addBoundVolume(test)
+    await using controller = startOnFakeClock(test)
+    const { clock } = controller
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    await attachedTo1(test)
+    test.api.update(NODES, { name: 'node-1' }, ({ status, ...old }) => ({
+      ...old,
+      status: { ...status, conditions: [{ type: 'Ready', status: 'Unknown' }] },
+    }))
+    await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ ready }) => !ready)
+    await removePod(test, 'app')
+    // Its volume is asked for elsewhere, and the event on the pod proves that the wait has begun.
+    test.api.create(PODS, podOf('next', 'node-2', 'data'))
+    await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
+    await clock.advance(6 * 60_000 - 1)
+    expect(deletes(test)).toEqual([])
+    await clock.advance(1)
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+    await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
+  })
+
+  it('reports to a pod every two minutes that no attacher answers', async () => {
+    await using test = await startTestCluster({ controllers: [], substitutes: [] })
+    addBoundVolume(test)
+    await using controller = startOnFakeClock(test)
+    const { clock } = controller
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.untilCached(test.cluster.caches.attachments, ON_1.name, () => true)
+    const reported = (): readonly string[] =>
+      test.api.list(EVENTS).map(({ message = '', count }) => `${count}: ${message}`)
+    await clock.advance(2 * 60_000 - 1)
+    expect(reported()).toEqual([])
+    const why = `timed out waiting for external-attacher of ${VOLUME.driver} CSI driver to attach volume ${VOLUME.volumeHandle}`
+    for (const count of [1, 2]) {
+      await clock.advance(count === 1 ? 1 : 2 * 60_000)
+      await test.api.requests.until({ resource: 'events' }, { count })
+      expect(reported()).toEqual([`${count}: AttachVolume.Attach failed for volume "pv-1" : ${why}`])
+    }
+  })
+
+  it('finds within a minute a pod of which there was no event', async () => {
+    await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
+    addBoundVolume(test)
+    const { caches } = test.cluster
+    const { store } = caches.pods
+    const pods = { ...caches.pods, store, caughtUp: async () => {}, subscribe: () => () => undefined }
+    const deaf = { ...caches, pods }
+    await using controller = startOnFakeClock(test, deaf)
+    const { clock } = controller
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.untilCached(caches.pods, 'default/app', () => true)
+    await clock.advance(59_999)
+    expect(test.api.list(VOLUME_ATTACHMENTS)).toEqual([])
+    await clock.advance(1)
+    await test.until(VOLUME_ATTACHMENTS, ON_1, isAttached)
+  })
+})
+
+/** A cache that does not change for one node while it is held, and then gets what the test sends. */
+function lateNodes(real: Caches['nodes']) {
+  const handlers = new Set<(event: InformerEvent<CachedNode>) => void>()
+  let held: CachedNode | undefined
+  real.subscribe((event) => {
+    if (held === undefined) for (const handler of handlers) handler(event)
+  })
+  const nodes: Caches['nodes'] = {
+    ...real,
+    store: { ...real.store, values: () => real.store.values(), get: (key) => held ?? real.store.get(key) },
+    learn: (node) => real.learn(node),
+    caughtUp: async () => {},
+    subscribe(handler) {
+      handlers.add(handler)
+      return () => handlers.delete(handler)
+    },
+  }
+  return {
+    nodes,
+    hold(name: string): void {
+      held = real.store.get(name)
+    },
+    recordEvent(change: Partial<CachedNode>): void {
+      if (held === undefined) throw new Error('nothing is held')
+      const before = held
+      held = { ...held, ...change }
+      for (const handler of handlers) handler({ type: 'updated', before, after: held, cause: 'watch' })
+    },
+  }
+}
+
+describe("the attach/detach controller and a node's events that come late", () => {
+  it('detaches what it has seen released while it asked about another volume', async () => {
+    await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
+    addBoundVolume(test)
+    addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
+    const late = lateNodes(test.cluster.caches.nodes)
+    await using _controller = startOnFakeClock(test, { ...test.cluster.caches, nodes: late.nodes })
+    const other = uniqueVolumeName({ ...VOLUME, volumeHandle: 'vol-2' })
+    setInUse(test, 'node-1', [VOLUME_NAME, other])
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    test.api.create(PODS, podOf('app-2', 'node-1', 'other'))
+    await test.until(NODES, { name: 'node-1' }, ({ status }) => status?.volumesAttached?.length === 2)
+    await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ volumesAttached }) => volumesAttached.length === 2)
+    late.hold('node-1')
+    await removePod(test, 'app')
+    await removePod(test, 'app-2')
+    setInUse(test, 'node-1', [])
+    late.recordEvent({ volumesInUse: [other] })
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+    late.recordEvent({ volumesInUse: [] })
+    await test.untilAll(VOLUME_ATTACHMENTS, (attachments) => attachments.length === 0)
+  })
+})

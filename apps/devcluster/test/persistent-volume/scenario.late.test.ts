@@ -1,0 +1,72 @@
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  PODS,
+  STORAGE_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { describe, expect, it, jest } from '@jest/globals'
+import { claimOf, inDefault, startTestCluster, type TestCluster } from '../../src/testing/cluster.ts'
+
+jest.setTimeout(20_000)
+
+const controllersOnly = (): Promise<TestCluster> =>
+  startTestCluster({ controllers: ['persistent-volume', 'volume-manager', 'binder'], substitutes: [] })
+
+const volumeOf = (spec: Partial<PersistentVolume['spec']> = {}): PersistentVolume => ({
+  metadata: { name: 'pv-1' },
+  spec: {
+    accessModes: ['ReadWriteOnce'],
+    capacity: { storage: '1Gi' },
+    storageClassName: 'fast',
+    persistentVolumeReclaimPolicy: 'Retain',
+    csi: { driver: 'csi.example.com', volumeHandle: 'handle' },
+    ...spec,
+  },
+})
+
+const isIn = (phase: string) => (object: { status?: { phase?: string | undefined } | undefined }) =>
+  object.status?.phase === phase
+
+describe('what comes late', () => {
+  it('binds a claim that has named its volume before that was there', async () => {
+    await using test = await controllersOnly()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { volumeName: 'pv-1' } }))
+    await test.untilCached(test.cluster.caches.claims, 'default/data', ({ phase }) => phase === 'Pending')
+    await client.create(PERSISTENT_VOLUMES, volumeOf())
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
+  })
+
+  it('finds a claim again that had lost its volume', async () => {
+    await using test = await controllersOnly()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUMES, volumeOf())
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { volumeName: 'pv-1' } }))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
+    test.api.update(PERSISTENT_VOLUMES, { name: 'pv-1' }, (old) => ({
+      ...old,
+      metadata: { ...old.metadata, finalizers: [] },
+    }))
+    test.api.delete(PERSISTENT_VOLUMES, { name: 'pv-1' })
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Lost'))
+    await client.create(PERSISTENT_VOLUMES, volumeOf())
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
+  })
+
+  it('frees a recycled volume once it was scrubbed', async () => {
+    await using test = await controllersOnly()
+    const { client } = test.cluster
+    test.api.delete(STORAGE_CLASSES, { name: 'fast' })
+    const nfs = { csi: undefined, nfs: { server: 'nfs.example.com', path: '/' } }
+    await client.create(PERSISTENT_VOLUMES, volumeOf({ persistentVolumeReclaimPolicy: 'Recycle', ...nfs }))
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { volumeName: 'pv-1' } }))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    const free = ({ spec, status }: PersistentVolume): boolean =>
+      status?.phase === 'Available' && spec?.claimRef === undefined
+    await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, free)
+    await test.untilAll(PODS, (pods) => pods.length === 0)
+    expect(test.events('pv-1')).toContain('VolumeRecycled: Volume recycled')
+  })
+})

@@ -1,0 +1,239 @@
+import {
+  EVENTS,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  PODS,
+  STORAGE_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { describe, expect, it, jest } from '@jest/globals'
+import { claimOf, inDefault, podOf, startTestCluster, type TestCluster } from '../../src/testing/cluster.ts'
+
+jest.setTimeout(20_000)
+
+const volumesOnly = (): Promise<TestCluster> =>
+  startTestCluster({ controllers: ['persistent-volume'], substitutes: [] })
+const withProvisioner = (storageClass = {}): Promise<TestCluster> =>
+  startTestCluster({ controllers: ['persistent-volume', 'provisioner'], substitutes: [], storageClass })
+
+function volumeOf(name: string, spec: Partial<PersistentVolume['spec']> = {}): PersistentVolume {
+  return {
+    metadata: { name },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      capacity: { storage: '1Gi' },
+      storageClassName: 'fast',
+      persistentVolumeReclaimPolicy: 'Retain',
+      csi: { driver: 'csi.example.com', volumeHandle: `handle-${name}` },
+      ...spec,
+    },
+  }
+}
+
+const isIn = (phase: string) => (object: { status?: { phase?: string | undefined } | undefined }) =>
+  object.status?.phase === phase
+const isBound = isIn('Bound') as (object: PersistentVolumeClaim) => boolean
+
+describe('the persistent volume controller', () => {
+  it('makes volumes available and binds the best one', async () => {
+    await using test = await volumesOnly()
+    const { client } = test.cluster
+    for (const [name, storage] of Object.entries({ 'pv-big': '5Gi', 'pv-fit': '2Gi', 'pv-small': '1Gi' })) {
+      await client.create(PERSISTENT_VOLUMES, volumeOf(name, { capacity: { storage } }))
+    }
+    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.every(isIn('Available')))
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { size: '2Gi' }))
+    const claim = await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
+    expect(claim).toMatchObject({
+      metadata: {
+        annotations: { 'pv.kubernetes.io/bind-completed': 'yes', 'pv.kubernetes.io/bound-by-controller': 'yes' },
+      },
+      spec: { volumeName: 'pv-fit' },
+      status: { accessModes: ['ReadWriteOnce'], capacity: { storage: '2Gi' } },
+    })
+    expect(test.api.get(PERSISTENT_VOLUMES, { name: 'pv-fit' })).toMatchObject({
+      spec: { claimRef: { namespace: 'default', name: 'data', uid: claim.metadata?.uid } },
+      status: { phase: 'Bound' },
+    })
+  })
+
+  it('binds a claim that waits as soon as a volume comes', async () => {
+    await using test = await volumesOnly()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))
+    await test.api.requests.until({ verb: 'create', resource: 'events' })
+    await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1', { storageClassName: '' }))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
+  })
+
+  it('gives two claims two volumes, however fast they come', async () => {
+    await using test = await volumesOnly()
+    const { client } = test.cluster
+    const names = ['a', 'b', 'c', 'd', 'e', 'f']
+    await Promise.all(names.map((name) => client.create(PERSISTENT_VOLUMES, volumeOf(`pv-${name}`))))
+    await Promise.all(names.map((name) => client.create(PERSISTENT_VOLUME_CLAIMS, claimOf(name))))
+    await test.untilAll(PERSISTENT_VOLUME_CLAIMS, (claims) => claims.length === 6 && claims.every(isBound))
+    expect(new Set(test.api.list(PERSISTENT_VOLUME_CLAIMS).map(({ spec }) => spec?.volumeName)).size).toBe(6)
+  })
+
+  it('binds what the user has bound from either side', async () => {
+    await using test = await volumesOnly()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUMES, volumeOf('pv-a', { claimRef: { namespace: 'default', name: 'a' } }))
+    await client.create(PERSISTENT_VOLUMES, volumeOf('pv-b'))
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('b', { spec: { volumeName: 'pv-b' } }))
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('a'))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('a'), isBound)
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('b'), isBound)
+    const ofUser = test.api.get(PERSISTENT_VOLUMES, { name: 'pv-a' })?.metadata?.annotations ?? {}
+    expect([test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('a'))?.spec?.volumeName, ofUser]).toEqual(['pv-a', {}])
+  })
+
+  it('keeps a volume whose claim is gone, released', async () => {
+    await using test = await volumesOnly()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1'))
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, isIn('Released'))
+    // The next claim must not get the volume, because it still has the data of another claim.
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))
+    await test.api.requests.until({ verb: 'create', resource: 'events' })
+    expect(test.api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.status?.phase).toBe('Released')
+  })
+
+  it('releases a volume whose claim went before it knew of it', async () => {
+    await using test = await volumesOnly()
+    const { client } = test.cluster
+    const { metadata } = await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    const claimRef = { namespace: 'default', name: 'data', uid: metadata?.uid }
+    await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1', { claimRef, volumeMode: 'Block' }))
+    // The volume worker is done with it: the claim does not fit.
+    await test.untilAll(EVENTS, (events) => events.some(({ reason }) => reason === 'VolumeMismatch'))
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, isIn('Released'))
+  })
+
+  it('protects a claim until the last pod is gone, and a volume until it is unbound', async () => {
+    await using test = await volumesOnly()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1'))
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await client.delete(PERSISTENT_VOLUMES, { name: 'pv-1' })
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await test.untilCached(test.cluster.caches.claims, 'default/data', ({ deleting }) => deleting)
+    expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.metadata?.finalizers).toEqual([
+      'kubernetes.io/pvc-protection',
+    ])
+    await client.delete(PODS, inDefault('app'), { gracePeriodSeconds: 0 })
+    await test.untilGone(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await test.untilGone(PERSISTENT_VOLUMES, { name: 'pv-1' })
+  })
+
+  it('does not release a claim with a pod that is missing in the cache', async () => {
+    await using test = await volumesOnly()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await test.untilCached(test.cluster.caches.claims, 'default/data', ({ finalizers }) => finalizers !== undefined)
+    // The watch gets nothing from here on, so only a live look can find the pod.
+    const held = test.api.faults.hold({ resource: 'pods', verb: 'watch' })
+    test.api.dropWatches({ resource: PODS })
+    await held.arrived
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await test.api.requests.until({ verb: 'list', resource: 'pods' })
+    expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.metadata?.finalizers).toEqual([
+      'kubernetes.io/pvc-protection',
+    ])
+    held.release()
+  })
+
+  it('records on a claim that its class is missing, and continues when it is created', async () => {
+    await using test = await withProvisioner()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: 'late' } }))
+    await test.api.requests.until({ verb: 'create', resource: 'events' })
+    expect(test.events('data')).toEqual(['ProvisioningFailed: storageclass.storage.k8s.io "late" not found'])
+    await client.create(STORAGE_CLASSES, { metadata: { name: 'late' }, provisioner: 'csi.example.com' })
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
+  })
+})
+
+describe('the provisioner', () => {
+  it('creates one volume for a claim and deletes it with the claim', async () => {
+    await using test = await withProvisioner({ parameters: { type: 'ssd' } })
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    const claim = await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
+    expect(test.driver.volumes.all).toMatchObject([{ name: `pvc-${claim.metadata?.uid}`, parameters: { type: 'ssd' } }])
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.length === 0)
+    expect(test.driver.volumes.all).toEqual([])
+    expect(test.driver.log.matching({ method: 'CreateVolume' })).toHaveLength(1)
+  })
+
+  it('creates no second volume when the answer to the first was lost', async () => {
+    await using test = await withProvisioner()
+    test.driver.faults.add({
+      match: { method: 'CreateVolume' },
+      times: 2,
+      action: { do: 'fail', code: 'UNAVAILABLE', applied: true },
+    })
+    await test.cluster.client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
+    expect([test.driver.volumes.all.length, test.driver.log.matching({ method: 'CreateVolume' }).length]).toEqual([
+      1, 3,
+    ])
+  })
+
+  it('leaves nothing behind when the claim is deleted while it is unknown whether its volume was created', async () => {
+    await using test = await withProvisioner()
+    const { client } = test.cluster
+    test.driver.faults.add({
+      match: { method: 'CreateVolume' },
+      times: 1,
+      action: { do: 'fail', code: 'UNAVAILABLE', applied: true },
+    })
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await test.driver.log.until({ method: 'CreateVolume', code: 14 })
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await test.driver.log.until({ method: 'DeleteVolume', code: 0 })
+    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.length === 0)
+    expect(test.driver.volumes.all).toEqual([])
+  })
+
+  it('records on the claim why it has no volume yet', async () => {
+    await using test = await withProvisioner()
+    test.driver.faults.add({
+      match: { method: 'CreateVolume' },
+      times: 1,
+      action: { do: 'fail', code: 'RESOURCE_EXHAUSTED', message: 'full' },
+    })
+    await test.cluster.client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
+    expect(test.events('data')).toContain(
+      'ProvisioningFailed: failed to provision volume with StorageClass "fast": rpc error: code = ResourceExhausted desc = full',
+    )
+  })
+
+  it('waits with the deletion until the volume is detached', async () => {
+    await using test = await startTestCluster()
+    const { client } = test.cluster
+    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
+    await client.create(PODS, podOf('app', 'node-1', 'data'))
+    await test.until(PODS, inDefault('app'), isIn('Running'))
+    const held = test.driver.faults.hold({ method: 'ControllerUnpublishVolume' })
+    await client.delete(PODS, inDefault('app'))
+    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
+    await held.arrived
+    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.every(isIn('Released')))
+    expect(test.driver.log.matching({ method: 'DeleteVolume' })).toEqual([])
+    held.release()
+    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.length === 0)
+    expect(test.driver.log.matching({ method: 'DeleteVolume' }).map(({ code }) => code)).toEqual([0])
+  })
+})

@@ -1,0 +1,132 @@
+import { type Clock, deadline } from '@csi-sidecars/base'
+import { until } from '@csi-sidecars/disturb'
+import type { ApiServer } from '@csi-sidecars/emulator'
+import {
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  Quantity,
+  type Resource,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
+
+/** What should be there when all is quiet, by what was asked for. */
+export interface Expected {
+  readonly claims: Map<string, number>
+  /** VolumeAttributesClasses of claims that were modified. */
+  readonly classes: Map<string, string>
+  /** With the claim that each uses; undefined where it needs none. */
+  readonly pods: Map<string, string | undefined>
+}
+
+export interface Missing {
+  readonly text: string
+  readonly claim: string | undefined
+}
+
+interface Target {
+  readonly api: ApiServer
+  readonly driver: { left(signal: AbortSignal): Promise<readonly string[]> }
+  readonly clock: Clock
+}
+
+export const inDefault = (name: string) => ({ namespace: 'default', name })
+
+/** Of what is created and deleted. */
+const KINDS: readonly Resource<{ metadata?: { name?: string | undefined } | undefined }>[] = [
+  PODS,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  VOLUME_ATTACHMENTS,
+]
+
+/** Everything that was asked for and not taken back has to be there in the end. Returns what is not. */
+export async function waitConverged(
+  target: Omit<Target, 'driver'>,
+  { claims, pods, classes }: Expected,
+  limits: Limits,
+): Promise<readonly Missing[]> {
+  const { api } = target
+  const missing = (): Missing[] => {
+    const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
+    const unmodified = [...classes].filter(([name, className]) => !hasClass(api, name, className))
+    // A pod whose claim was deleted before it was mounted cannot start, and is not expected to.
+    const waiting = [...pods].filter(
+      ([pod, claim]) => (claim === undefined || claims.has(claim)) && !isRunning(api, pod),
+    )
+    return [
+      ...unbound.map(([claim, size]) => ({ claim, text: `claim ${claim} does not have ${size}Gi` })),
+      ...unmodified.map(([claim, name]) => ({ claim, text: `claim ${claim} does not have class ${name}` })),
+      ...waiting.map(([pod, claim]) => ({ claim, text: `pod ${pod} does not run` })),
+    ]
+  }
+  return await untilNone(missing, target, limits)
+}
+
+function hasSize(api: ApiServer, name: string, size: number): boolean {
+  const claim = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(name))
+  const has = claim?.status?.capacity?.['storage']
+  const waits = Object.keys(claim?.status?.allocatedResourceStatuses ?? {}).length > 0
+  // Without a pod an expansion waits for its node, and that is right.
+  const enough = has !== undefined && Quantity.parse(has).compare(Quantity.parse(`${size}Gi`)) >= 0
+  return claim?.status?.phase === 'Bound' && (enough || (waits && !isUsed(api, name)))
+}
+
+function hasClass(api: ApiServer, name: string, className: string): boolean {
+  const status = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(name))?.status
+  return status?.currentVolumeAttributesClassName === className && status.modifyVolumeStatus == null
+}
+
+function isUsed(api: ApiServer, claim: string): boolean {
+  return api
+    .list(PODS)
+    .some(({ spec }) => spec?.volumes?.some((each) => each.persistentVolumeClaim?.claimName === claim))
+}
+
+function isRunning(api: ApiServer, pod: string): boolean {
+  return api.get(PODS, inDefault(pod))?.status?.phase === 'Running'
+}
+
+/** When all pods and claims are deleted nothing may be left, neither in the API nor at the driver. */
+export async function waitGone(target: Target, { claims, pods }: Expected, limits: Limits): Promise<readonly string[]> {
+  const { api, driver } = target
+  for (const pod of pods.keys()) api.delete(PODS, inDefault(pod))
+  for (const claim of claims.keys()) api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
+  const left = (): string[] => [
+    ...KINDS.flatMap((kind) => api.list(kind).map(({ metadata }) => `${kind.kind} ${metadata?.name} is left`)),
+    ...api
+      .list(NODES)
+      .flatMap(({ metadata, status }) =>
+        [...(status?.volumesAttached ?? []), ...(status?.volumesInUse ?? [])].length > 0
+          ? [`the status of ${metadata?.name} still lists volumes`]
+          : [],
+      ),
+  ]
+  const inApi = await untilNone(left, target, limits)
+  return [...inApi, ...(await driver.left(limits.signal))]
+}
+
+interface Limits {
+  readonly convergeMs: number
+  readonly signal: AbortSignal
+}
+
+/** Resolves as soon as nothing is wrong, or with what still is when the time is over. Looks after every change. */
+async function untilNone<T>(
+  wrong: () => readonly T[],
+  { api, clock }: Omit<Target, 'driver'>,
+  { convergeMs, signal }: Limits,
+): Promise<readonly T[]> {
+  const onChange = (check: () => void): (() => void) => {
+    const undo = [...KINDS, NODES].map((kind: Resource<object>) => api.onChange(kind, check))
+    return () => undo.forEach((each) => void each())
+  }
+  using limit = deadline(clock, convergeMs, { what: 'coming right' })
+  try {
+    await until(() => wrong().length === 0, onChange, limit.signal)
+  } catch {
+    signal.throwIfAborted()
+  }
+  return wrong()
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from '@jest/globals'
+import { Monitor, type Sighting } from './monitor.ts'
+
+const V = 'kubernetes.io/csi/csi.example.com^vol-1'
+const call = { volumeId: 'vol-1', nodeId: 'node-1' }
+const va = { name: 'va', nodeId: 'node-1', volumeId: 'vol-1' }
+const node = (volumesAttached: string[], volumesInUse: string[]): Sighting => ({
+  is: 'node',
+  node: 'node-1',
+  volumesAttached,
+  volumesInUse,
+})
+
+function violations(sightings: readonly Sighting[]): readonly string[] {
+  const monitor = new Monitor()
+  for (const sighting of sightings) monitor.see(sighting)
+  return monitor.violations
+}
+
+describe('the monitor', () => {
+  it('has nothing against a whole life', () => {
+    const life: Sighting[] = [
+      { is: 'publishing', ...call, present: [], shared: false },
+      node([], [V]),
+      node([V], [V]),
+      node([V], []),
+      node([], []),
+      { is: 'attachmentDeleted', ...va },
+      { is: 'unpublishing', ...call, mountedAt: [] },
+    ]
+    expect(violations(life)).toEqual([])
+  })
+
+  it('sees a volume for one node that is to be on two', () => {
+    expect(violations([{ is: 'publishing', ...call, present: ['node-2'], shared: false }])).toEqual([
+      'volume vol-1 was to be published to node-1 while it is on node-2',
+    ])
+  })
+
+  it('allows a volume for many nodes on two', () => {
+    expect(violations([{ is: 'publishing', ...call, present: ['node-2'], shared: true }])).toEqual([])
+  })
+
+  it('sees an unpublish under a mount', () => {
+    expect(violations([{ is: 'unpublishing', ...call, mountedAt: ['/x'] }])).toEqual([
+      'volume vol-1 was unpublished from node-1 while it is mounted at /x',
+    ])
+  })
+
+  it('sees a detach of what was in use all the time', () => {
+    expect(violations([node([V], [V]), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([
+      'va was deleted while node-1 says that it uses volume vol-1',
+    ])
+  })
+
+  it('sees a detach of what the status still calls attached', () => {
+    expect(violations([node([V], []), node([V], [V]), { is: 'attachmentDeleted', ...va }])).toHaveLength(1)
+  })
+
+  it('allows the detach of what a kubelet wants only after it was removed from the status', () => {
+    expect(violations([node([V], []), node([], []), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([])
+  })
+
+  it('sees a claim that shrinks', () => {
+    const sizes = ['1Gi', '2Gi', '2048Mi', '1Gi'].map(
+      (size): Sighting => ({ is: 'size', of: 'claim default/data', size }),
+    )
+    expect(violations(sizes)).toEqual(['claim default/data shrank from 2048Mi to 1Gi'])
+  })
+})

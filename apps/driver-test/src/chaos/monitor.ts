@@ -1,0 +1,110 @@
+import { Quantity } from '@csi-sidecars/kube-types'
+import { csiVolumeOf } from '@csi-sidecars/volume-controllers'
+
+/** What the monitor sees, in the order in which it happened. */
+export type Sighting =
+  /** A call of the attacher's has reached the driver. `present`: where the volume is by then. */
+  | (OnNode & { readonly is: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
+  | (OnNode & { readonly is: 'unpublishing'; readonly mountedAt: readonly string[] })
+  | {
+      readonly is: 'node'
+      readonly node: string
+      readonly volumesInUse: readonly string[]
+      readonly volumesAttached: readonly string[]
+    }
+  /** The deletion of an attachment was requested. */
+  | (OnNode & { readonly is: 'attachmentDeleted'; readonly name: string })
+  /** A size as the API, or the driver, has it. */
+  | { readonly is: 'size'; readonly of: string; readonly size: string }
+
+interface OnNode {
+  readonly volumeId: string
+  readonly nodeId: string
+}
+
+type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
+
+interface NodeRecord {
+  /** When the volume was first in an unbroken row of reports, by the number of the sighting. */
+  readonly inUseSince: Map<string, number>
+  /** When the status last said that the volume is attached. */
+  readonly attachedUntil: Map<string, number>
+}
+
+/** Checks the rules that no fault may break. It reads the driver and the API only, and trusts no controller. */
+export class Monitor {
+  readonly violations: string[] = []
+  readonly #nodes = new Map<string, NodeRecord>()
+  readonly #sizes = new Map<string, string>()
+  #count = 0
+
+  see(sighting: Sighting): void {
+    this.#count += 1
+    switch (sighting.is) {
+      case 'publishing':
+        return this.#onPublishing(sighting)
+      case 'unpublishing':
+        return this.#onUnpublishing(sighting)
+      case 'node':
+        return this.#onNode(sighting)
+      case 'attachmentDeleted':
+        return this.#onDeleted(sighting)
+      case 'size':
+        return this.#onSize(sighting)
+    }
+  }
+
+  #onPublishing({ volumeId, nodeId, present, shared }: Seen<'publishing'>): void {
+    const others = present.filter((node) => node !== nodeId)
+    if (!shared && others.length > 0) {
+      this.violations.push(`volume ${volumeId} was to be published to ${nodeId} while it is on ${others.join(', ')}`)
+    }
+  }
+
+  #onUnpublishing({ volumeId, nodeId, mountedAt }: Seen<'unpublishing'>): void {
+    if (mountedAt.length > 0) {
+      this.violations.push(
+        `volume ${volumeId} was unpublished from ${nodeId} while it is mounted at ${mountedAt.join(', ')}`,
+      )
+    }
+  }
+
+  #onNode({ node, volumesInUse, volumesAttached }: Seen<'node'>): void {
+    const record = this.#node(node)
+    for (const name of record.inUseSince.keys()) if (!volumesInUse.includes(name)) record.inUseSince.delete(name)
+    for (const name of volumesInUse) if (!record.inUseSince.has(name)) record.inUseSince.set(name, this.#count)
+    for (const name of volumesAttached) record.attachedUntil.set(name, Number.POSITIVE_INFINITY)
+    for (const [name, until] of record.attachedUntil) {
+      if (until === Number.POSITIVE_INFINITY && !volumesAttached.includes(name))
+        record.attachedUntil.set(name, this.#count)
+    }
+  }
+
+  /**
+   * The status must have ceased to call the volume attached, and have been found not to call it in use after that. A
+   * kubelet that says so only later will look, and not find it attached.
+   */
+  #onDeleted({ volumeId, nodeId, name }: OnNode & { readonly name: string }): void {
+    const record = this.#node(nodeId)
+    for (const [volumeName, since] of record.inUseSince) {
+      if (csiVolumeOf(volumeName)?.volumeHandle !== volumeId) continue
+      const until = record.attachedUntil.get(volumeName) ?? 0
+      if (since < until)
+        this.violations.push(`${name} was deleted while ${nodeId} says that it uses volume ${volumeId}`)
+    }
+  }
+
+  #onSize({ of, size }: Seen<'size'>): void {
+    const before = this.#sizes.get(of)
+    if (before !== undefined && Quantity.parse(size).compare(Quantity.parse(before)) < 0) {
+      this.violations.push(`${of} shrank from ${before} to ${size}`)
+    }
+    this.#sizes.set(of, size)
+  }
+
+  #node(name: string): NodeRecord {
+    const record = this.#nodes.get(name) ?? { inUseSince: new Map(), attachedUntil: new Map() }
+    this.#nodes.set(name, record)
+    return record
+  }
+}

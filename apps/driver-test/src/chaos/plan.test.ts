@@ -1,0 +1,148 @@
+import { describe, expect, it } from '@jest/globals'
+import type { ChaosAction, DriverCan } from './action.ts'
+import { LATE_METHOD } from './call-faults.ts'
+import { type PlanOptions, planOf } from './plan.ts'
+
+const CAN: DriverCan = {
+  expand: true,
+  shared: true,
+  block: true,
+  crash: true,
+  methods: ['CreateVolume', LATE_METHOD],
+}
+
+const options = (change: Partial<PlanOptions> = {}): PlanOptions => ({
+  seed: 1,
+  durationMs: 60_000,
+  nodes: ['node-1', 'node-2'],
+  can: CAN,
+  ...change,
+})
+
+const actions = (change: Partial<PlanOptions> = {}): ChaosAction[] =>
+  planOf(options(change)).map(({ action }) => action)
+
+describe('a plan', () => {
+  it('is the same for the same seed, and another for another', () => {
+    expect(planOf(options())).toEqual(planOf(options()))
+    expect(planOf(options())).not.toEqual(planOf(options({ seed: 2 })))
+  })
+
+  it('lasts as long as it should', () => {
+    const total = planOf(options()).reduce((sum, { afterMs }) => sum + afterMs, 0)
+    expect(total).toBeGreaterThan(59_000)
+    expect(total).toBeLessThanOrEqual(60_000)
+  })
+
+  it('has everything in it', () => {
+    const kinds = new Set(actions().map((action) => action.do))
+    expect([...kinds].sort()).toEqual([
+      'breakApi',
+      'breakCall',
+      'crashDriver',
+      'createClaim',
+      'createPod',
+      'deleteClaim',
+      'deletePod',
+      'killSidecar',
+      'movePod',
+      'resizeClaim',
+      'restartController',
+    ])
+  })
+
+  describe('for a driver', () => {
+    const planned = (change: Partial<DriverCan> = {}): ChaosAction[] => actions({ can: { ...CAN, ...change } })
+
+    it('modifies claims where the driver takes that, and now and then asks for what it refuses', () => {
+      const modified = (all: ChaosAction[]): readonly number[] =>
+        all.flatMap((each) => (each.do === 'modifyClaim' ? [each.to] : []))
+      expect(modified(planned())).toEqual([])
+      const classes = new Set(modified(planned({ attributes: [{ tier: 'gold' }, { tier: 'silver' }] })))
+      expect([...classes].sort()).toEqual([0, 1, 2])
+    })
+
+    it('expands some claims in the moment in which they are modified', () => {
+      const together = (change: Partial<DriverCan>): readonly (readonly [string, string])[] => {
+        const all = planOf(options({ can: { ...CAN, attributes: [{ tier: 'gold' }], ...change } }))
+        return all.flatMap(({ action }, at): [string, string][] => {
+          const next = all[at + 1]
+          if (action.do !== 'modifyClaim' || next?.afterMs !== 0 || next.action.do !== 'resizeClaim') return []
+          return [[action.claim, next.action.claim]]
+        })
+      }
+      const pairs = together({})
+      expect(pairs.length).toBeGreaterThan(3)
+      expect(pairs.filter(([modified, expanded]) => modified !== expanded)).toEqual([])
+      expect(together({ expand: false })).toEqual([])
+    })
+
+    it('asks for nothing that the driver cannot do', () => {
+      const claims = (all: ChaosAction[]) => all.filter((each) => each.do === 'createClaim')
+      expect(claims(planned()).some(({ shared }) => shared)).toBe(true)
+      expect(claims(planned()).some(({ block }) => block)).toBe(true)
+      const less = planned({ expand: false, shared: false, block: false, crash: false })
+      expect(claims(less).filter(({ shared, block }) => shared || block)).toEqual([])
+      expect(less.filter((each) => each.do === 'resizeClaim' || each.do === 'crashDriver')).toEqual([])
+    })
+
+    it('clones what stays as it is, and only into the same place', () => {
+      const zones = [
+        { nodes: ['node-1'], segments: { zone: 'east' } },
+        { nodes: ['node-2'], segments: { zone: 'west' } },
+      ]
+      const all = planned({ clone: true, zones })
+      const claims = new Map(all.flatMap((each) => (each.do === 'createClaim' ? [[each.claim, each]] : [])))
+      const clones = [...claims.values()].filter(({ from }) => from !== undefined)
+      expect(clones.length).toBeGreaterThan(0)
+      for (const { from = '', zone, shared, block } of clones) {
+        expect(claims.get(from)).toMatchObject({ zone, shared, size: 1, ...(block === true && { block }) })
+        const touched = all.filter(
+          (each) => (each.do === 'resizeClaim' || each.do === 'deleteClaim') && each.claim === from,
+        )
+        expect(touched).toEqual([])
+      }
+      expect(new Set([...claims.values()].map(({ zone }) => zone))).toEqual(new Set([0, 1]))
+      for (const each of all) {
+        if (each.do !== 'createPod' && each.do !== 'movePod') continue
+        expect(zones[claims.get(each.claim)?.zone ?? -1]?.nodes).toContain(each.node)
+      }
+    })
+
+    it('creates pods with volumes of their own, and deletes them', () => {
+      const all = planned({ inline: true })
+      const made = all.flatMap((each) => (each.do === 'createInlinePod' ? [each.pod] : []))
+      expect(made.length).toBeGreaterThan(2)
+      expect(all.some((each) => each.do === 'deletePod' && made.includes(each.pod))).toBe(true)
+      expect(planned().some((each) => each.do === 'createInlinePod')).toBe(false)
+    })
+
+    it('breaks each call in each way before any of them again', () => {
+      const faults = planned().flatMap((each) => (each.do === 'breakCall' ? [`${each.method} ${each.fault.do}`] : []))
+      const kinds = ['cut', 'delay', 'loseAnswer', 'repeat']
+      const all = [...kinds.map((kind) => `CreateVolume ${kind}`), ...kinds.map((kind) => `${LATE_METHOD} ${kind}`)]
+      expect(faults.slice(0, 9).sort()).toEqual([...all, `${LATE_METHOD} repeatLate`].sort())
+      expect(new Set(faults.slice(9, 18)).size).toBe(9)
+    })
+  })
+
+  it.each([1, 2, 3, 4, 5])('of seed %i asks for nothing that cannot be', (seed) => {
+    const claims = new Map<string, { size: number; shared: boolean }>()
+    const pods = new Map<string, string>()
+    const users = (claim: string): number => [...pods.values()].filter((each) => each === claim).length
+    for (const action of actions({ seed })) {
+      if (action.do === 'createClaim') claims.set(action.claim, action)
+      if (action.do === 'deleteClaim') expect(claims.delete(action.claim)).toBe(true)
+      if (action.do === 'deletePod' || action.do === 'movePod') expect(pods.delete(action.pod)).toBe(true)
+      if (action.do === 'createPod' || action.do === 'movePod') {
+        pods.set(action.do === 'movePod' ? action.to : action.pod, action.claim)
+        expect(claims.has(action.claim)).toBe(true)
+        if (claims.get(action.claim)?.shared === false) expect(users(action.claim)).toBe(1)
+      }
+      if (action.do === 'resizeClaim') {
+        expect(action.size).toBeGreaterThan(claims.get(action.claim)?.size ?? Number.POSITIVE_INFINITY)
+        claims.set(action.claim, { shared: false, ...claims.get(action.claim), size: action.size })
+      }
+    }
+  })
+})

@@ -1,0 +1,219 @@
+import { type Clock, unreachable } from '@csi-sidecars/base'
+import type { Controllers } from '@csi-sidecars/devcluster'
+import type { CallFault } from '@csi-sidecars/disturb'
+import type { ApiServer } from '@csi-sidecars/emulator'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaimSpec,
+  PODS,
+  STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { ChaosAction } from './action.ts'
+import { lastFaults } from './call-faults.ts'
+import { type Expected, inDefault, type Missing, waitConverged, waitGone } from './converge.ts'
+import { breakApi } from './faults.ts'
+import { Monitor, type Sighting } from './monitor.ts'
+import { attributesClasses, attributesClassOf, claimOf, classObjects, podOf } from './objects.ts'
+import { type PlanOptions, planOf } from './plan.ts'
+import { type WatchedDriver, watchAll } from './watch.ts'
+
+/** A driver that may be broken. */
+export interface ChaosDriver extends WatchedDriver {
+  readonly name: string
+  /** What pods say of volumes that they declare themselves. */
+  readonly inlineAttributes?: Readonly<Record<string, string>>
+  /** Ends it as SIGKILL does, and starts it again after this time. Left out where the test did not start it. */
+  readonly crash?: (forMs: number) => Promise<void>
+  /** Does this to the next call of the method. */
+  readonly breakCall?: (method: string, fault: CallFault) => void
+  /** Nothing is to be broken any more. */
+  calm(): Promise<void>
+  /** Looks whether it is as it should be, when nothing has changed for a while. */
+  inspect?(signal: AbortSignal): Promise<void>
+  /** What is still there when everything was deleted. */
+  left(signal: AbortSignal): Promise<readonly string[]>
+}
+
+/** A cluster that may be broken. */
+export interface ChaosTarget {
+  readonly api: ApiServer
+  readonly driver: ChaosDriver
+  readonly controllers: Controllers
+  readonly nodes: readonly string[]
+  /** Ends one of the sidecars as SIGKILL does; it comes back by itself. */
+  readonly killSidecar: (which: number) => Promise<void>
+  readonly clock: Clock
+  /** What is done, and when, to find the cause of a violation. */
+  readonly log: Logger
+  /** Called with everything as it happens, for the page. */
+  readonly report?: ((news: ChaosEvent) => void) | undefined
+}
+
+export type ChaosEvent =
+  | { readonly is: 'action'; readonly action: ChaosAction }
+  | { readonly is: 'violation'; readonly text: string }
+  /** No more faults; everything has to converge. */
+  | { readonly is: 'calm' }
+
+export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
+  /** Of the class that the claims name. */
+  readonly parameters?: Readonly<Record<string, string>>
+  /** How long everything may take to converge after the last fault. */
+  readonly convergeMs: number
+}
+
+export interface ChaosResult {
+  readonly actions: number
+  /** What the cluster did that it must not do. */
+  readonly violations: readonly string[]
+  /** What was asked for and did not come. */
+  readonly missing: readonly Missing[]
+  /** What was to go and did not. */
+  readonly left: readonly string[]
+}
+
+/** Carries out the plan of a seed, checks the invariants meanwhile, and then that everything converges. */
+export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
+  const { clock, nodes, api } = target
+  const monitor = new Monitor()
+  const leave = watchAll(target, (sighting) => see(sighting, monitor, target))
+  const expected: Expected = { claims: new Map(), pods: new Map(), classes: new Map() }
+  const repairs = new Set<Promise<void>>()
+  const { parameters, can, convergeMs } = options
+  const classes = classObjects({ provisioner: target.driver.name, parameters, zones: can.zones ?? [] })
+  for (const each of classes) api.create(STORAGE_CLASSES, each)
+  const ofAttributes = attributesClasses(target.driver.name, can.attributes ?? [])
+  for (const each of ofAttributes) api.create(VOLUME_ATTRIBUTES_CLASSES, each)
+  try {
+    const plan = planOf({ ...options, nodes })
+    for (const { afterMs, action } of plan) {
+      await clock.sleep(afterMs, signal)
+      target.log.info('Chaos', { ...action })
+      target.report?.({ is: 'action', action })
+      perform(action, target, { expected, repairs })
+    }
+    await Promise.all(repairs)
+    api.faults.clear()
+    await target.driver.calm()
+    target.report?.({ is: 'calm' })
+    // What the driver refuses cannot be there in the end.
+    const refused = ofAttributes.at(-1)?.metadata?.name
+    for (const [claim, name] of expected.classes) if (name === refused) modifyClaim({ claim, to: 0 }, api, expected)
+    const missing = await waitConverged(target, expected, { convergeMs, signal })
+    await target.driver.inspect?.(signal)
+    for (const { method, fault } of lastFaults(can.methods)) target.driver.breakCall?.(method, fault)
+    const left = missing.length > 0 ? [] : await waitGone(target, expected, { convergeMs, signal })
+    return { actions: plan.length, violations: monitor.violations, missing, left }
+  } finally {
+    leave()
+  }
+}
+
+/** The log has everything that was seen, so that what led to a violation can be read there. */
+function see(sighting: Sighting, monitor: Monitor, { log, report }: ChaosTarget): void {
+  const before = monitor.violations.length
+  log.v(2)?.info('Seen', { ...sighting })
+  monitor.see(sighting)
+  for (const violation of monitor.violations.slice(before)) {
+    log.error(undefined, 'Violated', { violation })
+    report?.({ is: 'violation', text: violation })
+  }
+}
+
+interface Progress {
+  readonly expected: Expected
+  readonly repairs: Set<Promise<void>>
+}
+
+function perform(action: ChaosAction, target: ChaosTarget, { expected, repairs }: Progress): void {
+  const { api } = target
+  const later = (work: Promise<void>): void => {
+    repairs.add(work)
+    void work.finally(() => repairs.delete(work))
+  }
+  switch (action.do) {
+    case 'createClaim':
+      expected.claims.set(action.claim, action.size)
+      return void api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(action))
+    case 'createPod':
+      return createPod(action, api, expected)
+    case 'createInlinePod':
+      expected.pods.set(action.pod, undefined)
+      return void api.create(PODS, inlinePod(action, target))
+    case 'deletePod':
+      return deletePod(action.pod, api, expected)
+    case 'movePod':
+      deletePod(action.pod, api, expected)
+      return createPod({ ...action, pod: action.to }, api, expected)
+    case 'resizeClaim': {
+      const { claim, size } = action
+      if (changeBound(claim, { resources: { requests: { storage: `${size}Gi` } } }, api))
+        expected.claims.set(claim, size)
+      return
+    }
+    case 'modifyClaim':
+      return modifyClaim(action, api, expected)
+    case 'deleteClaim':
+      expected.claims.delete(action.claim)
+      expected.classes.delete(action.claim)
+      return api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(action.claim))
+    case 'crashDriver':
+      return target.driver.crash === undefined ? undefined : later(target.driver.crash(action.forMs))
+    case 'breakCall':
+      return target.driver.breakCall?.(action.method, action.fault)
+    case 'breakApi':
+      return breakApi(api, action.how, target.clock)
+    case 'restartController':
+      return later(restartController(target.controllers, action.which))
+    case 'killSidecar':
+      return later(target.killSidecar(action.which))
+    default:
+      unreachable(action)
+  }
+}
+
+function createPod(
+  { pod, node, claim }: { readonly pod: string; readonly node: string; readonly claim: string },
+  api: ApiServer,
+  expected: Expected,
+): void {
+  expected.pods.set(pod, claim)
+  const block = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))?.spec?.volumeMode === 'Block'
+  api.create(PODS, podOf({ pod, node, block, volume: { persistentVolumeClaim: { claimName: claim } } }))
+}
+
+function deletePod(pod: string, api: ApiServer, expected: Expected): void {
+  expected.pods.delete(pod)
+  if (api.get(PODS, inDefault(pod)) !== undefined) api.delete(PODS, inDefault(pod))
+}
+
+function inlinePod({ pod, node }: Extract<ChaosAction, { do: 'createInlinePod' }>, { driver }: ChaosTarget) {
+  const { name, inlineAttributes } = driver
+  const csi = { driver: name, ...(inlineAttributes !== undefined && { volumeAttributes: { ...inlineAttributes } }) }
+  return podOf({ pod, node, block: false, volume: { csi } })
+}
+
+function modifyClaim(
+  { claim, to }: { readonly claim: string; readonly to: number },
+  api: ApiServer,
+  { classes }: Expected,
+): void {
+  const volumeAttributesClassName = attributesClassOf(to)
+  if (changeBound(claim, { volumeAttributesClassName }, api)) classes.set(claim, volumeAttributesClassName)
+}
+
+/** A claim that is not bound yet keeps what it was created with: the API refuses a change to every client. */
+function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiServer): boolean {
+  const ref = inDefault(claim)
+  if (api.get(PERSISTENT_VOLUME_CLAIMS, ref)?.status?.phase !== 'Bound') return false
+  api.update(PERSISTENT_VOLUME_CLAIMS, ref, (old) => ({ ...old, spec: { ...old.spec, ...change } }))
+  return true
+}
+
+/** The provisioner is never restarted: like its model it would forget a volume that is being created. */
+async function restartController(controllers: Controllers, which: number): Promise<void> {
+  const names = ['persistent-volume', 'attach-detach', 'volume-manager']
+  await controllers.restart(names[which % names.length] ?? '')
+}

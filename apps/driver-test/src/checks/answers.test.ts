@@ -1,0 +1,48 @@
+import { answered } from '@csi-sidecars/disturb/testing/proxied-calls'
+import { describe, expect, it } from '@jest/globals'
+import { wrongAnswer } from './answers.ts'
+import { VolumeTracker } from './volume-tracker.ts'
+
+const place = (zone: string) => ({ segments: { zone } })
+const source = (volumeId: string) => ({ type: { $case: 'volume', value: { volumeId } } })
+
+function broken(request: object, volume: object, code = 0): readonly string[] {
+  const response = { volume: { volumeId: 'vol', accessibleTopology: [], contentSource: undefined, ...volume } }
+  return answered('CreateVolume', { name: 'pvc', ...request }, { code, response }).flatMap((call) =>
+    wrongAnswer(call, new VolumeTracker()).map(({ check, text }) => `${check}: ${text}`),
+  )
+}
+
+describe('a created volume', () => {
+  const east = { accessibilityRequirements: { requisite: [place('east'), place('north')], preferred: [] } }
+
+  it('may be in any place that was asked for, or everywhere', () => {
+    expect(broken(east, { accessibleTopology: [place('west'), place('north')] })).toEqual([])
+    expect(broken(east, {})).toEqual([])
+    expect(broken({}, { accessibleTopology: [place('west')] })).toEqual([])
+  })
+
+  it('may not be elsewhere', () => {
+    expect(broken(east, { accessibleTopology: [place('west')] })).toEqual([
+      'reach: volume vol is in {"zone":"west"}, not where asked',
+    ])
+  })
+
+  it('has an id', () => {
+    const nameless = ['named: CreateVolume of pvc succeeded and names no volume']
+    expect(broken(east, { volumeId: '', accessibleTopology: [place('west')] })).toEqual(nameless)
+    const [, empty] = answered('CreateVolume', { name: 'pvc' }, { response: { volume: undefined } })
+    expect(wrongAnswer(empty, new VolumeTracker()).map(({ check, text }) => `${check}: ${text}`)).toEqual(nameless)
+  })
+
+  it('names its source', () => {
+    const clone = { volumeContentSource: source('vol-0') }
+    expect(broken(clone, { contentSource: source('vol-0') })).toEqual([])
+    expect(broken(clone, {})).toEqual(['content: volume vol is created from volume vol-0 and does not say so'])
+    expect(broken(clone, { contentSource: source('vol-1') })).toHaveLength(1)
+  })
+
+  it('is checked only when it was created', () => {
+    expect(broken(east, { accessibleTopology: [place('west')] }, 13)).toEqual([])
+  })
+})

@@ -1,0 +1,85 @@
+import { CODES } from '@csi-sidecars/csi'
+import type { CapacityRange, Topology, TopologyRequirement, Volume, VolumeContentSource } from '@csi-sidecars/csi-proto'
+import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
+import type { CheckName, Violation } from './checks.ts'
+import { namedVolume, text, type VolumeTracker } from './volume-tracker.ts'
+
+/** What is wrong with one answer, whatever comes before it and after it. */
+export function wrongAnswer(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
+  return [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, tracker)]
+}
+
+/** Whether a created volume has an id, the requested topology and the requested source. */
+function wrongVolume({ method, request, response, code }: ProxiedCall): readonly Violation[] {
+  if (method !== 'CreateVolume' || code !== 0) return []
+  const volume = namedVolume(response)
+  if (volume === undefined) {
+    const name = text(request['name'])
+    return [{ check: 'named', about: name, text: `CreateVolume of ${name} succeeded and names no volume` }]
+  }
+  const { volumeId: about, accessibleTopology, contentSource } = volume
+  const wanted = request['accessibilityRequirements'] as TopologyRequirement | undefined
+  const source = request['volumeContentSource'] as VolumeContentSource | undefined
+  const unless = (holds: boolean, check: CheckName, what: string): readonly Violation[] =>
+    holds ? [] : [{ check, about, text: `volume ${about} is ${what}` }]
+  const reached = isReached(accessibleTopology, wanted?.requisite ?? [])
+  const named = source === undefined || nameOf(source) === nameOf(contentSource)
+  return [
+    ...unless(reached, 'reach', `in ${placesText(accessibleTopology)}, not where asked`),
+    ...unless(named, 'content', `created from ${nameOf(source)} and does not say so`),
+  ]
+}
+
+/** One place from which it can be reached has to be among those that were asked for. */
+function isReached(places: readonly Topology[], requisite: readonly Topology[]): boolean {
+  if (places.length === 0 || requisite.length === 0) return true
+  return places.some(({ segments: place }) =>
+    requisite.some(({ segments: wanted }) => Object.entries(place).every(([key, value]) => wanted[key] === value)),
+  )
+}
+
+function placesText(places: readonly Topology[]): string {
+  return places.map(({ segments }) => JSON.stringify(segments)).join(' and ')
+}
+
+function nameOf(source: VolumeContentSource | undefined): string | undefined {
+  const type = source?.type
+  return type?.$case === 'volume' ? `volume ${type.value.volumeId}` : type && `snapshot ${type.value.snapshotId}`
+}
+
+/** Whether an answer has the size that was asked for. */
+function wrongSize({ method, request, response, code }: ProxiedCall): readonly Violation[] {
+  if (code !== 0 || response === undefined) return []
+  if (method !== 'CreateVolume' && method !== 'ControllerExpandVolume') return []
+  const created = method === 'CreateVolume' ? (response['volume'] as Volume | undefined) : undefined
+  const range = request['capacityRange'] as CapacityRange | undefined
+  const size = method === 'CreateVolume' ? created?.capacityBytes : (response['capacityBytes'] as bigint)
+  // 0 says that the driver does not know.
+  if (range === undefined || size === undefined || size === 0n) return []
+  const { requiredBytes, limitBytes } = range
+  const wrong =
+    size < requiredBytes
+      ? `${requiredBytes} were required`
+      : limitBytes > 0n && size > limitBytes
+        ? `${limitBytes} was the limit`
+        : undefined
+  if (wrong === undefined) return []
+  const about = created?.volumeId ?? text(request['volumeId'])
+  return [{ check: 'capacity', about, text: `${method} of ${about} answered with ${size} bytes where ${wrong}` }]
+}
+
+/** By these a driver says that a volume, or its stage, is not there. */
+const ABSENT: ReadonlySet<number | undefined> = new Set([CODES.NotFound, CODES.FailedPrecondition])
+
+/** A publish on a node that finds no stage, where the volume is staged: the cluster would stage it again in silence. */
+function forgottenStage(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
+  const { method, request, end, code, message } = call
+  if (method !== 'NodePublishVolume' || end === undefined || !ABSENT.has(code)) return []
+  const about = text(request['volumeId'])
+  const volume = tracker.get(about)
+  if (volume?.staged.get(text(request['stagingTargetPath'])) !== 'yes') return []
+  const answer = `${codeNameOf(code ?? 0)} ${JSON.stringify(message)}`
+  return [
+    { check: 'kept', about, text: `volume ${about} was staged, and NodePublishVolume was answered with ${answer}` },
+  ]
+}

@@ -1,0 +1,220 @@
+import { CODES } from '@csi-sidecars/csi'
+import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
+import { pictureOf } from '../picture.ts'
+import { wrongAnswer } from './answers.ts'
+import type { CheckName, Violation } from './checks.ts'
+import { type Listed, Listing } from './listing.ts'
+import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
+import { Targets } from './targets.ts'
+import { text, VolumeTracker } from './volume-tracker.ts'
+
+/** A violation with the calls that led to it, for people. */
+export interface Finding extends Violation {
+  readonly calls: readonly string[]
+  /** Where its volume was when, as an SVG; empty where it is about none. */
+  readonly picture: string
+  /** All calls about its volume, for a time line. */
+  readonly timeline: readonly string[]
+  /** How often it was found, for whatever volume. */
+  occurrences: number
+}
+
+export interface CheckerOptions {
+  /** Monotonic milliseconds: calls are listed by the time since then. */
+  readonly startedAt: number
+  /** A path as people want to read it. */
+  readonly shortened: (path: string) => string
+}
+
+/** Nodes have no part in these: their calls would only hide those that matter. */
+const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
+  'oneVolume',
+  'context',
+  'capacity',
+  'reach',
+  'content',
+  'kept',
+  'ended',
+  'oneNode',
+  'inUse',
+])
+
+/** How many calls are kept, how many of them a finding lists, and how many are on its time line. */
+const KEPT = 5_000
+const LISTED = 10
+const ON_TIMELINE = 100
+
+/** Checks a driver by the calls that pass the proxy and by its lists. */
+export class Checker {
+  readonly tracker = new VolumeTracker()
+  readonly findings: Finding[] = []
+  readonly #repetitions = new Repetitions()
+  readonly #listing = new Listing(this.tracker)
+  readonly #ended: ProxiedCall[] = []
+  readonly #targets = new Targets()
+  readonly #options: CheckerOptions
+  /** How many have ended, by method. */
+  readonly callsOf = new Map<string, number>()
+
+  constructor(options: CheckerOptions) {
+    this.#options = options
+  }
+
+  /** How many have ended. */
+  get calls(): number {
+    return [...this.callsOf.values()].reduce((sum, each) => sum + each, 0)
+  }
+
+  see(call: ProxiedCall): void {
+    this.tracker.see(call)
+    if (call.end !== undefined) {
+      this.callsOf.set(call.method, (this.callsOf.get(call.method) ?? 0) + 1)
+      this.#ended.push(call)
+      if (this.#ended.length > KEPT) this.#ended.shift()
+    }
+    const ofAnswer = wrongAnswer(call, this.tracker)
+    for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.find(broken)
+  }
+
+  look(listed: readonly Listed[], mark: number): void {
+    for (const broken of this.#listing.look(listed, mark)) this.find(broken)
+  }
+
+  /** Each is recorded once, and counted. */
+  find(broken: Violation): void {
+    const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
+    if (known !== undefined) {
+      known.occurrences += 1
+      return
+    }
+    const about = broken.about === undefined ? [] : this.#about(broken.about).slice(-ON_TIMELINE)
+    const timeline = about.map((call) => lineOf(call, this.#options))
+    const picture = pictureOf(about, this.#options.shortened)
+    this.findings.push({ ...broken, calls: this.#callsBefore(broken), picture, timeline, occurrences: 1 })
+  }
+
+  /** Why something that was asked for has not come, or is left: by the last call that the driver refused. */
+  findUnfulfilled(unfulfilled: Violation, trouble: string | undefined): void {
+    const { about, check, text: what } = unfulfilled
+    const call = check === 'noLeak' && about === undefined ? undefined : this.#lastRefused(about)
+    if (call === undefined) return this.find({ ...unfulfilled, text: joined(what, trouble) })
+    const { method, code = 0, message } = call
+    const refusal = `${method}: ${codeNameOf(code)} ${JSON.stringify(message)}`
+    const cause = `${method} ${codeNameOf(code)}`
+    const earlier = about === undefined || LATER.has(code) ? undefined : this.#repetitions.earlier(call)
+    if (earlier !== undefined) {
+      const subject = text(call.request['volumeId']) || text(call.request['name'])
+      const repeated = `${method} of ${subject}${onNode(call)} ${earlier}, and failed when it was repeated`
+      return this.find({ check: 'idempotence', about, text: joined(repeated, refusal, what), cause: method })
+    }
+    if (code === CODES.NotFound && this.tracker.get(text(call.request['volumeId']))?.exists === 'yes') {
+      return this.find({ check: 'kept', about, text: joined(`volume ${about} was created`, refusal, what), cause })
+    }
+    this.find({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
+  }
+
+  /** Unless the same call has succeeded since. */
+  #lastRefused(about: string | undefined): ProxiedCall | undefined {
+    const calls = this.#about(about)
+    return calls.findLast((call, at) => {
+      const { method, code = 0 } = call
+      if (code === 0) return false
+      return !calls.slice(at).some((each) => each.method === method && each.code === 0 && sameTarget(each, call))
+    })
+  }
+
+  #callsBefore({ about, check }: Violation): readonly string[] {
+    // Lists do not pass the proxy, and no other call has to do with them.
+    if (check === 'listed') return []
+    // One request, whatever came before.
+    if (check === 'strict') return this.#ended.slice(-1).map((call) => lineOf(call, this.#options))
+    const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
+    const all = this.#about(about)
+    const staged = check === 'kept' && all.at(-1)?.method === 'NodePublishVolume'
+    const known = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
+    // For a volume that no answer names, the calls that may have created it.
+    const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
+    return inRows(known.length > 0 ? known : suspects)
+      .slice(-LISTED)
+      .map(({ call, times }) => `${lineOf(call, this.#options)}${times > 1 ? `, ${times} times` : ''}`)
+  }
+
+  /** By a volume's id, or by the name under which it was to be created. */
+  #about(about: string | undefined): readonly ProxiedCall[] {
+    if (about === undefined) return this.#ended
+    const ids = new Set(
+      this.tracker.volumes.filter(({ id, name }) => id === about || name === about).map(({ id }) => id),
+    )
+    const names = new Set([about, this.tracker.get(about)?.name].filter((name) => name !== ''))
+    return this.#ended.filter(
+      (call) =>
+        ids.has(text(call.request['volumeId'])) || names.has(text(call.request['name'])) || ids.has(volumeIdOf(call)),
+    )
+  }
+}
+
+/** What findings have in common that differ in names and numbers only. */
+export function causeOf({ check, text: found, cause }: Violation): string {
+  if (cause !== undefined) return `${check} ${cause}`
+  return `${check} ${withoutNames(found)}`
+}
+
+/** With an asterisk for each name and number. */
+export function withoutNames(found: string): string {
+  return found
+    .replaceAll(/"[^"]*"/g, '*')
+    .replaceAll(/\b(at|of|on|to) \S+/g, '$1 *')
+    .replaceAll(/\S*\d\S*/g, '*')
+}
+
+function joined(...parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join('; ')
+}
+
+interface Row {
+  readonly call: ProxiedCall
+  times: number
+}
+
+/** A call that fails repeatedly in the same way is listed once. */
+function inRows(calls: readonly ProxiedCall[]): readonly Row[] {
+  const rows: Row[] = []
+  for (const call of calls) {
+    const last = rows.findLast((row) => row.call.method === call.method && sameTarget(row.call, call))
+    if (last !== undefined && call.code !== 0 && last.call.code === call.code && last.call.message === call.message) {
+      last.times += 1
+    } else {
+      rows.push({ call, times: 1 })
+    }
+  }
+  return rows
+}
+
+function sameTarget({ request: a }: ProxiedCall, { request: b }: ProxiedCall): boolean {
+  return ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath'].every(
+    (field) => text(a[field]) === text(b[field]),
+  )
+}
+
+/** One call in a line: when it began, what about, how it ended, how long it took, and what was done to it. */
+function lineOf(call: ProxiedCall, { startedAt, shortened }: CheckerOptions): string {
+  const { method, request, start, end, code, message, fault } = call
+  const made = volumeIdOf(call)
+  const path = shortened(text(request['targetPath']) || text(request['stagingTargetPath']))
+  const about = [...[request['name'], request['volumeId'], request['nodeId']].map(text), path]
+  const what = [method, ...about.filter((each) => each !== '')].join(' ')
+  const how = code === undefined ? 'no answer' : codeNameOf(code)
+  const words = code === 0 || message === '' ? '' : ` ${JSON.stringify(message)}`
+  const took = end === undefined ? '' : `, ${Math.round(end - start)} ms`
+  const done = fault === undefined ? '' : ` [${FAULT_WORDS[fault]}]`
+  return `+${((start - startedAt) / 1000).toFixed(3)} s ${what} -> ${how}${made === '' ? '' : ` ${made}`}${words}${took}${done}`
+}
+
+const FAULT_WORDS: Readonly<Record<NonNullable<ProxiedCall['fault']>, string>> = {
+  delay: 'sent late',
+  loseAnswer: 'answer lost',
+  repeat: 'called twice',
+  repeatLate: 'called again later',
+  cut: 'connection cut',
+  kill: 'driver killed after it',
+}

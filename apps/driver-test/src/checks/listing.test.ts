@@ -1,0 +1,85 @@
+import { answered, callOf, created } from '@csi-sidecars/disturb/testing/proxied-calls'
+import { describe, expect, it } from '@jest/globals'
+import { type Listed, Listing } from './listing.ts'
+import { VolumeTracker } from './volume-tracker.ts'
+
+const va = { volumeId: 'vol', nodeId: 'a' }
+const listed = (change: Partial<Listed> = {}): Listed => ({ id: 'vol', capacity: 1024n, nodes: ['a'], ...change })
+
+/** A volume that is attached to node a. */
+function scene() {
+  const tracker = new VolumeTracker()
+  for (const call of [...created('pvc', 'vol', 1024n), ...answered('ControllerPublishVolume', va)]) tracker.see(call)
+  const listing = new Listing(tracker)
+  const look = (...volumes: Listed[]) =>
+    listing.look(volumes, tracker.mark).map(({ check, text }) => `${check}: ${text}`)
+  return { tracker, listing, look }
+}
+
+function seenTwice(...volumes: Listed[]): readonly string[] {
+  const { look } = scene()
+  expect(look(...volumes)).toEqual([])
+  return look(...volumes)
+}
+
+describe('the list', () => {
+  it('may say what the answers said, of other volumes too', () => {
+    expect(seenTwice(listed(), listed({ id: 'foreign', nodes: ['z'] }))).toEqual([])
+  })
+
+  it.each([
+    ['kept: volume vol was created and is not listed', []],
+    [
+      'kept: volume vol was published to a and is not listed there, without having been unpublished',
+      [listed({ nodes: [] })],
+    ],
+    ['ended: volume vol is listed on b, where it is not published', [listed({ nodes: ['a', 'b'] })]],
+    ['capacity: volume vol has 1024 bytes and is listed with 512', [listed({ capacity: 512n })]],
+  ])('must not differ: %s', (text, volumes) => {
+    expect(seenTwice(...volumes)).toEqual([text])
+  })
+
+  it('may leave out nodes and sizes altogether', () => {
+    expect(seenTwice(listed({ nodes: undefined, capacity: 0n }))).toEqual([])
+  })
+
+  it('reports each difference once, however long it lasts', () => {
+    const { look } = scene()
+    expect([look(), look(), look(), look()].map(({ length }) => length)).toEqual([0, 1, 0, 0])
+  })
+
+  it('may be late: a difference that disappears again is none', () => {
+    const { look } = scene()
+    expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
+  })
+
+  it('is not held against calls that came since it was asked for, or are under way', () => {
+    const { tracker, listing, look } = scene()
+    const { mark } = tracker
+    for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)
+    expect([listing.look([listed()], mark), listing.look([listed()], mark)].flat()).toEqual([])
+    tracker.see(callOf('ControllerPublishVolume', va))
+    expect([look(listed({ nodes: ['b'] })), look(listed({ nodes: ['b'] }))].flat()).toEqual([])
+  })
+
+  it('may not continue to name what was deleted', () => {
+    const { tracker, look } = scene()
+    for (const call of [
+      ...answered('ControllerUnpublishVolume', va),
+      ...answered('DeleteVolume', { volumeId: 'vol' }),
+    ]) {
+      tracker.see(call)
+    }
+    expect([look(listed({ nodes: [] })), look(listed({ nodes: [] }))]).toEqual([
+      [],
+      ['ended: volume vol was deleted and is listed'],
+    ])
+  })
+
+  it('counts again when the volume was called about between two looks', () => {
+    const { tracker, look } = scene()
+    const first = look(listed({ nodes: [] }))
+    for (const call of answered('ControllerPublishVolume', va)) tracker.see(call)
+    expect([first, look(listed({ nodes: [] }))].flat()).toEqual([])
+  })
+})

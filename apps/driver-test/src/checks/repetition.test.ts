@@ -1,0 +1,104 @@
+import type { ProxiedCall } from '@csi-sidecars/disturb'
+import { answered, callOf, created } from '@csi-sidecars/disturb/testing/proxied-calls'
+import { describe, expect, it } from '@jest/globals'
+import { Repetitions } from './repetition.ts'
+
+function brokenBy(...calls: readonly (readonly ProxiedCall[])[]): readonly string[] {
+  const repetitions = new Repetitions()
+  return calls.flat().flatMap((call) => repetitions.see(call).map(({ check, text }) => `${check}: ${text}`))
+}
+
+const va = { volumeId: 'vol', nodeId: 'a', readonly: false, secrets: { token: 'one' } }
+const publish = (answer: Partial<ProxiedCall> = {}) => answered('ControllerPublishVolume', va, answer)
+const unpublish = (nodeId = 'a') => answered('ControllerUnpublishVolume', { volumeId: 'vol', nodeId })
+const FAILED = 'idempotence: ControllerPublishVolume of vol on a had succeeded, and failed when it was repeated'
+
+describe('a call that is repeated', () => {
+  it('may succeed again', () => {
+    expect(brokenBy(publish(), publish(), publish())).toEqual([])
+  })
+
+  it('may not fail for good where it has succeeded', () => {
+    expect(brokenBy(publish(), publish({ code: 6 }))).toEqual([FAILED])
+  })
+
+  it('is the same call with other secrets', () => {
+    const renewed = answered('ControllerPublishVolume', { ...va, secrets: { token: 'two' } }, { code: 6 })
+    expect(brokenBy(publish(), renewed)).toEqual([FAILED])
+  })
+
+  it.each([1, 4, 8, 10, 14])('may be put off by code %i', (code) => {
+    expect(brokenBy(publish(), publish({ code }), publish({ code }))).toEqual([])
+  })
+
+  it.each([2, 13])('may fail once by code %i, but not twice in a row', (code) => {
+    expect(brokenBy(publish(), publish({ code }), publish(), publish({ code }))).toEqual([])
+    expect(brokenBy(publish(), publish({ code }), publish({ code }), publish({ code }))).toEqual([FAILED])
+  })
+
+  it('may fail where it has never succeeded, and where its end is unknown', () => {
+    expect(brokenBy(publish({ code: 9 }), publish({ code: 9 }))).toEqual([])
+    expect(brokenBy(publish({ code: undefined }), publish({ code: 9 }))).toEqual([])
+  })
+
+  it('is another call with other arguments', () => {
+    expect(brokenBy(publish(), answered('ControllerPublishVolume', { ...va, readonly: true }, { code: 6 }))).toEqual([])
+  })
+
+  it('is a new one when what it did was undone', () => {
+    expect(brokenBy(publish(), unpublish(), publish({ code: 9 }))).toEqual([])
+    expect(brokenBy(publish(), unpublish(''), publish({ code: 9 }))).toEqual([])
+    expect(brokenBy(publish(), unpublish('b'), publish({ code: 9 }))).toEqual([FAILED])
+    expect(brokenBy(publish(), answered('DeleteVolume', { volumeId: 'vol' }), publish({ code: 5 }))).toEqual([])
+  })
+
+  it('is a new one as soon as the undoing is under way, and until it has ended', () => {
+    const [begun, ended] = unpublish()
+    expect(brokenBy(publish(), [begun], publish({ code: 9 }))).toEqual([])
+    expect(brokenBy([begun], publish(), [ended], publish({ code: 9 }))).toEqual([])
+    const [late, over] = publish({ code: 9 })
+    expect(brokenBy(publish(), [late], [begun, ended], [over])).toEqual([])
+  })
+
+  it('has to give the same volume for the same name', () => {
+    expect(brokenBy(created('pvc', 'vol-1', 1n), created('pvc', 'vol-2', 1n))).toEqual([
+      'oneVolume: CreateVolume of pvc gave volume vol-1, and then vol-2',
+    ])
+    const deleted = answered('DeleteVolume', { volumeId: 'vol-1' })
+    expect(brokenBy(created('pvc', 'vol-1', 1n), deleted, created('pvc', 'vol-2', 1n))).toEqual([])
+  })
+
+  it('has to give the same publish context, in whatever order', () => {
+    const context = (publishContext: object) => publish({ response: { publishContext } })
+    expect(brokenBy(context({ a: '1', b: '2' }), context({ b: '2', a: '1' }))).toEqual([])
+    expect(brokenBy(context({ device: '/dev/x' }), context({ device: '/dev/y' }))).toEqual([
+      'context: the publish context of vol on a was {"device":"/dev/x"}, and then {"device":"/dev/y"}',
+    ])
+  })
+
+  it('is seedResult for the node service by its paths', () => {
+    const at = (method: string, targetPath: string, code = 0) =>
+      answered(method, { volumeId: 'vol', targetPath, stagingTargetPath: '/s' }, { code })
+    const broken = brokenBy(
+      at('NodePublishVolume', '/t'),
+      at('NodePublishVolume', '/t', 13),
+      at('NodePublishVolume', '/t', 13),
+    )
+    expect(broken).toHaveLength(1)
+    expect(
+      brokenBy(at('NodePublishVolume', '/t'), at('NodeUnpublishVolume', '/t'), at('NodePublishVolume', '/t', 9)),
+    ).toEqual([])
+    expect(
+      brokenBy(at('NodePublishVolume', '/t'), at('NodeUnpublishVolume', '/u'), at('NodePublishVolume', '/t', 9)),
+    ).toHaveLength(1)
+    expect(
+      brokenBy(at('NodePublishVolume', '/t'), at('NodeUnstageVolume', ''), at('NodePublishVolume', '/t', 9)),
+    ).toEqual([])
+  })
+
+  it('of another kind than those that CSI wants repeatable is not seedResult', () => {
+    expect(
+      brokenBy([callOf('ListVolumes', {})], answered('ListVolumes', {}), answered('ListVolumes', {}, { code: 9 })),
+    ).toEqual([])
+  })
+})

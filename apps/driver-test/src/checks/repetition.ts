@@ -1,0 +1,172 @@
+import type { ProxiedCall } from '@csi-sidecars/disturb'
+import type { Violation } from './checks.ts'
+import { text } from './volume-tracker.ts'
+
+/** Codes by which a driver may put off a call that it has answered before. */
+export const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
+/** Codes of a fault of the moment: broken only when it comes again. */
+export const PERHAPS: ReadonlySet<number> = new Set([2, 13])
+
+const NODE_METHODS = [
+  'NodeStageVolume',
+  'NodeUnstageVolume',
+  'NodePublishVolume',
+  'NodeUnpublishVolume',
+  'NodeExpandVolume',
+]
+
+/** After a call of the first kind no answer of the others holds any more. */
+const ENDS: Readonly<Record<string, readonly string[]>> = {
+  DeleteVolume: [
+    'CreateVolume',
+    'ControllerPublishVolume',
+    'ControllerUnpublishVolume',
+    'ControllerExpandVolume',
+    'ControllerModifyVolume',
+    ...NODE_METHODS,
+  ],
+  ControllerPublishVolume: ['ControllerUnpublishVolume', 'ControllerExpandVolume', 'DeleteVolume'],
+  ControllerUnpublishVolume: ['ControllerPublishVolume', ...NODE_METHODS],
+  ControllerExpandVolume: ['CreateVolume', 'ControllerExpandVolume'],
+  ControllerModifyVolume: ['CreateVolume', 'ControllerModifyVolume'],
+  NodeStageVolume: ['NodeUnstageVolume'],
+  NodeUnstageVolume: ['NodeStageVolume', 'NodePublishVolume', 'NodeExpandVolume'],
+  NodePublishVolume: ['NodeUnpublishVolume'],
+  NodeUnpublishVolume: ['NodePublishVolume', 'NodeExpandVolume'],
+  NodeExpandVolume: [],
+}
+const CHECKED: ReadonlySet<string> = new Set(['CreateVolume', ...Object.keys(ENDS)])
+
+interface Answered {
+  readonly call: ProxiedCall
+  failures: number
+}
+
+/**
+ * Compares what the driver says to the same call at different times. A call that ended well must end well again, and
+ * in the same way, unless a request that changes the result came meanwhile.
+ */
+export class Repetitions {
+  readonly #answered = new Map<string, Answered>()
+  /** Calls that have succeeded, or may have, by what they were about. */
+  readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
+  /** Calls under way that repeat one that was answered. */
+  readonly #repeating = new Map<number, Answered>()
+  /** Volumes by the names under which they were created. */
+  readonly #names = new Map<string, string>()
+
+  see(call: ProxiedCall): readonly Violation[] {
+    if (!CHECKED.has(call.method)) return []
+    this.#forget(call)
+    const key = keyOf(call)
+    const before = this.#answered.get(key)
+    if (call.end === undefined) {
+      if (before !== undefined) this.#repeating.set(call.id, before)
+      return []
+    }
+    const repeated = this.#repeating.get(call.id)
+    this.#repeating.delete(call.id)
+    const broken = repeated !== undefined && repeated === before ? checked(call, repeated) : []
+    if (call.code === 0 && before === undefined) this.#answered.set(key, { call, failures: 0 })
+    if (call.code === 0 || call.code === undefined) this.#effects.set(subjectOf(call), { call, sure: call.code === 0 })
+    if (call.method === 'CreateVolume') this.#names.set(volumeIdOf(call), text(call.request['name']))
+    return broken
+  }
+
+  /** What an earlier call about the same volume and node, which nothing has undone, has come to; undefined without one. */
+  earlier(call: ProxiedCall): 'had succeeded' | 'had got no answer' | undefined {
+    const effect = this.#effects.get(subjectOf(call))
+    return effect && (effect.sure ? 'had succeeded' : 'had got no answer')
+  }
+
+  /** Also when a call has ended: until then it may still do its work. */
+  #forget(call: ProxiedCall): void {
+    for (const [key, { call: other }] of this.#answered) {
+      if (key !== keyOf(call) && this.#undoes(call, other)) this.#answered.delete(key)
+    }
+    for (const [key, { call: other }] of this.#effects) {
+      if (key !== subjectOf(call) && this.#undoes(call, other)) this.#effects.delete(key)
+    }
+  }
+
+  #undoes(call: ProxiedCall, other: ProxiedCall): boolean {
+    const ended = ENDS[call.method] ?? []
+    if (!ended.includes(other.method)) return false
+    const volume = text(call.request['volumeId'])
+    return other.method === 'CreateVolume'
+      ? text(other.request['name']) === this.#names.get(volume)
+      : text(other.request['volumeId']) === volume && sameNode(other, call) && samePath(other, call)
+  }
+}
+
+function checked(call: ProxiedCall, repeated: Answered): readonly Violation[] {
+  const about = text(call.request['volumeId']) || text(call.request['name'])
+  if (call.code === 0) {
+    repeated.failures = 0
+    return compared(repeated.call, call, about)
+  }
+  if (call.code === undefined || LATER.has(call.code)) return []
+  repeated.failures += 1
+  if (repeated.failures !== (PERHAPS.has(call.code) ? 2 : 1)) return []
+  const what = `${call.method} of ${about}${onNode(call)}`
+  const failed = `${what} had succeeded, and failed when it was repeated`
+  return [{ check: 'idempotence', about, text: failed, cause: call.method }]
+}
+
+function compared(first: ProxiedCall, again: ProxiedCall, about: string): readonly Violation[] {
+  if (again.method === 'CreateVolume') {
+    const [one, two] = [volumeIdOf(first), volumeIdOf(again)]
+    if (one === two) return []
+    return [{ check: 'oneVolume', about, text: `CreateVolume of ${about} gave volume ${one}, and then ${two}` }]
+  }
+  if (again.method !== 'ControllerPublishVolume') return []
+  const [one, two] = [first, again].map(({ response }) => sorted(response?.['publishContext']))
+  if (one === two) return []
+  const change = `publish context of ${about}${onNode(again)} was ${one}, and then ${two}`
+  return [{ check: 'context', about, text: `the ${change}` }]
+}
+
+export function volumeIdOf({ response }: ProxiedCall): string {
+  const volume = response?.['volume'] as { readonly volumeId?: string } | undefined
+  return volume?.volumeId ?? ''
+}
+
+export function onNode({ request }: ProxiedCall): string {
+  const node = text(request['nodeId'])
+  return node === '' ? '' : ` on ${node}`
+}
+
+/** A call without a node is about all of them. */
+function sameNode(a: ProxiedCall, b: ProxiedCall): boolean {
+  const [one, two] = [text(a.request['nodeId']), text(b.request['nodeId'])]
+  return one === '' || two === '' || one === two
+}
+
+/** `b` ends what `a` has begun. An unstage, or the deletion of a volume, does so for every path. */
+function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
+  if (!b.method.startsWith('Node') || a.method === 'NodeExpandVolume') return true
+  const [one, two] = [a, b].map(({ method, request }) =>
+    text(/^Node(Un)?publish/i.test(method) ? request['targetPath'] : request['stagingTargetPath']),
+  )
+  return a.method === 'NodePublishVolume' && b.method === 'NodeUnstageVolume' ? true : one === two
+}
+
+/** What the call changes, whatever else it says. */
+function subjectOf({ method, request }: ProxiedCall): string {
+  const fields = ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath']
+  const size = request['capacityRange'] as { readonly requiredBytes: bigint } | undefined
+  return [method, ...fields.map((field) => text(request[field])), size?.requiredBytes ?? ''].join(' ')
+}
+
+/** The same request, but for its secrets. */
+function keyOf({ method, request }: ProxiedCall): string {
+  return `${method} ${sorted({ ...request, secrets: undefined })}`
+}
+
+function sorted(value: unknown): string {
+  return JSON.stringify(value ?? {}, (_key, each: unknown) => {
+    if (typeof each === 'bigint') return String(each)
+    if (typeof each !== 'object' || each === null || Array.isArray(each)) return each
+    return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+  })
+}

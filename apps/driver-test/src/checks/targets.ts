@@ -1,0 +1,48 @@
+import { lstatSync, type Stats } from 'node:fs'
+import type { VolumeCapability } from '@csi-sidecars/csi-proto'
+import type { ProxiedCall } from '@csi-sidecars/disturb'
+import type { Violation } from './checks.ts'
+import { text } from './volume-tracker.ts'
+
+/** What is found at a path, without following a link. */
+export type LookAt = (path: string) => Pick<Stats, 'isDirectory'> | undefined
+
+const lookAt: LookAt = (path) => lstatSync(path, { throwIfNoEntry: false })
+
+/** Looks at the disk in the moment in which a driver says that it is done, before a client acts on that. */
+export class Targets {
+  readonly #lookAt: LookAt
+  /** Paths of calls that ended without an answer: the driver may still be at work there. */
+  readonly #doubtful = new Map<string, string>()
+
+  constructor(look: LookAt = lookAt) {
+    this.#lookAt = look
+  }
+
+  see(call: ProxiedCall): readonly Violation[] {
+    const { method, request, end, code } = call
+    if (end === undefined || (method !== 'NodePublishVolume' && method !== 'NodeUnpublishVolume')) return []
+    const path = text(request['targetPath'])
+    if (code === undefined) this.#doubtful.set(path, method)
+    if (code !== 0) return []
+    const doubt = this.#doubtful.get(path)
+    if (doubt === method) this.#doubtful.delete(path)
+    else if (doubt !== undefined) return []
+    const wrong = method === 'NodePublishVolume' ? this.#missing(path, request) : this.#left(path)
+    if (wrong === undefined) return []
+    const about = text(request['volumeId'])
+    return [{ check: 'placed', about, text: `${method} of ${about} succeeded, and ${wrong} ${path}` }]
+  }
+
+  #missing(path: string, request: ProxiedCall['request']): string | undefined {
+    const block = (request['volumeCapability'] as VolumeCapability | undefined)?.accessType?.$case === 'block'
+    const found = this.#lookAt(path)
+    if (found === undefined) return 'there is nothing at'
+    if (block && found.isDirectory()) return 'there is a directory, not a device, at'
+    return block || found.isDirectory() ? undefined : 'there is no directory at'
+  }
+
+  #left(path: string): string | undefined {
+    return this.#lookAt(path) === undefined ? undefined : 'there still is something at'
+  }
+}

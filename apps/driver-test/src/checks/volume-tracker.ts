@@ -1,0 +1,165 @@
+import { CODES } from '@csi-sidecars/csi'
+import type { CreateVolumeRequest, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
+import type { ProxiedCall } from '@csi-sidecars/disturb'
+
+/** `maybe` from the moment at which a call is under way that would change it until one has succeeded. */
+export type Certainty = 'yes' | 'maybe' | 'no'
+
+/** A volume as the driver's answers describe it. */
+export interface KnownVolume {
+  readonly id: string
+  readonly name: string
+  exists: Certainty
+  /** 0 where the driver does not say. */
+  capacity: bigint
+  /** By node id. */
+  readonly nodes: Map<string, Certainty>
+  /** By the path at which it is staged. */
+  readonly staged: Map<string, Certainty>
+  /** By the path at which a pod has it. */
+  readonly published: Map<string, Certainty>
+  /** It is used as a device. */
+  readonly block: boolean
+  /** Created by its publish and deleted by its unpublish: no controller knows of it. */
+  readonly inline: boolean
+  /** Calls under way. */
+  busy: number
+  /** The number of the last event about it. */
+  changed: number
+}
+
+/** The volume of an answer to CreateVolume, unless it has no id. */
+export function namedVolume(response: ProxiedCall['response']): Volume | undefined {
+  const volume = response?.['volume'] as Volume | undefined
+  return volume?.volumeId === '' ? undefined : volume
+}
+
+/** After these a driver may still be at it. */
+const MAY_CONTINUE: readonly (number | undefined)[] = [
+  undefined, // no answer
+  CODES.Canceled,
+  CODES.DeadlineExceeded,
+  CODES.ResourceExhausted,
+  CODES.Aborted,
+  CODES.Unavailable,
+]
+
+/** Reads every call and knows what the driver has said to be so. */
+export class VolumeTracker {
+  readonly #volumes = new Map<string, KnownVolume>()
+  readonly #unsure = new Map<string, CreateVolumeRequest>()
+  #count = 0
+
+  get volumes(): readonly KnownVolume[] {
+    return [...this.#volumes.values()]
+  }
+
+  /** What was asked for without an answer that says which volume there is now, if any. */
+  get unsure(): readonly CreateVolumeRequest[] {
+    return [...this.#unsure.values()]
+  }
+
+  get(id: string): KnownVolume | undefined {
+    return this.#volumes.get(id)
+  }
+
+  /** The number of the last event: what has not changed since is settled. */
+  get mark(): number {
+    return this.#count
+  }
+
+  see(call: ProxiedCall): void {
+    this.#count += 1
+    if (call.method === 'CreateVolume') return this.#onCreate(call)
+    const volume = this.#volumes.get(text(call.request['volumeId'])) ?? this.#inlineVolume(call)
+    if (volume === undefined) return
+    volume.changed = this.#count
+    volume.busy += call.end === undefined ? 1 : -1
+    const certainty = call.end === undefined ? 'maybe' : call.code === 0 ? 'done' : 'failed'
+    if (certainty !== 'failed') this.#apply(volume, call, certainty)
+    if (volume.inline) volume.exists = volume.published.size > 0 ? 'maybe' : 'no'
+  }
+
+  /** A publish of an unknown volume creates it. */
+  #inlineVolume({ method, request }: ProxiedCall): KnownVolume | undefined {
+    const id = text(request['volumeId'])
+    if (method !== 'NodePublishVolume' || id === '') return undefined
+    const volume: KnownVolume = { ...unused(), id, name: '', exists: 'maybe', capacity: 0n, block: false, inline: true }
+    this.#volumes.set(id, volume)
+    return volume
+  }
+
+  #onCreate({ request, response, code }: ProxiedCall): void {
+    const name = text(request['name'])
+    const made = code === 0 ? namedVolume(response) : undefined
+    // The proxy has read it as what its method takes.
+    if (MAY_CONTINUE.includes(code) || (code === 0 && made === undefined))
+      this.#unsure.set(name, request as unknown as CreateVolumeRequest)
+    else this.#unsure.delete(name)
+    if (made === undefined) return
+    const { volumeId: id, capacityBytes: capacity } = made
+    const known = this.#volumes.get(id)
+    if (known?.exists === 'yes') return
+    const block = isBlock(request['volumeCapabilities'])
+    const fresh = { ...unused(), id, name, exists: 'yes' as const, capacity, block, inline: false }
+    this.#volumes.set(id, { ...fresh, busy: known?.busy ?? 0, changed: this.#count })
+  }
+
+  #apply(volume: KnownVolume, { method, request, response }: ProxiedCall, certainty: 'maybe' | 'done'): void {
+    const begin = (map: Map<string, Certainty>, key: string): void => {
+      if (certainty === 'done') map.set(key, 'yes')
+      else if (map.get(key) !== 'yes') map.set(key, 'maybe')
+    }
+    const end = (map: Map<string, Certainty>, key: string): void => {
+      if (certainty === 'done') map.delete(key)
+      else map.set(key, 'maybe')
+    }
+    const node = text(request['nodeId'])
+    const target = text(request['targetPath'])
+    const staging = text(request['stagingTargetPath'])
+    switch (method) {
+      case 'DeleteVolume':
+        volume.exists = certainty === 'done' ? 'no' : 'maybe'
+        return
+      case 'ControllerPublishVolume':
+        return begin(volume.nodes, node)
+      case 'ControllerUnpublishVolume':
+        for (const each of node === '' ? [...volume.nodes.keys()] : [node]) end(volume.nodes, each)
+        return
+      case 'NodeStageVolume':
+        return begin(volume.staged, staging)
+      case 'NodeUnstageVolume':
+        return end(volume.staged, staging)
+      case 'NodePublishVolume':
+        return begin(volume.published, target)
+      case 'NodeUnpublishVolume':
+        return end(volume.published, target)
+      case 'ControllerExpandVolume':
+        if (certainty === 'done') volume.capacity = larger(volume.capacity, response?.['capacityBytes'])
+        return
+    }
+  }
+}
+
+/** What is the same for all volumes that were never called about. */
+function unused() {
+  return { nodes: new Map(), staged: new Map(), published: new Map(), busy: 0, changed: 0 }
+}
+
+function isBlock(capabilities: unknown): boolean {
+  const all = Array.isArray(capabilities) ? (capabilities as readonly VolumeCapability[]) : []
+  return all.some(({ accessType }) => accessType?.$case === 'block')
+}
+
+/** The keys of a map that are so for certain. */
+export function certain(map: ReadonlyMap<string, Certainty>): readonly string[] {
+  return [...map].flatMap(([key, certainty]) => (certainty === 'yes' ? [key] : []))
+}
+
+function larger(capacity: bigint, answered: unknown): bigint {
+  return typeof answered === 'bigint' && answered > capacity ? answered : capacity
+}
+
+export function text(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,36 @@
+import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
+import yargs from 'yargs'
+import { TEST_FLAGS, type TestOptions, testOptions } from './options.ts'
+import { PROGRAM } from './place.ts'
+
+const USAGE = `Runs volumes through their life cycle on a CSI driver, injects faults by plan, and checks what the driver does.
+
+Usage: ${PROGRAM} --driver unix:///path [options]
+
+Ends with 0 when all promises were kept, 1 when one was broken, 2 when there was nothing to test.`
+
+/** Throws one line that says what is wrong with the arguments. */
+export async function readCommandLine(
+  args: readonly string[],
+  write: (text: string) => void,
+): Promise<TestOptions | 'answered'> {
+  let options: TestOptions | undefined
+  const parser = yargs([...args])
+    .scriptName(PROGRAM)
+    .command(
+      '$0',
+      'Tests a CSI driver',
+      (test) => test.usage(USAGE).options(TEST_FLAGS),
+      (values) => {
+        options = testOptions(values)
+      },
+    )
+    .strict()
+    .version(false)
+    .wrap(80)
+    .locale('en')
+    .exitProcess(false)
+    .fail(throwRefusal)
+  const values = await answeredOrValues(parser, args, write)
+  return values === 'answered' || options === undefined ? 'answered' : options
+}

@@ -1,0 +1,208 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import type { CreateVolumeRequest, ListVolumesRequest } from '@csi-sidecars/csi-proto'
+import { type CsiDriver, DriverFailure, type DriverSettings, startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { openDriver } from '@csi-sidecars/volume-controllers'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { type Abilities, type AbilityOptions, learnAbilities } from './abilities.ts'
+import { listVolumes } from './lists.ts'
+
+const signal = new AbortController().signal
+
+let directory: string
+let emulated: CsiDriver | undefined
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'abilities-'))
+})
+afterEach(async () => {
+  await emulated?.stop()
+  await rm(directory, { recursive: true, force: true })
+})
+
+async function start(settings: Partial<DriverSettings> = {}): Promise<CsiDriver> {
+  emulated = await startCsiDriver({ ...settings, socket: join(directory, 'csi.sock'), clock: systemClock })
+  return emulated
+}
+
+const open = ({ address }: CsiDriver) =>
+  openDriver({ address, clock: systemClock, log: silentLogger, signal, services: 'controller' })
+
+async function learn(driver: CsiDriver, change: Partial<AbilityOptions> = {}): Promise<Abilities> {
+  const direct = await open(driver)
+  const usual = { address: driver.address, nodeIds: ['a', 'b'], ownNodes: [], parameters: {}, crash: true }
+  const rest = { capabilities: undefined, csiDriver: undefined, clock: systemClock }
+  try {
+    return await learnAbilities(direct, { ...usual, ...rest, ...change }, signal)
+  } finally {
+    direct.close()
+  }
+}
+
+function refuse(driver: CsiDriver, method: string, text: string): void {
+  driver.script(method, () => {
+    throw new DriverFailure('INVALID_ARGUMENT', text)
+  })
+}
+
+describe('what can be tried with a driver', () => {
+  it('is all that it takes, and nothing is left of the tries', async () => {
+    const driver = await start()
+    const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
+    expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
+    expect(can.methods).toHaveLength(5)
+    expect(nodes.map(({ nodeId }) => nodeId)).toEqual(['a', 'b'])
+    expect(leftOut.map((text) => text.split(':')[0])).toEqual([
+      'clones',
+      'topology',
+      'inline volumes',
+      'snapshots',
+      'modification',
+      'staging and mounting',
+    ])
+    const [create] = driver.log.matching({ method: 'CreateVolume' })
+    expect(create?.request).toMatchObject({ parameters: { type: 'fast' } })
+    expect(driver.volumes.all).toEqual([])
+  })
+
+  it('is modification with attributes that it takes', async () => {
+    const driver = await start({ mutableParameters: ['tier'] })
+    const attributes = [{ tier: 'gold' }, { tier: 'silver' }]
+    const { can, leftOut } = await learn(driver, { attributes })
+    expect(can).toMatchObject({ attributes, methods: expect.arrayContaining(['ControllerModifyVolume']) })
+    expect(leftOut.filter((text) => text.startsWith('modification'))).toEqual([])
+    const refused = await learn(driver, { attributes: [{ iops: '1' }] })
+    expect(refused.can.attributes).toBeUndefined()
+    expect(refused.leftOut).toContainEqual(expect.stringMatching(/^modification: .*mutable parameter "iops" is not/))
+    expect(driver.volumes.all).toEqual([])
+  })
+
+  it("leaves out what the driver refuses, with the driver's error message, and what was not requested", async () => {
+    const driver = await start()
+    driver.script('CreateVolume', ({ volumeCapabilities: [capability], name }: CreateVolumeRequest) => {
+      if (capability?.accessType?.$case === 'block') throw new DriverFailure('INVALID_ARGUMENT', 'no raw volumes here')
+      const { id } = driver.volumes.add({ name, capacityBytes: 1n })
+      const rest = { volumeContext: {}, contentSource: undefined, accessibleTopology: [] }
+      return { volume: { volumeId: id, capacityBytes: 1n, ...rest } }
+    })
+    const { can, leftOut } = await learn(driver, { capabilities: ['block'] })
+    expect(can).toMatchObject({ block: false, shared: false })
+    expect(leftOut.join('\n')).toMatch(/volumes of mode Block: .*InvalidArgument desc = no raw volumes here/)
+    expect(leftOut).toContain('volumes of several nodes: not among --capabilities')
+  })
+
+  it('leaves out what the driver lacks', async () => {
+    const driver = await start({ controller: ['CREATE_DELETE_VOLUME'] })
+    const { can, leftOut } = await learn(driver, { nodeIds: ['a'], crash: false })
+    expect(can).toMatchObject({ expand: false, crash: false, methods: ['CreateVolume', 'DeleteVolume'] })
+    const reported = leftOut.join('\n')
+    for (const part of ['PUBLISH_UNPUBLISH', 'EXPAND_VOLUME', 'LIST_VOLUMES\n', '--node-ids', '--driver-command']) {
+      expect(reported).toContain(part)
+    }
+    await driver.stop()
+    const offline = await start({ expansion: 'OFFLINE' })
+    expect((await learn(offline)).leftOut).toContain(
+      'expansion: the driver expands volumes only while they are not in use',
+    )
+  })
+
+  it('has clones where the driver supports them, and leaves nothing of the trial', async () => {
+    const driver = await start()
+    driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
+    expect((await learn(driver)).can.clone).toBe(true)
+    driver.script('CreateVolume', (request: CreateVolumeRequest) => {
+      if (request.volumeContentSource !== undefined) throw new DriverFailure('INTERNAL', 'no copies today')
+      return driver.own('CreateVolume', request)
+    })
+    const { can, leftOut } = await learn(driver)
+    expect(can.clone).toBe(false)
+    expect(leftOut.join('\n')).toMatch(/clones: .*no copies today/)
+    expect(driver.volumes.all).toEqual([])
+  })
+
+  it('has zones where the driver and its nodes know of them', async () => {
+    const driver = await start({ plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] })
+    expect((await learn(driver)).leftOut).toContain('topology: no node says where it is; --node asks them')
+    driver.settings.topology = { zone: 'east' }
+    const zones = [{ nodes: ['node-1'], segments: { zone: 'east' } }]
+    expect((await learn(driver, { nodeIds: [] })).can.zones).toEqual(zones)
+    expect((await learn(driver, { nodeIds: [], capabilities: ['block'] })).can.zones).toBeUndefined()
+  })
+
+  it("calls nodes that have sockets of their own, and keeps to the driver's CSIDriver", async () => {
+    const driver = await start()
+    const node = await openDriver({ address: driver.address, clock: systemClock, log: silentLogger, signal })
+    const info = { nodeId: 'n', maxVolumesPerNode: 0n, accessibleTopology: undefined }
+    const ownNodes = [{ address: driver.address, driver: node, info }]
+    const csiDriver = { metadata: { name: 'd' }, spec: { attachRequired: false, volumeLifecycleModes: ['Ephemeral'] } }
+    const { can, nodes, leftOut } = await learn(driver, { nodeIds: [], ownNodes, csiDriver })
+    node.close()
+    expect([can.inline, nodes]).toEqual([true, [info]])
+    expect(can.methods).toEqual(expect.arrayContaining(['NodeStageVolume', 'NodeExpandVolume']))
+    expect(can.methods).not.toContain('ControllerPublishVolume')
+    expect(leftOut).toContain('attaching: the CSIDriver says that it is not required')
+    const without = await learn(driver, { nodeIds: [], ownNodes })
+    expect(without.leftOut).toContain('inline volumes: no --csidriver has Ephemeral among its volumeLifecycleModes')
+  })
+
+  it('is nothing where the driver creates no volumes', async () => {
+    const driver = await start()
+    refuse(driver, 'CreateVolume', 'parameter pool is required')
+    await expect(learn(driver)).rejects.toThrow(
+      `the driver at ${driver.address} creates no volume: rpc error: code = InvalidArgument desc = parameter pool is required`,
+    )
+    driver.script('CreateVolume', () => ({ volume: undefined }))
+    await expect(learn(driver)).rejects.toThrow('creates no volume: CreateVolume succeeded and names no volume')
+    await driver.stop()
+    const other = await start({ controller: ['LIST_VOLUMES'] })
+    await expect(learn(other)).rejects.toThrow('lacks CREATE_DELETE_VOLUME')
+  })
+
+  it('needs a node: that of its node service, or those that were named', async () => {
+    const driver = await start()
+    expect((await learn(driver, { nodeIds: [] })).nodes.map(({ nodeId }) => nodeId)).toEqual(['node-1'])
+    refuse(driver, 'NodeGetInfo', 'there is none')
+    await expect(learn(driver, { nodeIds: [] })).rejects.toThrow(
+      /does not answer NodeGetInfo: .*there is none; name the nodes that it knows by --node-ids/,
+    )
+  })
+})
+
+describe('the list of a driver', () => {
+  it('is read page by page', async () => {
+    const driver = await start()
+    driver.volumes.add({ name: 'one', capacityBytes: 1n })
+    driver.volumes.add({ name: 'two', capacityBytes: 2n })
+    const all = driver.volumes.all.map(({ id, capacityBytes }) => ({
+      volume: { volumeId: id, capacityBytes, volumeContext: {}, contentSource: undefined, accessibleTopology: [] },
+      status: { publishedNodeIds: ['a'], volumeCondition: undefined },
+    }))
+    driver.script('ListVolumes', ({ startingToken }: ListVolumesRequest) =>
+      startingToken === '' ? { entries: all.slice(0, 1), nextToken: '1' } : { entries: all.slice(1), nextToken: '' },
+    )
+    const direct = await open(driver)
+    const volumes = [
+      { id: 'vol-1', capacity: 1n, nodes: ['a'] },
+      { id: 'vol-2', capacity: 2n, nodes: ['a'] },
+    ]
+    expect(await listVolumes(direct, signal)).toEqual({ is: 'list', volumes })
+    direct.close()
+  })
+
+  it('that has no end, or cannot be had, is none, and why', async () => {
+    const driver = await start()
+    const direct = await open(driver)
+    refuse(driver, 'ListVolumes', 'never')
+    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why: 'InvalidArgument "never"', later: false })
+    driver.script('ListVolumes', () => {
+      throw new DriverFailure('ABORTED', 'busy')
+    })
+    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why: 'Aborted "busy"', later: true })
+    driver.script('ListVolumes', () => ({ entries: [], nextToken: 'again' }))
+    const why = 'it has no end, there are more than 1000 pages'
+    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why, later: false })
+    direct.close()
+  })
+})

@@ -1,0 +1,155 @@
+import { messageOf } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  type NodeGetInfoResponse,
+  PluginCapability_Service_Type as PluginService,
+  PluginCapability_VolumeExpansion_Type as VolumeExpansion,
+} from '@csi-sidecars/csi-proto'
+import type { CSIDriver } from '@csi-sidecars/kube-types'
+import { nodeInfo } from '@csi-sidecars/volume-controllers'
+import type { DriverCan, Zone } from '../chaos/action.ts'
+import type { Kind } from '../option-values.ts'
+import type { TestOptions } from '../options.ts'
+import { canList, listsNodes } from './lists.ts'
+import { nodeLacks, nodeMethods, type OwnNode, OwnNodes } from './nodes.ts'
+import { retrying } from './retrying-client.ts'
+import { Tries, type TryParts } from './tries.ts'
+
+/** What the test can try with this driver, and what it cannot and why. */
+export interface Abilities {
+  readonly can: DriverCan
+  readonly nodes: readonly NodeGetInfoResponse[]
+  readonly leftOut: readonly string[]
+}
+
+export interface AbilityOptions
+  extends TryParts,
+    Pick<TestOptions, 'nodeIds' | 'capabilities'>,
+    Partial<Pick<TestOptions, 'attributes'>> {
+  readonly address: string
+  /** Node services with sockets of their own; empty: it is emulated. */
+  readonly ownNodes: readonly OwnNode[]
+  readonly csiDriver: CSIDriver | undefined
+  /** The driver may be killed. */
+  readonly crash: boolean
+  /** Called before each trial with what is tried. */
+  readonly onTrial?: (what: string) => void
+}
+
+/** Asks the driver, and creates a volume of each kind as a trial. Throws when it cannot be tested at all. */
+export async function learnAbilities(driver: Driver, options: AbilityOptions, signal: AbortSignal): Promise<Abilities> {
+  const { controller, plugin } = driver.capabilities
+  const { address, crash, capabilities, csiDriver, onTrial } = options
+  const own = new OwnNodes(options.ownNodes, '')
+  const has = (what: ControllerRpc): boolean => controller.has(what)
+  if (!has(ControllerRpc.CREATE_DELETE_VOLUME)) {
+    throw new Error(`the driver at ${address} lacks CREATE_DELETE_VOLUME: there is no life of a volume to test`)
+  }
+  const nodes = await learnNodes(driver, options, signal)
+  const tries = new Tries(driver, options, signal)
+  onTrial?.('volumes')
+  const refusal = await tries.refusalOf('mount')
+  if (refusal !== undefined) throw new Error(`the driver at ${address} creates no volume: ${refusal}`)
+  const leftOut: string[] = []
+  const unless = (holds: boolean, text: string): boolean => {
+    if (!holds) leftOut.push(text)
+    return holds
+  }
+  const offered = async (kind: Kind, what: string, refused: () => Promise<string | undefined>): Promise<boolean> => {
+    onTrial?.(what)
+    const why = capabilities?.includes(kind) === false ? 'not among --capabilities' : await refused()
+    return unless(why === undefined, `${what}: ${why}`)
+  }
+  const block = await offered('block', 'volumes of mode Block', () => tries.refusalOf('block'))
+  const shared = await offered('shared', 'volumes of several nodes', () => tries.refusalOf('shared'))
+  const clone = await offered('clone', 'clones', async () =>
+    has(ControllerRpc.CLONE_VOLUME) ? await tries.refusalOfClone() : 'the driver lacks CLONE_VOLUME',
+  )
+  const zones = zonesOf(nodes)
+  const inZones = await offered('topology', 'topology', async () => whyNoTopology(driver, zones))
+  const inline = await offered('inline', 'inline volumes', async () => whyNotInline(options))
+  const attaches =
+    unless(has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME), 'attaching: the driver lacks PUBLISH_UNPUBLISH_VOLUME') &&
+    unless(csiDriver?.spec.attachRequired !== false, 'attaching: the CSIDriver says that it is not required')
+  const offline = plugin.volumeExpansion.has(VolumeExpansion.OFFLINE)
+  const expand =
+    unless(has(ControllerRpc.EXPAND_VOLUME), 'expansion: the driver lacks EXPAND_VOLUME') &&
+    unless(!offline, 'expansion: the driver expands volumes only while they are not in use')
+  unless(canList(driver), 'leaks that no answer names, and volumes that vanish: the driver lacks LIST_VOLUMES')
+  unless(listsNodes(driver), 'attachments that vanish or stay: the driver lacks LIST_VOLUMES_PUBLISHED_NODES')
+  const moreNodes = own.all.length > 0 ? '--node' : '--node-ids'
+  unless(nodes.length > 1, `moves from node to node: one node is known; ${moreNodes} names more`)
+  unless(crash, 'the death of the driver: no --driver-command starts it')
+  unless(has(ControllerRpc.CREATE_DELETE_SNAPSHOT), 'snapshots: the driver lacks CREATE_DELETE_SNAPSHOT')
+  onTrial?.('modifications')
+  const refused = await whyNotModified(driver, options, tries)
+  const modify = unless(refused === undefined, `modification: ${refused}`)
+  leftOut.push(...nodeLacks(own))
+  const methods = [
+    'CreateVolume',
+    'DeleteVolume',
+    ...(attaches ? ['ControllerPublishVolume', 'ControllerUnpublishVolume'] : []),
+    ...(expand ? ['ControllerExpandVolume'] : []),
+    ...(modify ? ['ControllerModifyVolume'] : []),
+    ...nodeMethods(own),
+  ]
+  const further = { ...(inZones && { zones }), ...(modify && { attributes: options.attributes }) }
+  return { can: { expand, shared, block, clone, inline, ...further, crash, methods }, nodes, leftOut }
+}
+
+function whyNoTopology({ capabilities }: Driver, zones: readonly Zone[]): string | undefined {
+  if (!capabilities.plugin.services.has(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS)) {
+    return 'the driver lacks VOLUME_ACCESSIBILITY_CONSTRAINTS'
+  }
+  return zones.length === 0 ? 'no node says where it is; --node asks them' : undefined
+}
+
+async function whyNotModified(
+  { capabilities }: Driver,
+  { attributes = [] }: AbilityOptions,
+  tries: Tries,
+): Promise<string | undefined> {
+  if (!capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)) return 'the driver lacks MODIFY_VOLUME'
+  if (attributes.length === 0) return '--attributes says what can be modified'
+  return await tries.refusalOfAttributes(attributes)
+}
+
+function whyNotInline({ csiDriver, ownNodes }: AbilityOptions): string | undefined {
+  if (ownNodes.length === 0) return 'the node service is emulated'
+  const modes = csiDriver?.spec.volumeLifecycleModes ?? []
+  return modes.includes('Ephemeral') ? undefined : 'no --csidriver has Ephemeral among its volumeLifecycleModes'
+}
+
+async function learnNodes(
+  driver: Driver,
+  { address, nodeIds, ownNodes, clock }: AbilityOptions,
+  signal: AbortSignal,
+): Promise<readonly NodeGetInfoResponse[]> {
+  if (ownNodes.length > 0) return ownNodes.map(({ info }) => info)
+  if (nodeIds.length > 0) {
+    return nodeIds.map((nodeId) => ({ nodeId, maxVolumesPerNode: 0n, accessibleTopology: undefined }))
+  }
+  try {
+    return [await retrying({ clock, signal }, () => nodeInfo(driver, signal))]
+  } catch (cause) {
+    signal.throwIfAborted()
+    const remedy = 'name the nodes that it knows by --node-ids'
+    throw new Error(`the driver at ${address} does not answer NodeGetInfo: ${messageOf(cause)}; ${remedy}`, { cause })
+  }
+}
+
+/** Nodes that the driver says are in the same place, by their names in the cluster; none where one says nothing. */
+export function zonesOf(nodes: readonly NodeGetInfoResponse[]): readonly Zone[] {
+  const zones = new Map<string, { nodes: string[]; segments: Readonly<Record<string, string>> }>()
+  for (const [index, { accessibleTopology }] of nodes.entries()) {
+    const segments = accessibleTopology?.segments ?? {}
+    const entries = Object.entries(segments).sort(([a], [b]) => (a < b ? -1 : 1))
+    if (entries.length === 0) return []
+    const key = JSON.stringify(entries)
+    const zone = zones.get(key) ?? { nodes: [], segments }
+    zone.nodes.push(`node-${index + 1}`)
+    zones.set(key, zone)
+  }
+  return [...zones.values()]
+}

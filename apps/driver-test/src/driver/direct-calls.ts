@@ -1,0 +1,79 @@
+import type { Clock } from '@csi-sidecars/base'
+import { CODES, type Driver, RpcError } from '@csi-sidecars/csi'
+import type { UnaryMethod } from '@csi-sidecars/csi-proto'
+import { methodOf, type ProxiedCall } from '@csi-sidecars/disturb'
+import { retrying } from './retrying-client.ts'
+
+export interface Reply<R> {
+  /** The gRPC code. */
+  readonly code: number
+  readonly message: string
+  /** Of a success. */
+  readonly response: R | undefined
+}
+
+interface DirectCallsParts {
+  readonly clock: Clock
+  /** Called as a proxy calls it: when a call begins and when it has ended. */
+  readonly report: (call: ProxiedCall) => void
+  readonly signal: AbortSignal
+}
+
+const CALL_MS = 60_000
+/** How long a driver may be away. */
+const LOST_MS = 30_000
+
+/** Below the numbers that a proxy gives. */
+let lastId = 0
+
+/** Calls the driver past the sidecars. The checks see these calls like all others. */
+export class DirectCalls {
+  readonly #parts: DirectCallsParts
+
+  constructor(parts: DirectCallsParts) {
+    this.#parts = parts
+  }
+
+  /** Its answer, whatever it is. A driver that is away is asked again. */
+  async ask<Q extends object, R extends object>(
+    driver: Driver,
+    method: UnaryMethod<Q, R>,
+    request: Q,
+  ): Promise<Reply<R>> {
+    const { clock, signal } = this.#parts
+    const work = (): Promise<R> => this.#once(driver, method, request)
+    try {
+      return {
+        code: 0,
+        message: '',
+        response: await retrying({ clock, signal }, work, { withinMs: LOST_MS, passing: [CODES.Unavailable] }),
+      }
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      return { code: error.code, message: error.details, response: undefined }
+    }
+  }
+
+  async #once<Q extends object, R extends object>(driver: Driver, method: UnaryMethod<Q, R>, request: Q): Promise<R> {
+    const { clock, report, signal } = this.#parts
+    lastId -= 1
+    const open = { end: undefined, code: undefined, message: '', response: undefined, fault: undefined }
+    const call = {
+      id: lastId,
+      method: methodOf(method.path),
+      request: { ...request } as ProxiedCall['request'],
+      start: clock.monotonic(),
+    }
+    report({ ...call, ...open })
+    const end = (answer: Partial<ProxiedCall>): void => report({ ...call, ...open, ...answer, end: clock.monotonic() })
+    try {
+      const response = await driver.call(method, request, { timeoutMs: CALL_MS, signal })
+      end({ code: 0, response: { ...response } as ProxiedCall['response'] })
+      return response
+    } catch (error) {
+      if (error instanceof RpcError) end({ code: error.code, message: error.details })
+      else end({ message: String(error) })
+      throw error
+    }
+  }
+}

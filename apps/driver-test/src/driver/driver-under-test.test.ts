@@ -1,0 +1,74 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
+import type { ProxiedCall } from '@csi-sidecars/disturb'
+import { answered, created } from '@csi-sidecars/disturb/testing/proxied-calls'
+import { startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { openDriver } from '@csi-sidecars/volume-controllers'
+import { expect, it } from '@jest/globals'
+import { Checker } from '../checks/checker.ts'
+import { ClusterRules } from '../checks/cluster-rules.ts'
+import { DriverUnderTest } from './driver-under-test.ts'
+import { OwnNodes } from './nodes.ts'
+
+const { signal } = new AbortController()
+
+interface Seen {
+  /** At the mounts, one look after the other; the last of them from then on. */
+  readonly looks?: readonly (readonly string[])[]
+  /** A volume was created, and is deleted after so many milliseconds. */
+  readonly deletedAfterMs?: number
+}
+
+/** What is left of a driver that lists no volumes. */
+async function left({ looks = [], deletedAfterMs }: Seen): Promise<readonly string[]> {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'left-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const clock = systemClock
+  const emulated = await startCsiDriver({
+    socket: join(directory, 'csi.sock'),
+    controller: ['CREATE_DELETE_VOLUME'],
+    clock,
+  })
+  stack.use(emulated)
+  const { address } = emulated
+  const direct = await openDriver({ address, clock, log: silentLogger, signal, services: 'controller' })
+  stack.defer(() => direct.close())
+  const nodes = new OwnNodes([], directory)
+  const checker = new Checker({ startedAt: clock.monotonic(), shortened: (path) => path })
+  const waiting = [...looks]
+  const mountsBelow = async () => (waiting.length > 1 ? waiting.shift() : waiting[0]) ?? []
+  const rules = new ClusterRules(checker.tracker, nodes, false)
+  const none = { inlineAttributes: {}, own: undefined }
+  const time = new FakeClock()
+  const see = (calls: readonly ProxiedCall[]): void => {
+    for (const call of calls) checker.see(call)
+  }
+  if (deletedAfterMs !== undefined) {
+    see(created('pvc', 'vol', 1n))
+    time.schedule(deletedAfterMs, () => see(answered('DeleteVolume', { volumeId: 'vol' })))
+  }
+  const driver = new DriverUnderTest({ ...none, direct, nodes, mountsBelow, checker, rules, clock: time })
+  const [found] = await Promise.all([driver.left(signal), time.advance(60_000)])
+  return found
+}
+
+it('a mount may go after the volume is deleted, because nothing waits for an unstage', async () => {
+  expect(await left({ looks: [['/n/globalmount'], []] })).toEqual([])
+})
+
+it('a mount that stays is left', async () => {
+  expect(await left({ looks: [['/n/globalmount']] })).toEqual(['/n/globalmount is still mounted'])
+})
+
+it('a volume may go as late as a provisioner sends its call again', async () => {
+  expect(await left({ deletedAfterMs: 12_000 })).toEqual([])
+})
+
+it('a volume that nothing deletes is left', async () => {
+  expect(await left({ deletedAfterMs: 59_000 })).toEqual(['volume vol was created and never deleted'])
+})

@@ -1,0 +1,208 @@
+import { type Clock, isAbort } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import type { CallFault, ChooseFault, ProxiedCall } from '@csi-sidecars/disturb'
+import { LATE_METHOD } from '../chaos/call-faults.ts'
+import type { ChaosDriver } from '../chaos/run.ts'
+import type { Checker } from '../checks/checker.ts'
+import type { Violation } from '../checks/checks.ts'
+import type { ClusterRules } from '../checks/cluster-rules.ts'
+import type { Listed } from '../checks/listing.ts'
+import { UsageLooks } from '../checks/stats.ts'
+import { certain, text } from '../checks/volume-tracker.ts'
+import type { DriverProcess } from './driver-process.ts'
+import { leftAtLast } from './left.ts'
+import { canList, listVolumes } from './lists.ts'
+import type { OwnNodes } from './nodes.ts'
+
+export interface DriverUnderTestParts {
+  /** Connected to the driver itself, past the proxy. */
+  readonly direct: Driver
+  readonly nodes: OwnNodes
+  /** What is mounted below a folder. */
+  readonly mountsBelow: (folder: string) => Promise<readonly string[]>
+  readonly inlineAttributes: Readonly<Record<string, string>>
+  readonly checker: Checker
+  /** What the cluster must not do to a driver. */
+  readonly rules: ClusterRules
+  readonly clock: Clock
+  /** Where the driver is ours to kill. */
+  readonly own: Pick<DriverProcess, 'kill' | 'killAll'> | undefined
+}
+
+/** Faults that may wait for a call of their method. */
+const MOST_WAITING = 8
+/** Between two looks at the driver's list. */
+const LOOK_MS = 1_000
+/** A call's answer is through by then. */
+const KILL_MS = 20
+/** After a kill what was lost is seen before it is done again. */
+const SOON_MS = 500
+const SOON_LOOKS = 4
+/** Number of looks at the list when everything has converged. */
+const LAST_LOOKS = 3
+/** So often in a row a list must be refused to count. */
+const REFUSALS = 2
+
+/** A driver under test, behind its proxy: what is done to it, and what is seen of it. */
+export class DriverUnderTest implements ChaosDriver {
+  readonly name: string
+  readonly inlineAttributes: Readonly<Record<string, string>>
+  readonly crash?: (forMs: number) => Promise<void>
+  readonly #parts: DriverUnderTestParts
+  readonly #faults = new Map<string, CallFault[]>()
+  readonly #listeners = new Set<(call: ProxiedCall) => void>()
+  readonly #usage: UsageLooks
+  /** What it lists before the test has created anything belongs to other users. */
+  #foreign: ReadonlySet<string> = new Set()
+  #soonLooks = 0
+  #calm = false
+  /** Lists in a row that the driver has refused. */
+  #refusals = 0
+
+  constructor(parts: DriverUnderTestParts) {
+    const { direct, own, checker, nodes } = parts
+    this.#parts = parts
+    this.#usage = new UsageLooks(checker.tracker, nodes)
+    this.name = direct.name
+    this.inlineAttributes = parts.inlineAttributes
+    // The supervisor of the driver decides when it comes back.
+    if (own !== undefined) this.crash = async () => own.kill()
+  }
+
+  /** For the proxy. */
+  readonly choose: ChooseFault = ({ method }) => this.#faults.get(method)?.shift()
+
+  /** For the proxy. The checker sees the beginning of a call last, and its end first: the state before counts. */
+  readonly report = (call: ProxiedCall): void => {
+    this.#parts.rules.see(call)
+    if (call.end !== undefined) this.#parts.checker.see(call)
+    for (const listener of this.#listeners) listener(call)
+    if (call.end === undefined) this.#parts.checker.see(call)
+    else if (call.fault === 'kill' && !this.#calm) this.#killAfter(call)
+  }
+
+  /** A kill waits for a call that succeeds. */
+  #killAfter({ code, method }: ProxiedCall): void {
+    if (code !== 0) return this.breakCall(method, { do: 'kill' })
+    this.#parts.clock.schedule(KILL_MS, () => {
+      if (this.#calm) return
+      this.#parts.own?.killAll()
+      this.#soonLooks = SOON_LOOKS
+    })
+  }
+
+  /** For the proxy: a detach may come again if the volume was not attached since. */
+  readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
+    const volume = this.#parts.checker.tracker.get(text(request['volumeId']))
+    const node = text(request['nodeId'])
+    return method === LATE_METHOD && volume?.exists === 'yes' && volume.busy === 0 && !volume.nodes.has(node)
+  }
+
+  watchCalls(listener: (call: ProxiedCall) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  publishedTo(volumeId: string): readonly string[] {
+    return certain(this.#parts.checker.tracker.get(volumeId)?.nodes ?? new Map())
+  }
+
+  /** Where the node service is emulated, only the cluster knows what it mounts. */
+  mountedOn(nodeId: string, volumeId: string): readonly string[] {
+    const { checker, nodes } = this.#parts
+    const volume = checker.tracker.get(volumeId)
+    const paths = volume === undefined ? [] : [...certain(volume.staged), ...certain(volume.published)]
+    return paths.filter((path) => nodes.at(path)?.info.nodeId === nodeId)
+  }
+
+  breakCall(method: string, fault: CallFault): void {
+    const waiting = this.#faults.get(method) ?? []
+    if (waiting.length < MOST_WAITING) this.#faults.set(method, [...waiting, fault])
+  }
+
+  async calm(): Promise<void> {
+    this.#calm = true
+    this.#faults.clear()
+  }
+
+  /** Before anything is created. */
+  async begin(signal: AbortSignal): Promise<void> {
+    const { direct } = this.#parts
+    if (!canList(direct)) return
+    this.#foreign = new Set((await this.#list(signal))?.map(({ id }) => id))
+  }
+
+  /** Looks at the driver's list again and again, until the signal. */
+  async watchList(signal: AbortSignal): Promise<void> {
+    try {
+      for (;;) {
+        await this.#parts.clock.sleep(this.#soonLooks > 0 ? SOON_MS : LOOK_MS, signal)
+        this.#soonLooks = Math.max(0, this.#soonLooks - 1)
+        await this.#look(signal)
+        for (const broken of await this.#usage.look(signal)) this.#parts.checker.find(broken)
+      }
+    } catch (error) {
+      if (!isAbort(error) || !signal.aborted) throw error
+    }
+  }
+
+  async inspect(signal: AbortSignal): Promise<void> {
+    if (canList(this.#parts.direct)) await this.#parts.clock.sleep(LAST_LOOKS * LOOK_MS, signal)
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { direct, checker } = this.#parts
+    if (!canList(direct)) return
+    const { mark } = checker.tracker
+    const listed = await this.#list(signal)
+    if (listed !== undefined) checker.look(listed, mark)
+  }
+
+  /** Undefined when the driver did not list its volumes. */
+  async #list(signal: AbortSignal): Promise<readonly Listed[] | undefined> {
+    const { direct, checker } = this.#parts
+    const answer = await listVolumes(direct, signal)
+    if (answer.is === 'list') {
+      this.#refusals = 0
+      return answer.volumes
+    }
+    if (!answer.later) this.#refusals += 1
+    if (this.#refusals >= REFUSALS) checker.find(unlisted(answer.why))
+    return undefined
+  }
+
+  async left(signal: AbortSignal): Promise<readonly string[]> {
+    return [...(await this.#leftVolumes(signal)), ...(await this.#leftMounts(signal))]
+  }
+
+  /** Mounts in the folders of the nodes. A volume may be deleted before its node has unstaged it. */
+  async #leftMounts(signal: AbortSignal): Promise<readonly string[]> {
+    const { nodes, mountsBelow, clock } = this.#parts
+    const mounted = await leftAtLast(() => mountsBelow(nodes.folder), clock, signal)
+    return (mounted ?? []).map((path) => `${nodes.shortened(path)} is still mounted`)
+  }
+
+  async #leftVolumes(signal: AbortSignal): Promise<readonly string[]> {
+    const { direct, checker, clock } = this.#parts
+    const undeleted = (): readonly string[] =>
+      checker.tracker.volumes
+        .filter(({ exists }) => exists !== 'no')
+        .map(({ id }) => `volume ${id} was created and never deleted`)
+    if (!canList(direct)) return (await leftAtLast(async () => undeleted(), clock, signal)) ?? []
+    const listed = await leftAtLast(
+      async () => (await this.#list(signal))?.map(({ id }) => id).filter((id) => !this.#foreign.has(id)),
+      clock,
+      signal,
+    )
+    if (listed === undefined) {
+      const why = 'it was not answered when everything was deleted'
+      if (!checker.findings.some(({ check }) => check === 'listed')) checker.find(unlisted(why))
+      return undeleted()
+    }
+    return listed.map((id) => `volume ${id} is left at the driver`)
+  }
+}
+
+function unlisted(why: string): Violation {
+  return { check: 'listed', about: undefined, text: `ListVolumes, of which the driver says that it has it: ${why}` }
+}

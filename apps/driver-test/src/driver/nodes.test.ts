@@ -1,0 +1,99 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { type CsiDriver, DriverFailure, type DriverSettings, startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { FOLDER, ownNodes } from '../testing/own-nodes.ts'
+import { zonesOf } from './abilities.ts'
+import { nodeLacks, nodeMethods, OwnNodes, openOwnNodes } from './nodes.ts'
+
+const signal = new AbortController().signal
+
+let directory: string
+let stack: AsyncDisposableStack
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'nodes-'))
+  stack = new AsyncDisposableStack()
+})
+afterEach(async () => {
+  await stack.disposeAsync()
+  await rm(directory, { recursive: true, force: true })
+})
+
+async function start(name: string, settings: Partial<DriverSettings> = {}): Promise<CsiDriver> {
+  const socket = join(directory, `${name}.sock`)
+  return stack.use(await startCsiDriver({ nodeId: name, ...settings, socket, clock: systemClock }))
+}
+
+const open = (...drivers: readonly CsiDriver[]) =>
+  openOwnNodes(
+    drivers.map(({ address }) => address),
+    { name: 'csi.example.com', clock: systemClock, log: silentLogger, stack },
+    signal,
+  )
+
+describe('node services with sockets of their own', () => {
+  it('are asked for their nodes', async () => {
+    const nodes = await open(await start('a'), await start('b', { topology: { zone: 'east' } }))
+    expect(nodes.map(({ info }) => [info.nodeId, info.accessibleTopology?.segments])).toEqual([
+      ['a', undefined],
+      ['b', { zone: 'east' }],
+    ])
+  })
+
+  it('must be of one driver, and of different nodes', async () => {
+    const a = await start('a')
+    await expect(open(await start('b', { name: 'other' }))).rejects.toThrow(
+      /b.sock calls itself other, and that of the controller csi.example.com$/,
+    )
+    const twin = await start('twin', { nodeId: 'a' })
+    await expect(open(a, twin)).rejects.toThrow(`${a.address} and ${twin.address} are both of node a`)
+    a.script('NodeGetInfo', () => {
+      throw new DriverFailure('INTERNAL', 'who knows')
+    })
+    await expect(open(a)).rejects.toThrow(/a.sock does not answer NodeGetInfo: .*who knows/)
+  })
+
+  it('have folders that identify their paths', () => {
+    const nodes = ownNodes(['a', 'b'])
+    expect(nodes.at(`${FOLDER}/node-2/x`)?.info.nodeId).toBe('b')
+    expect(nodes.at(`${FOLDER}/node-3/x`)).toBeUndefined()
+    expect(nodes.at('/elsewhere/node-1/x')).toBeUndefined()
+    expect([nodes.shortened(`${FOLDER}/node-2/x`), nodes.shortened('/y')]).toEqual(['node-2/x', '/y'])
+    expect(nodes.shortened(`${FOLDER}/node-2/${'0123456789abcdef'.repeat(4)}/x`)).toBe('node-2/0123456789ab.../x')
+  })
+
+  it('are called as far as they go, and what they lack is said', async () => {
+    const all = new OwnNodes(await open(await start('a')), FOLDER)
+    expect([nodeMethods(all).length, nodeLacks(all)]).toEqual([5, []])
+    const less = new OwnNodes(await open(await start('b', { node: [] })), FOLDER)
+    expect(nodeMethods(less)).toEqual(['NodePublishVolume', 'NodeUnpublishVolume'])
+    expect(nodeLacks(less).join()).toMatch(/STAGE_UNSTAGE_VOLUME.*EXPAND_VOLUME.*GET_VOLUME_STATS/)
+    const played = new OwnNodes([], FOLDER)
+    expect([nodeMethods(played), nodeLacks(played).length]).toEqual([[], 1])
+  })
+})
+
+describe('zones', () => {
+  const at = (...zones: readonly (string | undefined)[]) =>
+    zonesOf(
+      zones.map((zone) => ({
+        nodeId: '',
+        maxVolumesPerNode: 0n,
+        accessibleTopology: zone === undefined ? undefined : { segments: { zone } },
+      })),
+    )
+
+  it('have the nodes that say the same of their place', () => {
+    expect(at('east', 'west', 'east')).toEqual([
+      { nodes: ['node-1', 'node-3'], segments: { zone: 'east' } },
+      { nodes: ['node-2'], segments: { zone: 'west' } },
+    ])
+  })
+
+  it('are unknown where one node says nothing', () => {
+    expect([at('east', undefined), at()]).toEqual([[], []])
+  })
+})

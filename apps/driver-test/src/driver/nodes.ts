@@ -1,0 +1,97 @@
+import { relative, sep } from 'node:path'
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import { type NodeGetInfoResponse, NodeServiceCapability_RPC_Type as NodeRpc } from '@csi-sidecars/csi-proto'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { nodeCan, nodeInfo, openDriver } from '@csi-sidecars/volume-controllers'
+import { retrying } from './retrying-client.ts'
+
+/** A node service with a socket of its own, connected past the proxy. */
+export interface OwnNode {
+  readonly address: string
+  readonly driver: Driver
+  readonly info: NodeGetInfoResponse
+}
+
+interface OpeningParts {
+  /** What the driver calls itself at its controller's socket. */
+  readonly name: string
+  readonly clock: Clock
+  readonly log: Logger
+  readonly stack: AsyncDisposableStack
+}
+
+/** Throws where two sockets are of one node, or of another driver: what follows would mean nothing. */
+export async function openOwnNodes(
+  addresses: readonly string[],
+  { name, clock, log, stack }: OpeningParts,
+  signal: AbortSignal,
+): Promise<readonly OwnNode[]> {
+  const nodes: OwnNode[] = []
+  for (const address of addresses) {
+    const driver = await openDriver({ address, clock, log, signal, services: 'node' })
+    stack.defer(() => driver.close())
+    if (driver.name !== name) {
+      throw new Error(`the driver at ${address} calls itself ${driver.name}, and that of the controller ${name}`)
+    }
+    const info = await retrying({ clock, signal }, () => nodeInfo(driver, signal)).catch((cause: unknown) => {
+      signal.throwIfAborted()
+      throw new Error(`the driver at ${address} does not answer NodeGetInfo: ${messageOf(cause)}`, { cause })
+    })
+    const twin = nodes.find((each) => each.info.nodeId === info.nodeId)
+    if (twin !== undefined) throw new Error(`${twin.address} and ${address} are both of node ${info.nodeId}`)
+    nodes.push({ address, driver, info })
+  }
+  return nodes
+}
+
+/** The node services of one cluster, and the folder in which each node has its own. */
+export class OwnNodes {
+  readonly all: readonly OwnNode[]
+  readonly folder: string
+
+  constructor(all: readonly OwnNode[], folder: string) {
+    this.all = all
+    this.folder = folder
+  }
+
+  /** The node in whose folder the path is. */
+  at(path: string): OwnNode | undefined {
+    const [first = ''] = this.shortened(path).split(sep)
+    return this.all[this.all.findIndex((_, index) => first === `node-${index + 1}`)]
+  }
+
+  /** As people want to read it: from the node's folder on, and without the long part of a digest. */
+  shortened(path: string): string {
+    const own = path.startsWith(this.folder) ? relative(this.folder, path) : path
+    return own.replaceAll(/([0-9a-f]{12})[0-9a-f]{52}/g, '$1...')
+  }
+
+  can(what: NodeRpc): boolean {
+    return this.all.every(({ driver }) => nodeCan(driver, what))
+  }
+}
+
+/** What is called of a node service that can do this. */
+export function nodeMethods(nodes: OwnNodes): readonly string[] {
+  if (nodes.all.length === 0) return []
+  return [
+    'NodePublishVolume',
+    'NodeUnpublishVolume',
+    ...(nodes.can(NodeRpc.STAGE_UNSTAGE_VOLUME) ? ['NodeStageVolume', 'NodeUnstageVolume'] : []),
+    ...(nodes.can(NodeRpc.EXPAND_VOLUME) ? ['NodeExpandVolume'] : []),
+  ]
+}
+
+/** What cannot be tried of the node service, and why. */
+export function nodeLacks(nodes: OwnNodes): readonly string[] {
+  if (nodes.all.length === 0) {
+    return ['staging and mounting: the node service is emulated, so that root is not needed; --node names sockets']
+  }
+  const unless = (what: NodeRpc, text: string): readonly string[] => (nodes.can(what) ? [] : [text])
+  return [
+    ...unless(NodeRpc.STAGE_UNSTAGE_VOLUME, 'staging: the driver lacks STAGE_UNSTAGE_VOLUME'),
+    ...unless(NodeRpc.EXPAND_VOLUME, 'expansion on the node: the driver lacks EXPAND_VOLUME'),
+    ...unless(NodeRpc.GET_VOLUME_STATS, 'how full volumes are: the driver lacks GET_VOLUME_STATS'),
+  ]
+}

@@ -1,0 +1,33 @@
+/** Kinds of volumes that not every driver supports; a mounted one for one node is required. */
+export const KINDS = ['block', 'shared', 'clone', 'topology', 'inline'] as const
+export type Kind = (typeof KINDS)[number]
+
+export function listOf(text: string | undefined): readonly string[] | undefined {
+  return text?.split(',').filter((each) => each !== '')
+}
+
+export function kindOf(name: string): Kind {
+  const known = KINDS.find((each) => each === name)
+  if (known === undefined) throw new Error(`--capabilities ${name}: known are ${KINDS.join(', ')}`)
+  return known
+}
+
+export function parametersOf(flag: string, texts: readonly string[] = []): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf('=')
+      if (at < 1) throw new Error(`--${flag} ${text}: it is as type=fast`)
+      return [text.slice(0, at), text.slice(at + 1)]
+    }),
+  )
+}
+
+/** The same as texts. */
+export function pairsOf(parameters: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(parameters).map((pair) => pair.join('='))
+}
+
+/** Quoted as one argument for a shell. */
+export function quoted(value: string): string {
+  return /^[\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`
+}

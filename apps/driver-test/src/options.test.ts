@@ -1,0 +1,119 @@
+import { describe, expect, it } from '@jest/globals'
+import { readCommandLine } from './command-line.ts'
+import { againLine, type TestOptions } from './options.ts'
+
+async function parse(...args: readonly string[]): Promise<TestOptions> {
+  const options = await readCommandLine(args, () => undefined)
+  if (options === 'answered') throw new Error('no options')
+  return options
+}
+
+const DRIVER = '--driver=unix:///csi.sock'
+
+describe('the flags of a test', () => {
+  it('have a driver, and otherwise what suits most', async () => {
+    expect(await parse(DRIVER)).toEqual({
+      driver: 'unix:///csi.sock',
+      nodeSockets: [],
+      driverCommands: [],
+      csiDriverFile: undefined,
+      data: undefined,
+      nodeIds: [],
+      capabilities: undefined,
+      parameters: {},
+      inlineAttributes: {},
+      attributes: [],
+      seeds: [1, 2, 3],
+      seconds: 12,
+      convergeSeconds: 60,
+      strict: true,
+      attacher: undefined,
+      resizer: undefined,
+      compare: undefined,
+      junit: undefined,
+      markdown: undefined,
+    })
+  })
+
+  it('may say all of it', async () => {
+    const flags = ['--node-ids=a,b', '--capabilities=block', '--parameter=type=fast', '--parameter=x=a=b', '--seed=7']
+    expect(await parse(DRIVER, ...flags, '--report=r.xml', '--markdown=r.md')).toMatchObject({
+      nodeIds: ['a', 'b'],
+      capabilities: ['block'],
+      parameters: { type: 'fast', x: 'a=b' },
+      seeds: [7],
+      junit: 'r.xml',
+      markdown: 'r.md',
+    })
+    expect((await parse(DRIVER, '--capabilities=')).capabilities).toEqual([])
+  })
+
+  it('may name several sockets, and several processes', async () => {
+    const nodes = ['--node=unix:///a', '--node', 'unix:///b,unix:///c']
+    const commands = ['--driver-command=one', '--driver-command=two']
+    expect(await parse('--controller=unix:///ctrl', ...nodes, ...commands, '--sidecars=/bin')).toMatchObject({
+      driver: 'unix:///ctrl',
+      nodeSockets: ['unix:///a', 'unix:///b', 'unix:///c'],
+      driverCommands: ['one', 'two'],
+      attacher: '/bin/csi-attacher',
+      resizer: '/bin/csi-resizer',
+    })
+  })
+
+  it.each([
+    [[], '--driver is required: the socket of the driver to test, unix:///path'],
+    [['--driver=tcp://h:1'], '--driver tcp://h:1: only unix sockets are known, as unix:///path'],
+    [[`--driver=unix:///${'x'.repeat(107)}`], 'the path of a socket has 107 bytes at most'],
+    [[DRIVER, '--capabilities=tape'], '--capabilities tape: known are block, shared, clone, topology, inline'],
+    [[DRIVER, '--controller=unix:///c'], '--driver and --controller are the same socket under two names'],
+    [[DRIVER, '--node=tcp://h:1'], '--node tcp://h:1: only unix sockets are known, as unix:///path'],
+    [[DRIVER, '--node=unix:///n', '--node-ids=a'], '--node-ids is for a test without --node'],
+    [[DRIVER, '--inline-attribute=x'], '--inline-attribute x: it is as type=fast'],
+    [[DRIVER, '--parameter=type'], '--parameter type: it is as type=fast'],
+    [[DRIVER, '--chaos=x'], '--chaos x: a seed is a whole number, several are as 1-10'],
+    [[DRIVER, '--seed=x'], '--seed x: a seed is a whole number'],
+    [[DRIVER, '--seed=-1'], '--seed -1: a seed is a whole number'],
+    [[DRIVER, DRIVER], '--driver is given more than once'],
+    [[DRIVER, '--seconds=0'], '--seconds must be a whole number of 1 or more'],
+    [[DRIVER, '--patience=x'], '--patience must be a whole number of 1 or more'],
+    [[DRIVER, '--bogus'], 'Unknown argument: bogus'],
+  ])('%j are refused', async (args, message) => {
+    await expect(parse(...args)).rejects.toThrow(message)
+  })
+
+  it('come back as a line that repeats a seed', async () => {
+    const driver = [DRIVER, "--driver-command=sh -c 'x'", '--node=unix:///n', '--data=/d', '--csidriver=c.yaml']
+    const kinds = [
+      '--capabilities=block',
+      '--parameter=t=a b',
+      '--inline-attribute=a=1',
+      '--attributes=tier=gold,iops=3',
+    ]
+    const line = againLine(await parse(...driver, ...kinds, '--chaos=1-9', '--report=r.xml'), 4)
+    expect(line).toBe(
+      "npm run driver-test -- --driver=unix:///csi.sock --node=unix:///n '--driver-command=sh -c '\\''x'\\''' --data=/d --csidriver=c.yaml --capabilities=block '--parameter=t=a b' --inline-attribute=a=1 --attributes=tier=gold,iops=3 --seconds=12 --patience=60 --seed=4",
+    )
+  })
+
+  it('leave out the direct questions in the line, too', async () => {
+    const options = await parse(DRIVER, '--strict=false')
+    expect(options.strict).toBe(false)
+    expect(againLine(options)).toBe(
+      'npm run driver-test -- --driver=unix:///csi.sock --seconds=12 --patience=60 --strict=false',
+    )
+  })
+
+  it('are explained within 80 columns', async () => {
+    const texts: string[] = []
+    expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
+    expect(texts.join('')).toContain('--driver-command')
+    expect(
+      Math.max(
+        ...texts
+          .join('')
+          .split('\n')
+          .map(({ length }) => length),
+      ),
+    ).toBeLessThanOrEqual(80)
+  })
+})

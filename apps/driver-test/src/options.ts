@@ -1,0 +1,160 @@
+import { join, resolve } from 'node:path'
+import process from 'node:process'
+import { refuseRepeated } from '@csi-sidecars/base'
+import { addressOf, numberFlag, positive, textFlag } from '@csi-sidecars/devcluster'
+import { seedsOf } from '@csi-sidecars/disturb'
+import type { InferredOptionTypes } from 'yargs'
+import { KINDS, type Kind, kindOf, listOf, pairsOf, parametersOf, quoted } from './option-values.ts'
+import { PROGRAM } from './place.ts'
+
+/** What a person asks for on the command line. */
+export interface TestOptions {
+  /** Of the controller service: `unix:///path`. */
+  readonly driver: string
+  /** Of node services; empty: it is emulated. */
+  readonly nodeSockets: readonly string[]
+  readonly driverCommands: readonly string[]
+  /** A file with the driver's CSIDriver. */
+  readonly csiDriverFile: string | undefined
+  /** For the folders of the nodes; without it one that is created for the test. */
+  readonly data: string | undefined
+  /** What the driver calls its nodes; empty: its node service is asked. */
+  readonly nodeIds: readonly string[]
+  /** Kinds of volumes to try; undefined: all that the driver takes. */
+  readonly capabilities: readonly Kind[] | undefined
+  readonly parameters: Readonly<Record<string, string>>
+  /** Of volumes that pods declare themselves. */
+  readonly inlineAttributes: Readonly<Record<string, string>>
+  /** Of VolumeAttributesClasses, for each of them. */
+  readonly attributes: readonly Readonly<Record<string, string>>[]
+  readonly seeds: readonly number[]
+  readonly seconds: number
+  readonly convergeSeconds: number
+  /** Asks at the end what no cluster asks. */
+  readonly strict: boolean
+  readonly attacher: string | undefined
+  readonly resizer: string | undefined
+  /** A folder with sidecars that each seed runs with too. */
+  readonly compare: string | undefined
+  /** Where the reports go. */
+  readonly junit: string | undefined
+  readonly markdown: string | undefined
+}
+
+export const TEST_FLAGS = {
+  driver: textFlag("The driver's socket, unix:///path"),
+  controller: textFlag('Its socket, where it has the controller service alone'),
+  node: {
+    ...textFlag('The socket of a node service; again for each node. Without it nothing is mounted'),
+    array: true,
+  },
+  data: textFlag('Where the nodes have their folders, if the driver does not see /tmp'),
+  'driver-command': {
+    ...textFlag(
+      'Starts the driver, in the foreground; again for more processes. With it they are killed now and then, and started again',
+    ),
+    array: true,
+  },
+  csidriver: textFlag("A file with the driver's CSIDriver, YAML or JSON"),
+  'node-ids': textFlag('What the driver calls its nodes, as i-1,i-2; without it NodeGetInfo is asked for one'),
+  capabilities: textFlag(
+    `Kinds of volumes beside the usual one, of ${KINDS.join(',')}; without it what the driver takes`,
+  ),
+  parameter: { type: 'string', array: true, describe: 'Of the StorageClass, as type=fast; again for more' },
+  'inline-attribute': { type: 'string', array: true, describe: 'Of inline volumes, as size=1Gi; again for more' },
+  attributes: {
+    ...textFlag('Of a VolumeAttributesClass, as iops=3000,tier=fast; again for each class. Volumes are modified then'),
+    array: true,
+  },
+  chaos: { ...textFlag('Seeds, as 7 or 1-10'), default: '1-3' },
+  seed: textFlag('This seed alone'),
+  seconds: { ...numberFlag('How long each seed disturbs'), default: 12 },
+  patience: { ...numberFlag('Seconds in which everything has to converge'), default: 60 },
+  strict: {
+    type: 'boolean',
+    default: true,
+    describe: 'Ask the driver at the end what no cluster asks, about volumes of its own; --strict=false leaves it out',
+  },
+  sidecars: textFlag(
+    'A folder with other sidecars to run, the Go originals for instance: csi-attacher and csi-resizer',
+  ),
+  compare: textFlag('A folder with sidecars; each seed runs with them too, and what only one of both does is shown'),
+  attacher: textFlag('Another csi-attacher to run'),
+  resizer: textFlag('Another csi-resizer to run'),
+  report: textFlag('Write a JUnit report to this file'),
+  markdown: textFlag('Write a Markdown report to this file'),
+} as const
+
+/** Throws one line that says what is wrong with them. */
+export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): TestOptions {
+  refuseRepeated(
+    values,
+    Object.entries(TEST_FLAGS).flatMap(([name, flag]) => ('array' in flag ? [] : [name])),
+  )
+  const { driver, controller, csidriver, sidecars, report, markdown } = values
+  const address = driver ?? controller
+  if (address === undefined) throw new Error('--driver is required: the socket of the driver to test, unix:///path')
+  if (driver !== undefined && controller !== undefined) {
+    throw new Error('--driver and --controller are the same socket under two names; --node is for those of nodes')
+  }
+  const sockets = (values.node ?? []).flatMap((each) => listOf(each) ?? [])
+  if (sockets.length > 0 && values['node-ids'] !== undefined) {
+    throw new Error('--node-ids is for a test without --node: a node service says what its node is called')
+  }
+  return {
+    driver: addressOf(driver === undefined ? 'controller' : 'driver', address),
+    nodeSockets: sockets.map((each) => addressOf('node', each)),
+    driverCommands: values['driver-command'] ?? [],
+    csiDriverFile: csidriver,
+    data: values.data,
+    nodeIds: listOf(values['node-ids']) ?? [],
+    capabilities: listOf(values.capabilities)?.map(kindOf),
+    parameters: parametersOf('parameter', values.parameter),
+    inlineAttributes: parametersOf('inline-attribute', values['inline-attribute']),
+    attributes: (values.attributes ?? []).map((each) => parametersOf('attributes', listOf(each))),
+    seeds: values.seed === undefined ? seedsOf('chaos', values.chaos) : seedsOf('seed', values.seed),
+    seconds: positive('seconds', values.seconds),
+    strict: values.strict,
+    convergeSeconds: positive('patience', values.patience),
+    attacher: values.attacher ?? (sidecars && join(sidecars, 'csi-attacher')),
+    resizer: values.resizer ?? (sidecars && join(sidecars, 'csi-resizer')),
+    compare: values.compare,
+    junit: report,
+    markdown,
+  }
+}
+
+/** The command that repeats a run with one seed, or as it was, but for its reports. It can be pasted into a shell. */
+export function againLine(options: TestOptions, seed?: number): string {
+  const given: Readonly<Record<string, string | number | readonly string[] | undefined>> = {
+    driver: options.driver,
+    node: options.nodeSockets,
+    'driver-command': options.driverCommands,
+    data: options.data,
+    csidriver: options.csiDriverFile,
+    'node-ids': options.nodeIds.length > 0 ? options.nodeIds.join(',') : undefined,
+    capabilities: options.capabilities?.join(','),
+    parameter: pairsOf(options.parameters),
+    'inline-attribute': pairsOf(options.inlineAttributes),
+    attributes: options.attributes.map((each) => pairsOf(each).join(',')),
+    attacher: options.attacher,
+    resizer: options.resizer,
+    compare: options.compare,
+    seconds: options.seconds,
+    patience: options.convergeSeconds,
+    seed,
+    strict: options.strict ? undefined : 'false',
+  }
+  const flags = Object.entries(given).flatMap(([name, value = []]) =>
+    [value].flat().map((each) => quoted(`--${name}=${each}`)),
+  )
+  return `${ownCommand()} ${flags.join(' ')}`
+}
+
+/** What was started by a path is no command of the shell: npx for instance removes it from the PATH again. */
+function ownCommand(): string {
+  const [node, script = ''] = process.argv
+  const started =
+    process.env['npm_lifecycle_event'] === 'driver-test' || !/main\.(?:ts|mjs)$|csi-driver-test[^/]*$/.test(script)
+  return started ? PROGRAM : [node ?? 'node', resolve(script)].map(quoted).join(' ')
+}

@@ -1,0 +1,200 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { messageOf } from '@csi-sidecars/base'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  CreateVolume,
+  NodeGetVolumeStats,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+  type Volume,
+} from '@csi-sidecars/csi-proto'
+import { nodeCan } from '@csi-sidecars/volume-controllers'
+import type { OwnNode } from '../driver/nodes.ts'
+import { BYTES, type Content, FILES } from './content.ts'
+import { expand, expandsOn, largerThan, type Mounted, mount, unmount } from './mounted.ts'
+import type { Setting } from './setting.ts'
+import { createdSnapshot, deletedSnapshot } from './snapshots.ts'
+
+const FIRST = 'written first'
+
+/** Writes to volumes and reads what was written: after a mount, a move and an expansion, in a clone and a snapshot. */
+export async function checkData(setting: Setting): Promise<void> {
+  const [first, second] = setting.ownNodes
+  if (first === undefined) return
+  await checkKind(setting, FILES, { first, second })
+  if (setting.parts.abilities.can.block) await checkKind(setting, BYTES, { first, second })
+}
+
+interface Nodes {
+  readonly first: OwnNode
+  readonly second: OwnNode | undefined
+}
+
+async function checkKind(setting: Setting, content: Content, { first, second }: Nodes): Promise<void> {
+  const volume = await setting.created(
+    setting.create(`data-${content.kind}`, { volumeCapabilities: [content.capability] }),
+  )
+  if (volume === undefined) return
+  const data = new Data(setting, volume, content)
+  const written = await data.within(first, async (mounted) => {
+    await data.checkSize(mounted, volume.capacityBytes)
+    return await data.write(mounted, FIRST)
+  })
+  if (written === true) {
+    await data.within(first, (mounted) => data.check(mounted, 'after an unmount and a mount'))
+    if (second !== undefined)
+      await data.within(second, (mounted) => data.check(mounted, 'after a move to another node'))
+    if (setting.has('ControllerExpandVolume')) await data.within(first, (mounted) => data.expand(mounted))
+    if (content.kind === 'mount') await checkCopies(data, first)
+  }
+  await setting.deleted(volume.volumeId)
+}
+
+async function checkCopies(data: Data, first: OwnNode): Promise<void> {
+  const { driver, abilities } = data.setting.parts
+  if (abilities.can.clone === true) await checkClone(data, first)
+  if (driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) await checkSnapshot(data, first)
+  await data.within(first, (mounted) => data.refuse(mounted), true)
+}
+
+async function checkClone(data: Data, node: OwnNode): Promise<void> {
+  const { setting, volume } = data
+  const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId: volume.volumeId } } }
+  const request = setting.create('data-clone', { volumeContentSource, capacityRange: largerThan(volume) })
+  const clone = await setting.created(request)
+  if (clone === undefined) return
+  const inClone = new Data(setting, clone, data.content)
+  const written = 'written to the clone'
+  await inClone.within(node, async (mounted) => {
+    await inClone.check(mounted, `in the clone of ${volume.volumeId}`)
+    return await inClone.write(mounted, written)
+  })
+  await data.within(node, (mounted) => data.check(mounted, 'after its clone was written'))
+  // As after a lost answer: what is in the clone since is not to be copied over.
+  await setting.repeat(CreateVolume, request)
+  await inClone.within(node, (mounted) => inClone.check(mounted, 'after its CreateVolume was repeated', written))
+  await setting.deleted(clone.volumeId)
+}
+
+/** What was written after a snapshot is not in it, also if the snapshot is requested again. */
+async function checkSnapshot(data: Data, node: OwnNode): Promise<void> {
+  const { setting, volume } = data
+  const snapshotId = await createdSnapshot(setting, volume, 'data')
+  if (snapshotId === undefined) return
+  await data.within(node, (mounted) => data.write(mounted, 'written after the snapshot'))
+  const from = `restored from a snapshot of ${volume.volumeId}`
+  const held = await checkRestored(data, node, { snapshotId, name: 'data-restored', when: from })
+  if (held && (await createdSnapshot(setting, volume, 'data')) === snapshotId) {
+    await checkRestored(data, node, { snapshotId, name: 'data-again', when: `${from} that was requested again` })
+  }
+  await deletedSnapshot(setting, snapshotId, volume)
+}
+
+interface Restoring {
+  readonly snapshotId: string
+  /** Of the new volume. */
+  readonly name: string
+  readonly when: string
+}
+
+/** Whether the volume that is restored from the snapshot has what was written first. */
+async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when }: Restoring): Promise<boolean> {
+  const { setting, volume } = data
+  const volumeContentSource = { type: { $case: 'snapshot' as const, value: { snapshotId } } }
+  const capacityRange = largerThan(volume)
+  const restored = await setting.created(setting.create(name, { volumeContentSource, capacityRange }))
+  if (restored === undefined) return false
+  const inRestored = new Data(setting, restored, data.content)
+  const held = await inRestored.within(node, (mounted) => inRestored.check(mounted, when))
+  await setting.deleted(restored.volumeId)
+  return held === true
+}
+
+/** What one volume holds. */
+class Data {
+  readonly setting: Setting
+  readonly volume: Volume
+  readonly content: Content
+
+  constructor(setting: Setting, volume: Volume, content: Content) {
+    this.setting = setting
+    this.volume = volume
+    this.content = content
+  }
+
+  /** Undefined where the volume cannot be mounted, or where a driver only answers as if it were. */
+  async within<T>(node: OwnNode, work: (mounted: Mounted) => Promise<T>, readonly = false): Promise<T | undefined> {
+    const { setting, volume, content } = this
+    const mounted = await mount(setting, volume, { node, readonly, capability: content.capability })
+    if (mounted === undefined) return undefined
+    try {
+      return (await setting.parts.mountOptions(mounted.path)) === undefined ? undefined : await work(mounted)
+    } finally {
+      await unmount(setting, volume, mounted)
+    }
+  }
+
+  async write({ path }: Mounted, text: string): Promise<boolean> {
+    try {
+      await this.content.write(path, text)
+      return true
+    } catch (error) {
+      this.#find('data', `cannot be written: ${messageOf(error)}`)
+      return false
+    }
+  }
+
+  /** Whether the volume has the text. */
+  async check({ path }: Mounted, when: string, expected = FIRST): Promise<boolean> {
+    const text = await this.content.read(path).catch((error: unknown) => `nothing: ${messageOf(error)}`)
+    if (text !== expected) this.#find('data', `has ${JSON.stringify(text)} ${when}, not ${JSON.stringify(expected)}`)
+    return text === expected
+  }
+
+  /** A driver that answers 0 does not know the size. */
+  async checkSize({ path }: Mounted, bytes: bigint): Promise<void> {
+    const { holds } = this.content
+    if (holds === undefined || bytes === 0n) return
+    const held = await holds(path, bytes).catch((error: unknown) => messageOf(error))
+    if (held === true) return
+    const why = held === false ? 'it ends before' : held
+    this.#find('capacity', `has ${bytes} bytes, and the last of them cannot be read: ${why}`)
+  }
+
+  /** A mount that is to be read only. */
+  async refuse({ path }: Mounted): Promise<void> {
+    const refused = await writeFile(join(path, 'csi-devcluster-data-2'), FIRST).then(
+      () => false,
+      () => true,
+    )
+    if (!refused) this.#find('readOnly', 'was mounted to be read, and could be written')
+  }
+
+  async expand(mounted: Mounted): Promise<void> {
+    const { setting, volume, content } = this
+    const before = await this.#total(mounted)
+    const grown = await expand(setting, volume, { mounted, capability: content.capability })
+    if (grown === undefined) return
+    await this.check(mounted, 'after an expansion')
+    if (!grown.nodeExpansionRequired || expandsOn(mounted.node)) await this.checkSize(mounted, grown.capacityBytes)
+    const after = await this.#total(mounted)
+    // Several volumes may share a file system, whose size says nothing about one of them.
+    const own = before !== undefined && before > volume.capacityBytes / 2n && before <= volume.capacityBytes
+    if (own && after !== undefined && after <= before) {
+      this.#find('usage', `has ${after} bytes by NodeGetVolumeStats, as before its expansion`)
+    }
+  }
+
+  async #total({ node, path, staging }: Mounted): Promise<bigint | undefined> {
+    if (!nodeCan(node.driver, NodeRpc.GET_VOLUME_STATS)) return undefined
+    const request = { volumeId: this.volume.volumeId, volumePath: path, stagingTargetPath: staging }
+    const { response } = await this.setting.parts.calls.ask(node.driver, NodeGetVolumeStats, request)
+    return response?.usage.map(({ total }) => total).reduce((most, each) => (each > most ? each : most), 0n)
+  }
+
+  #find(check: 'data' | 'readOnly' | 'usage' | 'capacity', what: string): void {
+    const { volumeId: about } = this.volume
+    const kind = this.content.kind === 'block' ? 'block volume' : 'volume'
+    this.setting.parts.find({ check, about, text: `${kind} ${about} ${what}` })
+  }
+}

@@ -1,0 +1,40 @@
+import { DriverFailure } from '@csi-sidecars/emulator'
+import { describe, expect, it } from '@jest/globals'
+import { type EmulatedParts, foundDirectly } from '../testing/direct-setting.ts'
+import { checkKills } from './killed.ts'
+
+type Forget = (parts: EmulatedParts) => void
+
+const forgetAttachments: Forget = ({ driver }) => {
+  for (const { attachments } of driver.volumes.all) attachments.clear()
+}
+
+const forgetVolumes: Forget = ({ driver }) => {
+  for (const { id } of driver.volumes.all) driver.volumes.delete(id)
+}
+
+const forgetStages: Forget = ({ driver, nodes }) => {
+  for (const { staged } of driver.volumes.all) staged.clear()
+  for (const node of nodes) {
+    node.script('NodePublishVolume', (request: { volumeId: string; stagingTargetPath: string }) => {
+      const staged = node.volumes.get(request.volumeId)?.staged.has(request.stagingTargetPath)
+      if (staged !== true) throw new DriverFailure('FAILED_PRECONDITION', 'it is not staged')
+      return node.own<object, object>('NodePublishVolume', request)
+    })
+  }
+}
+
+describe('a driver that is killed after an attach and after a stage', () => {
+  it('may know all of it', async () => {
+    expect(await foundDirectly(() => undefined, checkKills)).toEqual({ findings: [], left: [] })
+  })
+
+  it.each<readonly [string, Forget, RegExp]>([
+    ['attachments', forgetAttachments, /was published to worker-1 and is not listed there after the driver was killed/],
+    ['volumes', forgetVolumes, /was created and is not listed after the driver was killed/],
+    ['stages', forgetStages, /was staged, and NodePublishVolume was answered with FailedPrecondition/],
+  ])('may not forget its %s', async (_, forget, text) => {
+    const { findings } = await foundDirectly(forget, checkKills)
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'kept', text: expect.stringMatching(text) }))
+  })
+})

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import type { NodePublishVolumeRequest, NodeStageVolumeRequest } from '@csi-sidecars/csi-proto'
+import { DriverFailure } from '@csi-sidecars/emulator'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { type ContentBug, keepContents } from '../testing/contents.ts'
+import { type EmulatedParts, foundDirectly } from '../testing/direct-setting.ts'
+import { copies } from '../testing/placing.ts'
+import { checkMountOptions } from './mount-options.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'options-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+interface Case {
+  readonly bug?: ContentBug
+  readonly byDriver?: boolean
+  /** Everything counts as mounted. */
+  readonly mounted?: boolean
+  readonly spoil?: (parts: EmulatedParts) => void
+}
+
+async function found({ bug, byDriver = false, mounted = false, spoil }: Case) {
+  const placing = copies()
+  return await foundDirectly(
+    (parts) => {
+      keepContents(parts, { folder: join(folder, `${bug}-${byDriver}`), placing, bug })
+      spoil?.(parts)
+    },
+    checkMountOptions,
+    {
+      ...(!mounted && { mountOptions: placing.optionsAt }),
+      ...(byDriver ? { node: ['VOLUME_MOUNT_GROUP'] } : { fsGroupPolicy: 'File' }),
+    },
+  )
+}
+
+const texts = async (each: Case): Promise<readonly string[]> =>
+  (await found(each)).findings.map(({ check, text }) => `${check}: ${text}`)
+/** Only root gives files to any group. */
+const asRoot = process.getuid?.() === 0 ? it : it.skip
+
+describe('mount options', () => {
+  it('of a correct driver are there, and nothing is left', async () => {
+    expect(await found({})).toEqual({ findings: [], left: [] })
+  })
+
+  it('may be refused', async () => {
+    const refuse = (): never => {
+      throw new DriverFailure('INVALID_ARGUMENT', 'noatime is not supported')
+    }
+    expect(await texts({ spoil: ({ driver }) => driver.script('CreateVolume', refuse) })).toEqual([])
+    const spoil = ({ nodes }: EmulatedParts): void =>
+      nodes.forEach((node) => void node.script<NodeStageVolumeRequest, object>('NodeStageVolume', refuse))
+    expect(await texts({ spoil })).toEqual([])
+  })
+
+  it('may not be ignored', async () => {
+    expect(await texts({ bug: 'mount-option-ignored' })).toEqual([
+      expect.stringMatching(/^options: volume \S+ is mounted with , without noatime$/),
+    ])
+  })
+})
+
+describe('the group of a pod', () => {
+  asRoot('gets what is written, by a driver that has VOLUME_MOUNT_GROUP', async () => {
+    expect(await found({ byDriver: true })).toEqual({ findings: [], left: [] })
+    expect(await texts({ byDriver: true, bug: 'group-ignored' })).toEqual([
+      expect.stringMatching(/^options: volume \S+ has files of group \d+, though it was mounted for group 4321$/),
+    ])
+  })
+
+  asRoot('can be given all of it with fsGroupPolicy File', async () => {
+    const placeFile = ({ nodes }: EmulatedParts): void => {
+      for (const node of nodes) {
+        node.script('NodePublishVolume', (request: NodePublishVolumeRequest) => {
+          writeFileSync(request.targetPath, '')
+          return {}
+        })
+      }
+    }
+    expect(await texts({ spoil: placeFile, mounted: true })).toContainEqual(
+      expect.stringMatching(/^options: .*cannot be used by group 4321: ENOTDIR/),
+    )
+  })
+})

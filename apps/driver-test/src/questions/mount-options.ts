@@ -1,0 +1,64 @@
+import { stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import process from 'node:process'
+import { messageOf } from '@csi-sidecars/base'
+import { type CodeName, volumeCapabilityOf } from '@csi-sidecars/csi'
+import { CreateVolume, NodeServiceCapability_RPC_Type as NodeRpc, type VolumeCapability } from '@csi-sidecars/csi-proto'
+import { giveToGroup, nodeCan } from '@csi-sidecars/volume-controllers'
+import { mount, placeOf, unmount } from './mounted.ts'
+import type { Setting } from './setting.ts'
+
+/** Each file system of Linux knows it. */
+const OPTION = 'noatime'
+const GROUP = 4321
+/** A driver may refuse options, and must not ignore them. */
+const REFUSALS: readonly CodeName[] = ['InvalidArgument']
+
+/** Mounts a volume with a mount option of a class, and for the group of a pod. */
+export async function checkMountOptions(setting: Setting): Promise<void> {
+  const [node] = setting.ownNodes
+  if (node === undefined) return
+  const { parts } = setting
+  const takesGroup = nodeCan(node.driver, NodeRpc.VOLUME_MOUNT_GROUP)
+  const capability = withOption('')
+  const request = setting.create('options', { volumeCapabilities: [capability] })
+  const demand = { about: request.name, check: 'options', what: 'CreateVolume', codes: ['OK', ...REFUSALS] } as const
+  const volume = (await setting.demand(CreateVolume, request, demand)).response?.volume
+  if (volume === undefined) return
+  const find = (what: string): void =>
+    parts.find({ check: 'options', about: volume.volumeId, text: `volume ${volume.volumeId} ${what}` })
+  const use = { node, capability: withOption(takesGroup ? String(GROUP) : ''), refusals: REFUSALS }
+  const mounted = await mount(setting, volume, use)
+  const options = mounted && (await parts.mountOptions(mounted.path))
+  if (mounted !== undefined && options !== undefined) {
+    if (!options.has(OPTION)) find(`is mounted with ${[...options].join(',')}, without ${OPTION}`)
+    const wrong = await wrongGroup(mounted.path, takesGroup, parts.csiDriver?.spec.fsGroupPolicy)
+    if (wrong !== undefined) find(wrong)
+  }
+  // What a publish has refused is to be undone all the same.
+  await unmount(setting, volume, mounted ?? placeOf(setting, volume, node))
+  await setting.deleted(volume.volumeId)
+}
+
+function withOption(volumeMountGroup: string): VolumeCapability {
+  const use = { volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'], mountOptions: [OPTION] }
+  const { accessMode, accessType } = volumeCapabilityOf(use, false)
+  if (accessType?.$case !== 'mount') return { accessMode, accessType }
+  return { accessMode, accessType: { $case: 'mount', value: { ...accessType.value, volumeMountGroup } } }
+}
+
+/** With VOLUME_MOUNT_GROUP the driver gives what is written to the group. With fsGroupPolicy File a kubelet does. */
+async function wrongGroup(path: string, byDriver: boolean, policy: string | undefined): Promise<string | undefined> {
+  // Only root may give files to any group.
+  if (!byDriver && (policy !== 'File' || process.getuid?.() !== 0)) return undefined
+  try {
+    if (!byDriver) giveToGroup(path, { gid: GROUP, onRootMismatch: false })
+    const file = join(path, 'csi-devcluster-group')
+    await writeFile(file, '')
+    const { gid } = await stat(file)
+    if (gid === GROUP) return undefined
+    return `has files of group ${gid}, though ${byDriver ? 'it was mounted for' : 'a kubelet has given it to'} group ${GROUP}`
+  } catch (error) {
+    return `cannot be used by group ${GROUP}: ${messageOf(error)}`
+  }
+}

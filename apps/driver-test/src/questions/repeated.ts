@@ -1,0 +1,67 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { ControllerPublishVolume, DeleteVolume, NodePublishVolume, NodeUnpublishVolume } from '@csi-sidecars/csi-proto'
+import { ephemeralHandle } from '@csi-sidecars/volume-controllers'
+import type { OwnNode } from '../driver/nodes.ts'
+import { expand, mount, placeOf, unmount } from './mounted.ts'
+import { ONE_NODE, publishRequest, type Setting } from './setting.ts'
+
+/** Calls everything twice in the life of one volume. Not every seed loses an answer of each call. */
+export async function checkRepeated(setting: Setting): Promise<void> {
+  const volume = await setting.created(setting.create('repeated'))
+  if (volume === undefined) return
+  const [node] = setting.ownNodes
+  const [first] = setting.nodes
+  const expands = setting.has('ControllerExpandVolume')
+  if (node !== undefined) {
+    const mounted = await mount(setting, volume, { node, twice: true })
+    if (mounted !== undefined && expands) await expand(setting, volume, { mounted, twice: true })
+    // What a publish has refused is to be undone all the same.
+    await unmount(setting, volume, { ...(mounted ?? placeOf(setting, volume, node)), twice: true })
+  } else if (setting.has('ControllerPublishVolume') && first !== undefined) {
+    const request = publishRequest(volume, first.nodeId)
+    const { code } = await setting.ask(ControllerPublishVolume, request)
+    if (code === 0) await setting.repeat(ControllerPublishVolume, request)
+    if (code === 0 && expands) await expand(setting, volume, { mounted: undefined, twice: true })
+    await setting.unpublished(volume.volumeId, first.nodeId, { twice: true })
+  }
+  await setting.deleted(volume.volumeId)
+  await setting.repeat(DeleteVolume, { volumeId: volume.volumeId, secrets: {} })
+  if (node !== undefined && setting.parts.abilities.can.inline === true) await inlineTwice(setting, node)
+}
+
+/** A volume that a pod declares itself: its publish creates it, and its unpublish deletes it. */
+async function inlineTwice(setting: Setting, node: OwnNode): Promise<void> {
+  const { csiDriver, inlineAttributes, unique } = setting.parts
+  const podUid = `csi-devcluster-${unique}`
+  const volumeId = ephemeralHandle(podUid, 'data')
+  const { path: targetPath } = placeOf(setting, { volumeId }, node)
+  await mkdir(dirname(targetPath), { recursive: true })
+  const request = {
+    volumeId,
+    volumeContext: { ...inlineAttributes, ...(csiDriver?.spec?.podInfoOnMount === true && podInfo(podUid)) },
+    publishContext: {},
+    volumeCapability: ONE_NODE,
+    stagingTargetPath: '',
+    targetPath,
+    readonly: false,
+    secrets: {},
+  }
+  const demand = { about: volumeId, driver: node.driver, twice: true }
+  const inline = `of the inline volume ${volumeId}`
+  await setting.demand(NodePublishVolume, request, { ...demand, what: `NodePublishVolume ${inline}` })
+  const end = { volumeId, targetPath }
+  await setting.demand(NodeUnpublishVolume, end, { ...demand, what: `NodeUnpublishVolume ${inline}` })
+}
+
+/** What a kubelet reports of a pod. */
+function podInfo(podUid: string): Record<string, string> {
+  const prefix = 'csi.storage.k8s.io'
+  return {
+    [`${prefix}/pod.name`]: podUid,
+    [`${prefix}/pod.namespace`]: 'default',
+    [`${prefix}/pod.uid`]: podUid,
+    [`${prefix}/serviceAccount.name`]: 'default',
+    [`${prefix}/ephemeral`]: 'true',
+  }
+}

@@ -1,0 +1,137 @@
+import { join } from 'node:path'
+import { CODES, type CodeName, type Driver } from '@csi-sidecars/csi'
+import {
+  ControllerModifyVolume,
+  ControllerPublishVolume,
+  CreateVolume,
+  type CreateVolumeResponse,
+  DeleteVolume,
+  ListVolumes,
+  type Volume,
+} from '@csi-sidecars/csi-proto'
+import { canList, listsNodes } from '../driver/lists.ts'
+import { CONTROLLER_QUESTIONS, NODE_QUESTIONS, type RequestScope } from './requests.ts'
+import { type Demand, publishRequest, type Setting } from './setting.ts'
+
+/** Asks a driver at rest what no cluster asks, about volumes that are created for it. */
+export async function askStrictly(setting: Setting): Promise<void> {
+  const volume = await setting.created(setting.create('strict'))
+  if (volume === undefined) return
+  const { nodes, driver } = setting.parts
+  const [first, second] = setting.nodes.map(({ nodeId }) => nodeId)
+  const known = { setting, volume, nodeId: first ?? '', path: join(nodes.folder, 'node-1', 'nothing') }
+  await setting.repeat(CreateVolume, setting.create('strict'))
+  await askAll(CONTROLLER_QUESTIONS, known, driver)
+  const [node] = nodes.all
+  if (node !== undefined) await askAll(NODE_QUESTIONS, known, node.driver)
+  if (canList(driver)) await walkPages(setting, volume)
+  if (setting.parts.abilities.can.clone === true) await cloneTwice(setting, volume)
+  await modifyTwice(setting, volume)
+  if (setting.has('ControllerPublishVolume') && first !== undefined) await publishTwice(known, { first, second })
+  await setting.deleted(volume.volumeId)
+  await setting.deleted(volume.volumeId)
+}
+
+async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, driver: Driver): Promise<void> {
+  const { setting, volume } = known
+  for (const { when, rows } of tables) {
+    if (!when(setting)) continue
+    for (const { method, ask } of rows) {
+      const { response } = await ask(known, driver)
+      // Answers to other methods may name volumes of other users.
+      const created =
+        method === CreateVolume ? (response as CreateVolumeResponse | undefined)?.volume?.volumeId : undefined
+      if (created !== undefined && created !== '' && created !== volume.volumeId) await setting.deleted(created)
+    }
+  }
+}
+
+/** As after a lost answer, which not every seed has for a clone. */
+async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
+  const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
+  const request = setting.create('clone', { volumeContentSource })
+  const clone = await setting.created(request)
+  await setting.repeat(CreateVolume, request)
+  if (clone !== undefined) await setting.deleted(clone.volumeId)
+}
+
+/** To each of the classes. */
+async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
+  for (const attributes of setting.parts.abilities.can.attributes ?? []) {
+    const request = { volumeId, secrets: {}, mutableParameters: { ...attributes } }
+    await setting.demand(ControllerModifyVolume, request, { about: volumeId })
+    await setting.repeat(ControllerModifyVolume, request)
+  }
+}
+
+/** Of a volume for one node: to a second one, and then its deletion. */
+async function publishTwice(
+  { setting, volume }: RequestScope,
+  { first, second }: { readonly first: string; readonly second: string | undefined },
+): Promise<void> {
+  const { volumeId: about } = volume
+  const attach = (nodeId: string, demand: Omit<Demand, 'about'>) =>
+    setting.demand(ControllerPublishVolume, publishRequest(volume, nodeId), { about, ...demand })
+  const attached = await attach(first, { what: `ControllerPublishVolume of ${about} to ${first}` })
+  if (attached.code !== CODES.OK) return
+  const refused: readonly CodeName[] = ['FailedPrecondition']
+  if (second !== undefined) {
+    const what = `ControllerPublishVolume of ${about}, a volume for one node that is on ${first}, to ${second}`
+    await attach(second, { check: 'oneNode', what, codes: refused })
+    await setting.unpublished(about, second)
+    await staysOn(setting, about, { first, second })
+  }
+  const used = { about, check: 'inUse', what: `DeleteVolume of ${about} while it is published to ${first}` } as const
+  const { code } = await setting.demand(DeleteVolume, { volumeId: about, secrets: {} }, { ...used, codes: refused })
+  // Nothing is left of the others.
+  if (code === CODES.OK) return
+  await setting.unpublished(about, first)
+  if ((await nodesOf(setting, about))?.includes(first) !== true) return
+  setting.parts.find({ check: 'ended', about, text: `volume ${about} is listed on ${first} after a detach from there` })
+}
+
+interface TwoNodes {
+  readonly first: string
+  readonly second: string
+}
+
+/** The detach of one node leaves the attachment of the other. */
+async function staysOn(setting: Setting, about: string, { first, second }: TwoNodes): Promise<void> {
+  const nodes = await nodesOf(setting, about)
+  if (nodes === undefined || nodes.includes(first)) return
+  const text = `volume ${about} was published to ${first} and is not listed there, after a detach from ${second} alone`
+  setting.parts.find({ check: 'kept', about, text })
+}
+
+/** Where the driver lists the volume; undefined where it does not. */
+async function nodesOf(setting: Setting, volumeId: string): Promise<readonly string[] | undefined> {
+  if (!listsNodes(setting.parts.driver)) return undefined
+  return (await setting.listed(volumeId))?.status?.publishedNodeIds
+}
+
+const MOST_PAGES = 10_000
+
+/** By pages of one entry: each volume is listed once. */
+async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> {
+  const other = await setting.created(setting.create('page'))
+  const ids: string[] = []
+  let startingToken = ''
+  let ended = false
+  let wrong: string | undefined
+  for (let page = 0; wrong === undefined && page < MOST_PAGES; page += 1) {
+    const { code, response } = await setting.ask(ListVolumes, { maxEntries: 1, startingToken })
+    if (code !== 0 || response === undefined) break
+    if (response.entries.length > 1) wrong = `a page has ${response.entries.length} entries`
+    ids.push(...response.entries.map(({ volume }) => volume?.volumeId ?? ''))
+    startingToken = response.nextToken
+    ended = startingToken === ''
+    if (ended) break
+  }
+  if (other !== undefined) await setting.deleted(other.volumeId)
+  for (const id of [volumeId, ...(other === undefined ? [] : [other.volumeId])]) {
+    const times = ids.filter((each) => each === id).length
+    if (ended && times !== 1) wrong ??= `volume ${id} is on ${times} pages`
+  }
+  if (wrong === undefined) return
+  setting.parts.find({ check: 'listed', about: undefined, text: `ListVolumes with one entry a page: ${wrong}` })
+}

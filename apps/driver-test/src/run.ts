@@ -1,0 +1,170 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { isAbort, messageOf, scope } from '@csi-sidecars/base'
+import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { type RunParts, sidecarBinaries } from '@csi-sidecars/devcluster'
+import { runSeeds } from '@csi-sidecars/disturb'
+import { openDriver } from '@csi-sidecars/volume-controllers'
+import { learnAbilities } from './driver/abilities.ts'
+import { type DriverProcess, refuseServed, startDriverProcesses } from './driver/driver-process.ts'
+import { removeFolder } from './driver/mounts.ts'
+import { openOwnNodes } from './driver/nodes.ts'
+import { EarlyFindings } from './early.ts'
+import { checkReportFile, csiDriverOf, refuseOther } from './files.ts'
+import { againLine, type TestOptions } from './options.ts'
+import { ProgressPrinter } from './progress.ts'
+import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
+import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
+import { comparisonOf, verdictLines, verdictOf } from './verdict.ts'
+
+const PREFIX = 'csi-devcluster-'
+/** The exit code of a run that was interrupted. */
+const INTERRUPTED = 130
+
+/** Tests the driver by all seeds, and writes the reports. Returns the exit code. */
+export async function runDriverTest(options: TestOptions, parts: RunParts, signal: AbortSignal): Promise<number> {
+  const { write, style } = parts.terminal
+  const directory = await mkdtemp(join(tmpdir(), PREFIX))
+  const ours = new Map([[directory, 'What was logged is']])
+  let code = 2
+  try {
+    const data = options.data === undefined ? directory : await mkdtemp(join(resolve(options.data), PREFIX))
+    if (data !== directory) ours.set(data, 'The folders of the nodes are')
+    code = await test(options, { ...parts, directory, data }, signal)
+  } catch (error) {
+    if (signal.aborted && isAbort(error)) code = INTERRUPTED
+    else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
+  }
+  const needed = code !== 0 && code !== INTERRUPTED
+  for (const [folder, what] of ours) {
+    if (needed || !(await removeFolder(folder))) write(`${what} in ${folder}\n`)
+  }
+  return code
+}
+
+interface TestParts extends RunParts {
+  readonly directory: string
+  /** For the folders of the nodes; created for this test, so that it may be removed. */
+  readonly data: string
+}
+
+async function test(options: TestOptions, parts: TestParts, signal: AbortSignal): Promise<number> {
+  const { directory, clock, terminal } = parts
+  const { write, style } = terminal
+  const { driver: address } = options
+  const csiDriver = await csiDriverOf(options.csiDriverFile)
+  await checkReportFile('report', options.junit)
+  await checkReportFile('markdown', options.markdown)
+  if (options.driverCommands.length > 0) await refuseServed([address, ...options.nodeSockets])
+  const log = parts.openLog(join(directory, 'devcluster.log'))
+  await using stack = new AsyncDisposableStack()
+  const early = new EarlyFindings(clock)
+  const own = await startOwn(options, { ...parts, log }, { stack, early })
+  const results: SeedResult[] = []
+  const leave = async (driver: string, why: string): Promise<number> => {
+    results.push(...early.results())
+    write(verdictLines(results, againLine(options)).join(''))
+    await writeReports(options, { driver, address, leftOut: [why], results, again: () => againLine(options) })
+    return 1
+  }
+  /** A driver that ends is a finding, and what it has kept from the test is no failure of the test. */
+  const unlessEnded = (error: unknown): string => {
+    if (!early.any || signal.aborted) throw error
+    return messageOf(error)
+  }
+  const direct = await openDriver({ address, clock, log, signal, services: 'controller' }).catch(unlessEnded)
+  if (typeof direct === 'string') return await leave('driver', direct)
+  stack.defer(() => direct.close())
+  refuseOther(csiDriver, direct.name)
+  const nodeParts = { name: direct.name, clock, log, stack }
+  const ownNodes = await openOwnNodes(options.nodeSockets, nodeParts, signal).catch(unlessEnded)
+  if (typeof ownNodes === 'string') return await leave(direct.name, ownNodes)
+  const asked = { ...options, address, ownNodes, crash: own !== undefined, csiDriver, clock, ...early.trials }
+  const abilities = await learnAbilities(direct, asked, signal).catch(unlessEnded)
+  if (typeof abilities === 'string') return await leave(direct.name, abilities)
+  results.push(...early.results())
+  write(`Driver ${direct.name} at ${address}, with ${abilities.nodes.map(({ nodeId }) => nodeId).join(', ')}\n`)
+  for (const text of abilities.leftOut) write(`  left out: ${text}\n`)
+  write(verdictLines(results, againLine(options)).join(''))
+  const again = (seed?: number): string => againLine(options, seed)
+  const report: TestReport = { driver: direct.name, address, leftOut: abilities.leftOut, results, again }
+  const binaries = await sidecarBinaries(options)
+  const { controller } = direct.capabilities
+  const resizes = controller.has(ControllerRpc.EXPAND_VOLUME) || controller.has(ControllerRpc.MODIFY_VOLUME)
+  const sidecarsOf = ({ attacher, resizer }: typeof binaries) => ({ attacher, ...(resizes && { resizer }) })
+  const { compare, seconds, convergeSeconds } = options
+  const usual = { ...options, durationMs: seconds * 1000, convergeMs: convergeSeconds * 1000, abilities, csiDriver }
+  const progress = new ProgressPrinter(terminal)
+  const onProgress = (state: SeedProgress): void => progress.show(state)
+  // With what was found before the seeds: a driver that is gone by then has no seed.
+  await writeReports(options, report)
+  const gone = own?.watchGone()
+  using life = scope(signal, gone)
+  const held = await runSeeds(options.seeds, {
+    run: async (seed) => {
+      write(`seed ${seed} for ${options.seconds} s\n`)
+      const runWith = async (name: string, those: typeof binaries): Promise<SeedResult> => {
+        const folders = { directory: join(directory, name), data: join(parts.data, name, 'nodes') }
+        const result = await runSeed(
+          { ...usual, ...folders, sidecars: sidecarsOf(those), seed },
+          { direct, address, ownNodes, own, gone, clock, log, onProgress },
+          signal,
+        )
+        progress.end()
+        return result
+      }
+      const result = await runWith(`seed-${seed}`, binaries)
+      const verdict = verdictOf(result, results)
+      results.push(result)
+      if (compare !== undefined && !signal.aborted) {
+        const others = { attacher: join(compare, 'csi-attacher'), resizer: join(compare, 'csi-resizer') }
+        const other = await runWith(`seed-${seed}-compared`, others)
+        const title = `seed ${seed}, with ${compare}`
+        const comparison = comparisonOf(result, { ...other, title })
+        verdict.appendix.push(...comparison)
+        results.push({ ...other, title, comparison })
+      }
+      // After each seed: what was found is not lost with what comes then.
+      await writeReports(options, report)
+      return verdict
+    },
+    say: (line) => write(`${line.startsWith('FAIL') ? style.bad(line) : line}\n`),
+    again,
+    signal: life.signal,
+  })
+  if (signal.aborted) {
+    write('Interrupted: this is what was found until then.\n')
+    return INTERRUPTED
+  }
+  if (gone?.aborted === true) write(`No other seed was run: ${messageOf(gone.reason)}.\n`)
+  const good = held && results.every(isGood)
+  if (good) write(`${style.good('All promises were kept.')}\n`)
+  return good ? 0 : 1
+}
+
+async function writeReports({ junit, markdown }: TestOptions, report: TestReport): Promise<void> {
+  if (junit !== undefined) await writeFile(junit, junitOf(report))
+  if (markdown === undefined) return
+  await writeFile(markdown, markdownOf(report, markdown))
+  for (const [name, svg] of picturesOf(report, markdown)) await writeFile(join(dirname(markdown), name), svg)
+}
+
+interface Starting {
+  readonly stack: AsyncDisposableStack
+  readonly early: EarlyFindings
+}
+
+async function startOwn(
+  { driverCommands, driver }: TestOptions,
+  { directory, clock, log, terminal }: TestParts & { readonly log: ReturnType<RunParts['openLog']> },
+  { stack, early }: Starting,
+): Promise<DriverProcess | undefined> {
+  if (driverCommands.length === 0) return undefined
+  const logFile = join(directory, 'driver.log')
+  const own = await startDriverProcesses(driverCommands, { logFile, clock, log })
+  stack.defer(() => own.stop())
+  stack.defer(own.watchDeaths(early.onDeath))
+  for (const command of driverCommands) terminal.write(`Started ${driver} by: ${command}\n`)
+  return own
+}

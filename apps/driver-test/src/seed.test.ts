@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CreateVolumeRequest } from '@csi-sidecars/csi-proto'
+import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
+import { afterAll, describe, expect, it, jest } from '@jest/globals'
+import { seedResult } from './testing/seed-result.ts'
+
+jest.setTimeout(120_000)
+
+const folder = mkdtempSync(join(tmpdir(), 'seed-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function endingProgram(): string {
+  const path = join(folder, 'ends')
+  writeFileSync(path, '#!/bin/sh\nexit 3\n', { mode: 0o755 })
+  return path
+}
+
+/** Side by side: a seed mostly waits. */
+describe('a seed', () => {
+  it.concurrent('finds nothing in a driver that keeps its promises', async () => {
+    const result = await seedResult({ strict: true })
+    expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
+    expect(result.calls).toBeGreaterThan(10)
+  })
+
+  it.concurrent('finds a driver that creates a volume for each call, lists the calls, and deletes what is named', async () => {
+    let made: CsiDriver | undefined
+    const result = await seedResult({
+      durationMs: 8_000,
+      spoil: (driver) => {
+        made = driver
+        driver.script('CreateVolume', ({ name, capacityRange }: CreateVolumeRequest) => {
+          const { id } = driver.volumes.add({ name, capacityBytes: capacityRange?.requiredBytes ?? 1n })
+          return {
+            volume: {
+              volumeId: id,
+              capacityBytes: 0n,
+              volumeContext: {},
+              contentSource: undefined,
+              accessibleTopology: [],
+            },
+          }
+        })
+      },
+    })
+    expect(result.findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['oneVolume', 'noLeak']))
+    const leak = result.findings.find(({ check }) => check === 'noLeak')
+    expect(leak?.calls.join('\n')).toMatch(/CreateVolume pvc-/)
+    const named = result.undeleted.map((text) => /^volume (\S+): no answer names it/.exec(text)?.[1])
+    expect(made?.volumes.all.map(({ id }) => id)).toEqual(named)
+  })
+
+  it.concurrent.each([
+    ['refuses its list', 'Unimplemented "not yet"'],
+    ['has no end of it', 'it has no end, there are more than 1000 pages'],
+  ])('finds a driver that %s', async (how, why) => {
+    const { findings, clusterFaults } = await seedResult({
+      spoil: (driver) =>
+        driver.script('ListVolumes', () => {
+          if (how === 'has no end of it') return { entries: [], nextToken: 'again' }
+          throw new DriverFailure('UNIMPLEMENTED', 'not yet')
+        }),
+    })
+    const text = `ListVolumes, of which the driver says that it has it: ${why}`
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'listed', about: undefined, text, calls: [] }))
+    expect(clusterFaults).toEqual([])
+  })
+
+  it.concurrent('reports a sidecar that does not stay up when something has not converged', async () => {
+    const { findings } = await seedResult({
+      attacher: endingProgram(),
+      durationMs: 8_000,
+      convergeMs: 5_000,
+      spoil: (driver) =>
+        driver.script('ControllerPublishVolume', () => {
+          throw new DriverFailure('INTERNAL', 'no room')
+        }),
+    })
+    const wrong = findings.find(({ check }) => check === 'converges')
+    expect(wrong?.text).toMatch(
+      /^pod \S+ does not run; ControllerPublishVolume: Internal "no room"; csi-attacher ended with code 3; its log is \//,
+    )
+  })
+
+  it.concurrent('that is interrupted leaves nothing at the driver', async () => {
+    const interrupt = new AbortController()
+    let made: CsiDriver | undefined
+    const result = seedResult({
+      signal: interrupt.signal,
+      durationMs: 12_000,
+      spoil: (driver) => {
+        made = driver
+        driver.log.subscribe(({ method }) => {
+          if (method === 'ControllerPublishVolume') interrupt.abort(new Error('Ctrl-C'))
+        })
+      },
+    })
+    expect(await result).toMatchObject({ interrupted: true, findings: [] })
+    expect(made?.calls.some(({ method, code }) => method === 'DeleteVolume' && code === 0)).toBe(true)
+    expect(made?.volumes.all).toEqual([])
+  })
+})

@@ -1,0 +1,286 @@
+import { CancelledError, type Clock, deadline, messageOf, scope, toError } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import { type Devcluster, type DevclusterOptions, startDevcluster } from '@csi-sidecars/devcluster'
+import type { ApiServer } from '@csi-sidecars/emulator'
+import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { volumeNameOf } from '@csi-sidecars/volume-controllers'
+import { inDefault, type Missing } from './chaos/converge.ts'
+import { type ChaosEvent, runChaos } from './chaos/run.ts'
+import { Checker, type Finding } from './checks/checker.ts'
+import type { Violation } from './checks/checks.ts'
+import { ClusterRules } from './checks/cluster-rules.ts'
+import type { Abilities } from './driver/abilities.ts'
+import { clearUp } from './driver/clear-up.ts'
+import { DirectCalls } from './driver/direct-calls.ts'
+import type { DriverProcess } from './driver/driver-process.ts'
+import { DriverUnderTest } from './driver/driver-under-test.ts'
+import { mountOptions, mountsBelow } from './driver/mounts.ts'
+import { type OwnNode, OwnNodes } from './driver/nodes.ts'
+import type { TestOptions } from './options.ts'
+import { checkData } from './questions/data.ts'
+import { checkKills } from './questions/killed.ts'
+import { checkMountOptions } from './questions/mount-options.ts'
+import { checkRepeated } from './questions/repeated.ts'
+import { Setting } from './questions/setting.ts'
+import { checkSnapshots } from './questions/snapshots.ts'
+import { askStrictly } from './questions/strict.ts'
+
+export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAttributes' | 'strict'> {
+  readonly seed: number
+  readonly durationMs: number
+  /** How long everything may take to converge. */
+  readonly convergeMs: number
+  readonly abilities: Abilities
+  readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
+  /** The object with which the driver's author registers it in a cluster. */
+  readonly csiDriver: CSIDriver | undefined
+  /** For the sockets and the logs of this seed. */
+  readonly directory: string
+  /** For the folders of the nodes, where their node services have sockets of their own. */
+  readonly data: string
+}
+
+export interface SeedParts {
+  /** Connected to the driver itself. */
+  readonly direct: Driver
+  /** Of the driver itself. */
+  readonly address: string
+  /** Node services with sockets of their own; where there is none it is emulated. */
+  readonly ownNodes: readonly OwnNode[]
+  /** Where the driver is ours to kill. */
+  readonly own: Pick<DriverProcess, 'kill' | 'killAll' | 'watchDeaths'> | undefined
+  /** Aborted when the driver does not stay up any more. */
+  readonly gone?: AbortSignal | undefined
+  readonly clock: Clock
+  readonly log: Logger
+  readonly onProgress?: (progress: SeedProgress) => void
+  /** Starts substitutes for the sidecars, in tests. */
+  readonly substitutes?: (cluster: Devcluster) => void
+}
+
+export interface SeedProgress {
+  /** 0 to 1 of the time of the faults. */
+  readonly done: number
+  readonly doing: string
+  readonly calls: number
+  readonly found: number
+}
+
+export interface SeedResult {
+  /** `seed 7`, or the part of the test before the first seed. */
+  readonly title: string
+  readonly seed: number | undefined
+  readonly seconds: number
+  readonly actions: number
+  readonly calls: number
+  /** The same by method. */
+  readonly callsOf: ReadonlyMap<string, number>
+  readonly findings: readonly Finding[]
+  /** What the cluster did that it must not do, whatever the driver does. */
+  readonly clusterFaults: readonly string[]
+  /** What could not be deleted when it was over. */
+  readonly undeleted: readonly string[]
+  /** The rest was not tried. */
+  readonly interrupted: boolean
+  /** How it differs from the run before it, with other sidecars; missing where it is not compared. */
+  readonly comparison?: readonly string[]
+}
+
+/** For a run that has failed or was interrupted, and has to end soon. */
+const CLEAR_UP_MS = 20_000
+
+/** One seed: a fresh cluster with the proxy between it and the driver, disturbed by plan, and seedResult. */
+export async function runSeed(options: SeedOptions, parts: SeedParts, asked: AbortSignal): Promise<SeedResult> {
+  using life = scope(asked, parts.gone)
+  const { signal } = life
+  const { seed, abilities } = options
+  const { clock, direct, log } = parts
+  const startedAt = clock.monotonic()
+  const nodes = new OwnNodes(parts.ownNodes, options.data)
+  const checker = new Checker({ startedAt, shortened: (path) => nodes.shortened(path) })
+  const rules = new ClusterRules(checker.tracker, nodes, abilities.can.methods.includes('ControllerPublishVolume'))
+  const driverUnderTest = new DriverUnderTest({ ...options, ...parts, nodes, mountsBelow, checker, rules })
+  await driverUnderTest.begin(signal)
+  const result = (parts: Partial<SeedResult>): SeedResult => ({
+    title: `seed ${seed}`,
+    seed,
+    seconds: (clock.monotonic() - startedAt) / 1000,
+    actions: 0,
+    calls: checker.calls,
+    callsOf: checker.callsOf,
+    findings: checker.findings,
+    clusterFaults: rules.violations,
+    undeleted: [],
+    interrupted: false,
+    ...parts,
+  })
+  const undo = { driver: direct, nodes, clock, tracker: checker.tracker }
+  try {
+    await using stack = new AsyncDisposableStack()
+    const died = (how: string): void =>
+      checker.find({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
+    if (parts.own !== undefined) stack.defer(parts.own.watchDeaths(died))
+    /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
+    const troubles: string[] = []
+    const onTrouble = (text: string): void => void troubles.push(text)
+    const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
+    const { controllers, nodeNames } = cluster
+    const killSidecar = async (which: number): Promise<void> => {
+      cluster.sidecars[which % Math.max(1, cluster.sidecars.length)]?.sidecar.kill('SIGKILL')
+    }
+    const hands = { controllers, nodes: nodeNames, killSidecar }
+    const progress = watchProgress(options, { parts, checker })
+    stack.defer(progress.stop)
+    const report = ({ is }: ChaosEvent): void => {
+      if (is !== 'calm') return
+      // Until then sidecars are killed by plan.
+      troubles.splice(0)
+      progress.now('everything has to converge')
+    }
+    const target = { api, driver: driverUnderTest, ...hands, clock, log, report }
+    const chaos = { ...options, can: abilities.can }
+    const { actions, violations, missing, left } = await whileWatched(driverUnderTest, signal, (life) =>
+      runChaos(target, chaos, life),
+    )
+    for (const each of missing) checker.findUnfulfilled(unfulfilled(each, api), troubles.at(-1))
+    for (const text of left) checker.findUnfulfilled({ check: 'noLeak', about: volumeIn(text), text }, troubles.at(-1))
+    if (options.strict) {
+      progress.now('direct questions')
+      const calls = new DirectCalls({ clock, signal, report: (call) => checker.see(call) })
+      const setting = new Setting({
+        ...options,
+        driver: direct,
+        nodes,
+        calls,
+        find: (broken) => checker.find(broken),
+        unique: `${seed}-${clock.now()}`,
+        mountOptions,
+        pause: (ms) => clock.sleep(ms, signal),
+        kill: parts.own?.killAll,
+      })
+      for (const ask of [askStrictly, checkRepeated, checkData, checkMountOptions, checkSnapshots, checkKills])
+        await ask(setting)
+    }
+    const kept = await clearUp(undo, signal)
+    const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
+    return result({ actions, clusterFaults: [...violations, ...rules.violations], undeleted })
+  } catch (error) {
+    if (parts.gone?.aborted === true)
+      return result({ undeleted: [`all of it: ${messageOf(parts.gone.reason)}`], interrupted: true })
+    // Also after an interruption: what the test has created is not left to the driver's owner.
+    using limit = deadline(clock, CLEAR_UP_MS, { what: 'clearing up' })
+    const undeleted = await clearUp(undo, limit.signal)
+    for (const text of undeleted) log.info('Left at the driver', { text })
+    if (!signal.aborted) throw error
+    return result({ undeleted, interrupted: true })
+  }
+}
+
+const PROGRESS_MS = 1_000
+
+function watchProgress(
+  { durationMs }: SeedOptions,
+  { parts: { clock, onProgress }, checker }: { readonly parts: SeedParts; readonly checker: Checker },
+) {
+  const startedAt = clock.monotonic()
+  let doing = 'faults'
+  let cancel = (): void => undefined
+  const show = (): void => {
+    const done = Math.min(1, (clock.monotonic() - startedAt) / durationMs)
+    onProgress?.({ done, doing, calls: checker.calls, found: checker.findings.length })
+    cancel = clock.schedule(PROGRESS_MS, show)
+  }
+  show()
+  const now = (what: string): void => {
+    doing = what
+    cancel()
+    show()
+  }
+  return { now, stop: () => cancel() }
+}
+
+interface ClusterOwn {
+  readonly driverUnderTest: DriverUnderTest
+  /** A sidecar has ended. */
+  readonly onTrouble: (text: string) => void
+}
+
+interface Lives {
+  readonly stack: AsyncDisposableStack
+  readonly signal: AbortSignal
+}
+
+async function startCluster(
+  { abilities, sidecars, csiDriver, directory, data }: SeedOptions,
+  { driverUnderTest, onTrouble, address, ownNodes, clock, log, substitutes }: SeedParts & ClusterOwn,
+  { stack, signal }: Lives,
+): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
+  const cluster = await startDevcluster(
+    {
+      nodes: abilities.nodes.length,
+      knownNodes: abilities.nodes,
+      ...(ownNodes.length > 0 && { nodeSockets: ownNodes.map((each) => each.address), data }),
+      driver: address,
+      csiDriver,
+      proxy: driverUnderTest,
+      ...sidecars,
+      sidecarArgs: ['--retry-interval-max=5s'],
+      directory,
+      clock,
+      log,
+      onTrouble: (message) => {
+        log.info('Trouble', { message })
+        onTrouble(message)
+      },
+    },
+    signal,
+  )
+  stack.defer(() => cluster.stop())
+  const { api } = cluster
+  if (api === undefined) throw new Error('the API server is not emulated')
+  substitutes?.(cluster)
+  return { cluster, api }
+}
+
+/** Looks at the driver's list while the work lasts, and ends the work when that is not possible. */
+async function whileWatched<T>(
+  driverUnderTest: DriverUnderTest,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  using life = scope(signal)
+  const over = new CancelledError('nothing is left to look at')
+  let failure: Error | undefined
+  const looks = driverUnderTest.watchList(life.signal).catch((error: unknown) => {
+    failure = toError(error)
+    life.abort(failure)
+  })
+  try {
+    return await work(life.signal)
+  } catch (error) {
+    throw failure ?? error
+  } finally {
+    life.abort(over)
+    await looks
+  }
+}
+
+/** With the volume of the claim, by its name. */
+function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
+  const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
+  const about = found && volumeNameOf({ uid: found.metadata?.uid ?? '' })
+  return { check: 'converges', about, text }
+}
+
+/** Volumes that no answer names may belong to another user: they are not deleted. */
+function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
+  return id === undefined || tracker.get(id) !== undefined
+    ? []
+    : [`volume ${id}: no answer names it, so it was not deleted`]
+}
+
+/** A volume's id, or the name under which it was to be created. */
+function volumeIn(text: string): string | undefined {
+  return /\b(?:PersistentV|v)olume (\S+)/.exec(text)?.[1]
+}

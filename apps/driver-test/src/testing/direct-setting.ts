@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { openDriver } from '@csi-sidecars/volume-controllers'
+import { Checker, type Finding } from '../checks/checker.ts'
+import { learnAbilities } from '../driver/abilities.ts'
+import { DirectCalls } from '../driver/direct-calls.ts'
+import { OwnNodes, openOwnNodes } from '../driver/nodes.ts'
+import { Setting } from '../questions/setting.ts'
+
+const PARTS = { clock: systemClock, log: silentLogger }
+
+export interface EmulatedParts {
+  readonly driver: CsiDriver
+  readonly nodes: readonly CsiDriver[]
+}
+
+interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node'>> {
+  /** Without it everything counts as mounted, without any option. */
+  readonly mountOptions?: Setting['parts']['mountOptions']
+  readonly fsGroupPolicy?: string
+  /** The CSIDriver has volumes that pods declare themselves. */
+  readonly inline?: boolean
+}
+
+/** What questions to an emulated driver with two nodes find, and what is left of their volumes. */
+export async function foundDirectly(
+  spoil: (parts: EmulatedParts) => void,
+  work: (setting: Setting) => Promise<void>,
+  {
+    controller = [],
+    node: ofNodes = [],
+    mountOptions = async () => new Set(),
+    fsGroupPolicy,
+    inline = false,
+  }: Setup = {},
+): Promise<{ readonly findings: readonly Finding[]; readonly left: readonly string[] }> {
+  const { signal } = new AbortController()
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'direct-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const usual = { clock: systemClock, nodes: ['worker-1', 'worker-2'] }
+  const emulated = stack.use(await startCsiDriver({ ...usual, socket: join(directory, 'csi.sock') }))
+  emulated.settings.mutableParameters = ['tier']
+  emulated.settings.controller = [...emulated.settings.controller, 'CLONE_VOLUME', ...controller]
+  const nodes: CsiDriver[] = []
+  for (const nodeId of usual.nodes) {
+    const socket = join(directory, `${nodeId}.sock`)
+    const node = { ...usual, socket, nodeId, volumes: emulated.volumes, makesTargets: true }
+    const started = stack.use(await startCsiDriver(node))
+    started.settings.node = [...started.settings.node, ...ofNodes]
+    nodes.push(started)
+  }
+  const { address } = emulated
+  const driver = await openDriver({ ...PARTS, address, signal, services: 'controller' })
+  stack.defer(() => driver.close())
+  const addresses = nodes.map((each) => each.address)
+  const own = await openOwnNodes(addresses, { ...PARTS, name: driver.name, stack }, signal)
+  const ephemeral = inline && { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] }
+  const csiDriver = { metadata: { name: driver.name }, spec: { fsGroupPolicy, ...ephemeral } }
+  const asked = { address, nodeIds: [], ownNodes: own, csiDriver, parameters: {}, capabilities: undefined }
+  const abilities = await learnAbilities(driver, { ...asked, crash: false, clock: systemClock }, signal)
+  const checker = new Checker({ startedAt: systemClock.monotonic(), shortened: (path) => path })
+  const calls = new DirectCalls({ clock: systemClock, signal, report: (call) => checker.see(call) })
+  const find = checker.find.bind(checker)
+  spoil({ driver: emulated, nodes })
+  const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
+  const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
+  // What a killed driver has forgotten is what the spoiling of each start forgets.
+  const kill = (): void => spoil({ driver: emulated, nodes })
+  const pause = (ms: number): Promise<void> => systemClock.sleep(ms, signal)
+  await work(new Setting({ ...parts, mountOptions, csiDriver, pause, kill }))
+  return { findings: checker.findings, left: emulated.volumes.all.map(({ id }) => id) }
+}

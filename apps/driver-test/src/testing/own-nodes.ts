@@ -1,0 +1,16 @@
+import type { Driver } from '@csi-sidecars/csi'
+import { NodeServiceCapability_RPC_Type as NodeRpc } from '@csi-sidecars/csi-proto'
+import { type OwnNode, OwnNodes } from '../driver/nodes.ts'
+
+export const FOLDER = '/data/seed-1'
+
+/** Node services that answer only as the test says. */
+export function ownNodes(ids: readonly string[], parts: Partial<Pick<Driver, 'call'>> = {}): OwnNodes {
+  const node: ReadonlySet<NodeRpc> = new Set([NodeRpc.GET_VOLUME_STATS])
+  const driver = { name: 'csi.example.com', capabilities: { node }, ...parts } as Driver
+  const all = ids.map((nodeId): OwnNode => {
+    const info = { nodeId, maxVolumesPerNode: 0n, accessibleTopology: undefined }
+    return { address: `unix:///${nodeId}.sock`, driver, info }
+  })
+  return new OwnNodes(all, FOLDER)
+}

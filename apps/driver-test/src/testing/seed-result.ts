@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import type { Devcluster } from '@csi-sidecars/devcluster'
+import { substituteAttacher, substituteResizer } from '@csi-sidecars/devcluster/testing/substitutes'
+import { type CsiDriver, type CsiDriverOptions, startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { openDriver } from '@csi-sidecars/volume-controllers'
+import { learnAbilities } from '../driver/abilities.ts'
+import { openOwnNodes } from '../driver/nodes.ts'
+import { runSeed, type SeedResult } from '../seed.ts'
+
+const NEVER = new AbortController().signal
+const PARTS = { clock: systemClock, log: silentLogger }
+
+function substitutes(cluster: Devcluster): void {
+  const parts = { ...cluster, ...PARTS }
+  cluster.controllers.start('csi-attacher', () => [substituteAttacher(parts)])
+  cluster.controllers.start('csi-resizer', () => [substituteResizer(parts)])
+}
+
+interface SeedResultOptions {
+  /** Node services with sockets of their own. */
+  readonly nodes?: number
+  readonly durationMs?: number
+  readonly convergeMs?: number
+  readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
+  readonly signal?: AbortSignal
+  /** Also asks what no cluster asks. */
+  readonly strict?: boolean
+  /** Beside the substitutes. */
+  readonly attacher?: string
+}
+
+/** What seed 1 says of an emulated driver, with substitutes for the sidecars. */
+export async function seedResult({
+  nodes: count = 0,
+  durationMs = 4_000,
+  convergeMs = 15_000,
+  spoil,
+  signal = NEVER,
+  strict = false,
+  attacher,
+}: SeedResultOptions = {}): Promise<SeedResult> {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'driver-test-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const start = (name: string, options: Partial<CsiDriverOptions>): Promise<CsiDriver> =>
+    startCsiDriver({ ...options, socket: join(directory, `${name}.sock`), clock: systemClock })
+  const driver = stack.use(
+    await start('driver', { plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] }),
+  )
+  driver.settings.mutableParameters = ['tier']
+  driver.settings.nodes = count > 0 ? ['worker-1', 'worker-2', 'worker-3'] : ['node-a', 'node-b']
+  driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
+  const nodes: CsiDriver[] = []
+  for (let at = 1; at <= count; at += 1) {
+    const place = { nodeId: `worker-${at}`, topology: { zone: at > 2 ? 'west' : 'east' } }
+    nodes.push(stack.use(await start(`node-${at}`, { ...place, volumes: driver.volumes, makesTargets: true })))
+  }
+  spoil?.(driver, nodes)
+  const { address } = driver
+  const direct = await openDriver({ ...PARTS, address, signal, services: 'controller' })
+  stack.defer(() => direct.close())
+  const ownNodes = await openOwnNodes(
+    nodes.map((each) => each.address),
+    { ...PARTS, name: direct.name, stack },
+    signal,
+  )
+  const csiDriver = {
+    metadata: { name: direct.name },
+    spec: { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] },
+  }
+  const nodeIds = ['node-a', 'node-b']
+  const asked = { address, nodeIds, ownNodes, csiDriver, parameters: {}, capabilities: undefined, crash: false }
+  const abilities = await learnAbilities(direct, { ...asked, clock: systemClock }, signal)
+  const times = { seed: 1, durationMs, convergeMs }
+  const folders = { directory, data: join(directory, 'nodes') }
+  return await runSeed(
+    {
+      ...times,
+      ...folders,
+      abilities,
+      parameters: {},
+      inlineAttributes: {},
+      strict,
+      csiDriver,
+      sidecars: { attacher },
+    },
+    { direct, address, ownNodes, own: undefined, ...PARTS, substitutes },
+    signal,
+  )
+}

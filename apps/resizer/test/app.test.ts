@@ -1,0 +1,194 @@
+import { CancelledError, scope, systemClock } from '@csi-sidecars/base'
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import type { Ended } from '@csi-sidecars/sidecar/testing'
+import { bound, type Cluster, type ClusterOptions, startCluster, storageClass, vac } from '@csi-sidecars/testkit'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { resizerToItsEnd, runResizer } from '../src/testing/run-resizer.ts'
+
+let cluster: Cluster
+
+async function begin(options: ClusterOptions = {}): Promise<void> {
+  const { claim, volume } = bound()
+  cluster = await startCluster({ objects: [storageClass(), claim, volume], ...options })
+}
+
+afterEach(() => cluster.stop())
+
+function end(...flags: readonly string[]): Promise<Ended> {
+  return resizerToItsEnd({ kubeconfig: cluster.kubeconfig, socket: cluster.driver.socket, flags })
+}
+
+/** Runs for as long as `body` takes. */
+async function during(flags: readonly string[], body: () => Promise<void>): Promise<void> {
+  using run = scope()
+  const running = runResizer({ kubeconfig: cluster.kubeconfig, socket: cluster.driver.socket, flags }, run.signal)
+  try {
+    await Promise.race([body(), running])
+  } finally {
+    run.abort(new CancelledError('the test is over'))
+    await running
+  }
+}
+
+function raise(): void {
+  cluster.api.update(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, (claim) => ({
+    ...claim,
+    spec: { ...claim.spec, resources: { requests: { storage: '2Gi' } } },
+  }))
+}
+
+describe('a start that fails', () => {
+  it.each<[what: string, options: ClusterOptions, flags: readonly string[], code: number, lines: readonly string[]]>([
+    [
+      'for a driver that neither expands nor modifies',
+      { driver: { controller: [], node: [] } },
+      [],
+      255,
+      ['"Resize not supported"', '"Modify not supported"', '] CSI driver does not support resize nor modify'],
+    ],
+    [
+      'for a driver without a controller service',
+      { driver: { plugin: [] } },
+      [],
+      1,
+      ['"Failed to create CSI resizer" err="CSI driver does not support controller service"'],
+    ],
+    [
+      'for both addresses',
+      {},
+      ['--metrics-address=:0', '--http-endpoint=:0'],
+      1,
+      ['"Only one of `--metrics-address` and `--http-endpoint` can be set."'],
+    ],
+    [
+      'for a gate that does not exist',
+      {},
+      ['--feature-gates=Topology=true'],
+      1,
+      ['"Failed to set feature gates" err="unrecognized feature gate: Topology"'],
+    ],
+    [
+      'for modifications that have no time',
+      {},
+      ['--modify-timeout=0'],
+      1,
+      [
+        '"Failed to create CSI modifier" err="failed to check if plugin supports controller modify: error getting controller capabilities: rpc error: code = DeadlineExceeded desc = context deadline exceeded"',
+      ],
+    ],
+    ['for a kubeconfig that is not there', {}, ['--kubeconfig=/nowhere'], 1, ['"Failed to create cluster config"']],
+  ])('%s', async (_what, options, flags, code, lines) => {
+    await begin(options)
+    const { ending, log } = await end(...flags)
+    expect(ending).toEqual({ code })
+    for (const line of lines) expect(log).toContain(line)
+  })
+})
+
+describe('a start', () => {
+  it('answers for its version', async () => {
+    await begin()
+    expect(await end('--version', '--feature-gates=Topology=true')).toMatchObject({
+      ending: { code: 0 },
+      stdout: 'csi-resizer v0.0.0\n',
+    })
+  })
+
+  it('takes a gate that is always on', async () => {
+    await begin()
+    await during(['--feature-gates=RecoverVolumeExpansionFailure=true'], async () => {
+      raise()
+      await cluster.driver.log.until({ method: 'ControllerExpandVolume' })
+    })
+  })
+
+  it('reads what the driver can do at its start, each side for itself, and never again', async () => {
+    await begin()
+    await during([], async () => {
+      raise()
+      await cluster.driver.log.until({ method: 'ControllerExpandVolume' })
+    })
+    const calls = cluster.driver.calls.map(({ method }) => method)
+    expect(calls).toEqual([
+      'Probe',
+      'GetPluginInfo',
+      'GetPluginCapabilities',
+      ...Array<string>(3).fill('ControllerGetCapabilities'),
+      'ControllerExpandVolume',
+    ])
+  })
+
+  it('asks nothing about pods', async () => {
+    await begin()
+    await during([], async () => {
+      raise()
+      await cluster.driver.log.until({ method: 'ControllerExpandVolume' })
+      await systemClock.sleep(50)
+    })
+    expect(cluster.api.requests.matching({ resource: 'pods' })).toEqual([])
+  })
+})
+
+describe('work that waits', () => {
+  const want = (name: string): void => {
+    cluster.api.update(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, (claim) => ({
+      ...claim,
+      spec: { ...claim.spec, volumeAttributesClassName: name },
+    }))
+  }
+  const modified = { method: 'ControllerModifyVolume' }
+
+  it('for a class continues as soon as the class exists', async () => {
+    await begin()
+    await during([], async () => {
+      want('gold')
+      const pending = (claim?: PersistentVolumeClaim): boolean =>
+        claim?.status?.modifyVolumeStatus?.status === 'Pending'
+      await cluster.api.until(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, pending)
+      cluster.add(vac('gold'))
+      await cluster.driver.log.until(modified, { timeoutMs: 1_000 })
+    })
+  })
+
+  it('for a class continues within seconds of the permission to read classes', async () => {
+    await begin()
+    cluster.add(vac('gold'))
+    const action = { do: 'answer' as const, code: 403, reason: 'Forbidden', message: 'not yours to read' }
+    const rule = cluster.api.faults.add({ match: { resource: 'volumeattributesclasses' }, action })
+    want('gold')
+    await during([], async () => {
+      raise()
+      await cluster.driver.log.until({ method: 'ControllerExpandVolume' })
+      // The next attempt follows after a pause of two seconds.
+      await systemClock.sleep(1_800)
+      rule.remove()
+      await cluster.driver.log.until(modified, { timeoutMs: 5_000 })
+    })
+  })
+})
+
+describe('an end', () => {
+  it('lets a running call finish and saves its result', async () => {
+    await begin()
+    const hold = cluster.driver.faults.hold({ method: 'ControllerExpandVolume' })
+    using run = scope()
+    const running = runResizer({ kubeconfig: cluster.kubeconfig, socket: cluster.driver.socket }, run.signal)
+    raise()
+    await hold.arrived
+    run.abort(new CancelledError('enough'))
+    hold.release()
+    await running
+    const claim = cluster.api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' })
+    expect(claim?.status?.allocatedResources).toEqual({ storage: '2Gi' })
+    expect(claim?.status?.conditions?.map(({ type }) => type)).not.toContain('ControllerResizeError')
+  })
+
+  it.each([['--workers=0'], ['--workers=-1']])('comes only when asked for, also with %s', async (flag) => {
+    await begin()
+    await during([flag], async () => {
+      raise()
+      await systemClock.sleep(200)
+    })
+    expect(cluster.driver.calls.map(({ method }) => method)).not.toContain('ControllerExpandVolume')
+  })
+})

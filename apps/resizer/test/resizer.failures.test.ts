@@ -1,0 +1,282 @@
+import { CODES, type CodeName } from '@csi-sidecars/csi'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { HANG } from '@csi-sidecars/testkit'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { claim, VOLUME_REF, volume } from '../src/testing/builders.ts'
+import { apiError } from '../src/testing/fake-cluster.ts'
+import { failing, requiredGi, willing } from '../src/testing/fake-driver.ts'
+import { ResizerFixture } from '../src/testing/fixture.ts'
+
+const EXPAND = 'ControllerExpandVolume'
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+
+let fixture: ResizerFixture
+
+beforeEach(async () => {
+  fixture = new ResizerFixture()
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  await fixture.start()
+})
+
+/** The times, in seconds, at which the driver is called within `seconds`. */
+async function callsWithin(seconds: number): Promise<readonly number[]> {
+  const start = fixture.clock.monotonic()
+  fixture.driver.calls.splice(0)
+  await fixture.clock.advance(seconds * 1000)
+  return fixture.driver.calls.map(({ at }) => Math.round((at - start) / 1000))
+}
+
+const failure = (code: string) => `rpc error: code = ${code} desc = it went wrong`
+const failedEvent = (code: string) =>
+  `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${failure(code)}`
+
+it('a process that leads no more reports nothing of what it still receives', async () => {
+  fixture.driver.expand = (call) => {
+    fixture.takeEvents()
+    fixture.loseLease()
+    return failing(CODES.Unavailable, 'it went wrong')(call)
+  }
+  await fixture.request('2Gi')
+  expect(fixture.driver.calls).toHaveLength(1)
+  expect(fixture.takeEvents()).toEqual([])
+})
+
+describe('an error of the driver', () => {
+  it.each<CodeName>(['InvalidArgument', 'OutOfRange', 'NotFound'])('%s makes the size infeasible', async (code) => {
+    fixture.driver.expand = failing(CODES[code], 'it went wrong')
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    expect(fixture.wire).toEqual([])
+    expect(fixture.claim.status).toMatchObject({
+      allocatedResources: { storage: '2Gi' },
+      allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
+      conditions: [
+        { type: 'Resizing' },
+        { type: 'ControllerResizeError', status: 'True', message: `failed to expand pvc with ${failure(code)}` },
+      ],
+    })
+    expect(fixture.takeEvents().at(-1)).toBe(failedEvent(code))
+  })
+
+  it.each<CodeName>([
+    'Unknown',
+    'AlreadyExists',
+    'PermissionDenied',
+    'Unimplemented',
+    'Internal',
+    'DataLoss',
+    'Unauthenticated',
+  ])('%s is final, though the size is feasible', async (code) => {
+    fixture.driver.expand = failing(CODES[code], 'it went wrong')
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    expect(fixture.claim.status).toMatchObject({
+      allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
+      conditions: [{ type: 'Resizing' }, { type: 'ControllerResizeError' }],
+    })
+    expect(fixture.takeEvents().at(-1)).toBe(failedEvent(code))
+  })
+
+  it.each<CodeName>(['Canceled', 'DeadlineExceeded', 'Unavailable', 'ResourceExhausted', 'Aborted'])(
+    '%s leaves the claim as it is',
+    async (code) => {
+      fixture.driver.expand = failing(CODES[code], 'it went wrong')
+      await fixture.request('2Gi')
+      expect(fixture.takeWire()).toEqual([CLAIM, EXPAND])
+      expect(fixture.takeEvents().at(-1)).toBe(failedEvent(code))
+    },
+  )
+
+  it('is tried again after waits that double', async () => {
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.request('2Gi')
+    expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
+  })
+
+  it('leaves the rate of requests to others from the second try on, until it succeeds', async () => {
+    const seen: string[] = []
+    fixture.cluster.onRequest = ({ verb, what, priority }) => {
+      if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
+    }
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.request('2Gi')
+    await fixture.clock.advance(1_500)
+    expect(seen.splice(0)).toEqual([CLAIM, CLAIM, `${CLAIM} low`, `${CLAIM} low`])
+    fixture.driver.expand = willing
+    await fixture.clock.advance(2_000)
+    expect(seen).toEqual([`${CLAIM} low`, VOLUME, CLAIM])
+  })
+
+  it('is tried again when the driver says', async () => {
+    fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
+    await fixture.request('2Gi')
+    expect(await callsWithin(10)).toEqual([3, 6, 9])
+  })
+
+  it('is tried again when the driver says though the size is infeasible', async () => {
+    fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
+    await fixture.request('2Gi')
+    expect(await callsWithin(10)).toEqual([3, 6, 9])
+  })
+
+  it('that says to come back at once does not make a storm', async () => {
+    fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
+    await fixture.request('2Gi')
+    expect(await callsWithin(10)).toEqual([1, 3, 7])
+  })
+
+  it('that is infeasible is repeated once, then slowly', async () => {
+    fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
+    await fixture.request('2Gi')
+    expect(await callsWithin(700)).toEqual([1, 301, 601])
+  })
+
+  it('does not hold another size up', async () => {
+    fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
+    await fixture.request('5Gi')
+    await fixture.clock.advance(10_000)
+    fixture.driver.expand = willing
+    fixture.takeWire()
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.claim.status).toEqual({
+      phase: 'Bound',
+      capacity: { storage: '2Gi' },
+      allocatedResources: { storage: '2Gi' },
+    })
+  })
+
+  it('that is not final keeps a smaller size waiting until the first one has ended', async () => {
+    fixture.driver.expand = failing(CODES.DeadlineExceeded, 'it went wrong')
+    await fixture.request('5Gi')
+    await fixture.clock.advance(100_000)
+    fixture.driver.calls.splice(0)
+    await fixture.request('2Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['5Gi'])
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.clock.advance(1_000)
+    expect(fixture.driver.calls.slice(1).map(requiredGi)).toEqual(['5Gi', '2Gi'])
+    expect(await callsWithin(10)).toEqual([1, 3, 7])
+  })
+
+  it('does not hold a smaller size up either where the volume is already larger than that', async () => {
+    // The volume has become 3Gi, but the process ended before the claim could say so.
+    fixture.cluster.before = ({ what }) => (what === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined)
+    await fixture.request('3Gi')
+    await fixture.kill()
+    fixture.cluster.before = () => undefined
+    await fixture.request('5Gi')
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.start()
+    await fixture.clock.advance(1_000)
+    fixture.driver.calls.splice(0)
+    await fixture.request('2Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
+  })
+
+  it('is forgotten by a restart: the recorded size is tried once more, and the smaller one at once', async () => {
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.request('5Gi')
+    await fixture.kill()
+    await fixture.request('2Gi')
+    fixture.driver.calls.splice(0)
+    await fixture.start()
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['5Gi', '2Gi'])
+  })
+})
+
+describe('a driver that answers too little', () => {
+  it.each([
+    [0n, '0'],
+    [2n ** 30n, '1Gi'],
+    [2n ** 31n - 1n, '2147483647'],
+    [-1n, '-1'],
+  ])('%s bytes is a final failure that names both sizes', async (capacityBytes, text) => {
+    fixture.driver.expand = () => ({ capacityBytes, nodeExpansionRequired: false })
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    const what = `the driver answered a size of ${text} where at least 2Gi was asked for`
+    expect(fixture.takeEvents().at(-1)).toBe(
+      `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${what}`,
+    )
+    expect(fixture.claim.status?.conditions).toMatchObject([
+      { type: 'Resizing' },
+      { type: 'ControllerResizeError', message: `failed to expand pvc with ${what}` },
+    ])
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '1Gi' })
+    expect(await callsWithin(4)).toEqual([1, 3])
+  })
+})
+
+describe('what cannot be saved', () => {
+  const refuse = (what: string, error: Error, times = 1): void => {
+    let left = times
+    fixture.cluster.before = (request) => {
+      if (request.verb !== 'patch' || request.what !== what || left === 0) return
+      left -= 1
+      throw error
+    }
+  }
+
+  it('the beginning: the driver is not called and nothing is reported', async () => {
+    refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM])
+    expect(fixture.takeEvents()).toEqual([])
+    expect(fixture.errors).toEqual([
+      `Error syncing PVC: marking pvc "ns/data" as resizing failed: can't patch status of  PVC ns/data with etcd is away`,
+    ])
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+  })
+
+  it('the size of the volume: reported, and the driver is asked again', async () => {
+    refuse(VOLUME, apiError(403, 'Forbidden', 'not you'))
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME])
+    expect(fixture.takeEvents().at(-1)).toBe(
+      'Warning VolumeResizeFailed: error updating pv "pv-data" by resizer: ' +
+        'updating capacity of PV "pv-data" to 2Gi failed: update capacity of PV pv-data failed: not you',
+    )
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+  })
+
+  it.each([
+    [false, 'resize finished'],
+    [true, 'node expansion required'],
+  ])('the result (node step: %s): reported, and the driver is asked again', async (nodeExpansionRequired, what) => {
+    fixture.driver.expand = () => {
+      refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
+      return { capacityBytes: 2n ** 31n, nodeExpansionRequired }
+    }
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.takeEvents().at(-1)).toBe(
+      `Warning VolumeResizeFailed: mark PVC "ns/data" as ${what} failed: can't patch status of  PVC ns/data with etcd is away`,
+    )
+  })
+
+  it('the failure: reported with what went wrong twice', async () => {
+    fixture.driver.expand = (call) => {
+      refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
+      return failing(CODES.Internal, 'it went wrong')(call)
+    }
+    await fixture.request('2Gi')
+    expect(fixture.takeEvents().at(-1)).toBe(
+      `Warning VolumeResizeFailed: resizing failed in controller with ${failure('Internal')} but failed to update PVC ` +
+        `ns/data with: mark PVC "ns/data" as controller expansion failed, errored with: ` +
+        `can't patch status of  PVC ns/data with etcd is away`,
+    )
+  })
+
+  it.each([CLAIM, VOLUME])('a server that asks to retry later (%s) is no failure of the volume', async (what) => {
+    refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
+    await fixture.request('2Gi')
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+})

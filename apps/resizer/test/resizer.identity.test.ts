@@ -1,0 +1,197 @@
+import { CODES } from '@csi-sidecars/csi'
+import type { ControllerExpandVolumeRequest } from '@csi-sidecars/csi-proto'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { attributesClass, CLAIM_REF, claim, VOLUME_REF, volume } from '../src/testing/builders.ts'
+import { apiError } from '../src/testing/fake-cluster.ts'
+import { failing, grown, willing } from '../src/testing/fake-driver.ts'
+import { ResizerFixture } from '../src/testing/fixture.ts'
+
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+
+let fixture: ResizerFixture
+
+beforeEach(async () => {
+  fixture = new ResizerFixture()
+  fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  await fixture.start()
+})
+
+/** The volume is deleted and recreated under its name, for the same claim. */
+function replaceVolume(): void {
+  fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume({ ownUid: 'uid-pv-2', handle: 'handle-2' }))
+}
+
+/** The claim is deleted and recreated under its name, with the volume bound to the new one. */
+function replaceClaim(): void {
+  fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
+  fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ uid: 'uid-2' }))
+}
+
+const handles = (): readonly string[] =>
+  fixture.driver.calls.map(({ request }) => (request as ControllerExpandVolumeRequest).volumeId)
+
+const want = async (name: string): Promise<void> => {
+  fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: name } })
+  await fixture.clock.settle()
+}
+
+const volumeSpec = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec
+
+/** Does it once, while the first call of the driver is under way. */
+function duringFirstCall(what: () => void): void {
+  fixture.driver.expand = (call) => {
+    if (fixture.driver.calls.length === 1) what()
+    return willing(call)
+  }
+  fixture.driver.modify = () => {
+    if (fixture.driver.calls.length === 1) what()
+    return {}
+  }
+}
+
+describe('a volume that is recreated under its name during its expansion', () => {
+  it('is expanded itself, at once', async () => {
+    let callsBeforeWrite: number | undefined
+    duringFirstCall(replaceVolume)
+    fixture.cluster.after = ({ what, verb }) => {
+      if (what === VOLUME && verb === 'patch') callsBeforeWrite ??= handles().length
+    }
+    await fixture.request('2Gi')
+    expect(handles()).toEqual(['handle-data', 'handle-2'])
+    expect(callsBeforeWrite).toBe(2)
+    expect(volumeSpec()?.capacity).toEqual({ storage: '2Gi' })
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+    expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
+  })
+
+  it('is not given the size of the other one by a cache that has not seen it, and is expanded as soon as it has', async () => {
+    fixture.caches.volumes.lagging = true
+    duringFirstCall(replaceVolume)
+    await fixture.request('2Gi')
+    expect(volumeSpec()?.capacity).toEqual({ storage: '1Gi' })
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '1Gi' })
+    expect(handles()).toEqual(['handle-data'])
+    expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
+    fixture.caches.volumes.lagging = false
+    fixture.caches.volumes.deliver()
+    await fixture.clock.settle()
+    expect(handles()).toEqual(['handle-data', 'handle-2'])
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+})
+
+describe('a volume that is recreated under its name during its modification', () => {
+  it('is modified itself, at once', async () => {
+    duringFirstCall(replaceVolume)
+    await want('gold')
+    expect(handles()).toEqual(['handle-data', 'handle-2'])
+    expect(volumeSpec()?.volumeAttributesClassName).toBe('gold')
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
+  })
+
+  it('is not given the class of the other one by a cache that has not seen it', async () => {
+    fixture.caches.volumes.lagging = true
+    duringFirstCall(replaceVolume)
+    await want('gold')
+    expect(volumeSpec()?.volumeAttributesClassName).toBeUndefined()
+    fixture.caches.volumes.lagging = false
+    fixture.caches.volumes.deliver()
+    await fixture.clock.settle()
+    expect(volumeSpec()?.volumeAttributesClassName).toBe('gold')
+    expect(handles().at(-1)).toBe('handle-2')
+  })
+})
+
+describe('a claim that is recreated under its name', () => {
+  it.each([true, false])('has nothing of the failure of the other one (its cache behind: %s)', async (lagging) => {
+    fixture.caches.claims.lagging = lagging
+    fixture.driver.expand = () => {
+      replaceClaim()
+      fixture.driver.expand = willing
+      return failing(CODES.OutOfRange, 'never')({} as never)
+    }
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { resources: { requests: { storage: '2Gi' } } } })
+    fixture.caches.claims.deliver()
+    await fixture.clock.settle()
+    expect(fixture.claim.metadata?.uid).toBe('uid-2')
+    expect(fixture.claim.status?.conditions).toBeUndefined()
+    expect(fixture.claim.status?.allocatedResourceStatuses).toBeUndefined()
+  })
+
+  it('does not inherit what the driver has said about the other one', async () => {
+    // Both have the same size on the way: what was a final failure of the first may be running for the second.
+    fixture.driver.expand = () => {
+      fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
+      fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })
+      const begun = { allocated: '5Gi', sizeStatus: 'ControllerResizeInProgress' }
+      fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ uid: 'uid-2', request: '3Gi', ...begun }))
+      fixture.driver.expand = willing
+      return failing(CODES.Internal, 'broken')({} as never)
+    }
+    fixture.driver.calls.splice(0)
+    await fixture.request('2Gi')
+    const sizes = fixture.driver.calls.map(
+      ({ request }) => (request as ControllerExpandVolumeRequest).capacityRange?.requiredBytes,
+    )
+    expect(sizes).toEqual([2n * 2n ** 30n, 5n * 2n ** 30n])
+  })
+
+  it('is not taken for one that is in use because the other one was', async () => {
+    fixture.driver.expand = () => {
+      fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
+      return failing(CODES.FailedPrecondition, 'in use')({} as never)
+    }
+    await fixture.request('2Gi')
+    expect(fixture.cluster.requests.filter(({ what }) => what === 'pods')).toEqual([])
+  })
+})
+
+describe('a server that does not find what the cache still holds', () => {
+  const oneNotFound = (which: string, after: number): void => {
+    let left = 1
+    fixture.cluster.before = ({ what, verb }) => {
+      if (verb !== 'patch' || what !== which || fixture.driver.calls.length < after || left === 0) return
+      left -= 1
+      throw apiError(404, 'NotFound', 'not found')
+    }
+  }
+
+  it.each<[what: string, which: string, after: number]>([
+    ['the beginning of an expansion', CLAIM, 0],
+    ['the size of the volume', VOLUME, 1],
+    ['the end of an expansion', CLAIM, 1],
+  ])('is asked again: %s', async (_what, which, after) => {
+    oneNotFound(which, after)
+    await fixture.request('2Gi')
+    await fixture.clock.advance(1_000)
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+
+  it.each<[what: string, which: string, after: number]>([
+    ['the beginning of a modification', CLAIM, 0],
+    ['the class of the volume', VOLUME, 1],
+    ['the end of a modification', CLAIM, 1],
+  ])('is asked again: %s', async (_what, which, after) => {
+    oneNotFound(which, after)
+    await want('gold')
+    await fixture.clock.advance(1_000)
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
+  })
+
+  it('is not asked again for a claim that is gone', async () => {
+    fixture.driver.expand = ({ request }) => {
+      fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
+      return grown(request, false)
+    }
+    await fixture.request('2Gi')
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.driver.calls).toHaveLength(1)
+    expect(fixture.errors).toEqual([])
+  })
+})

@@ -1,0 +1,228 @@
+import { CODES } from '@csi-sidecars/csi'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { CLAIM_REF, claim, VOLUME_REF, volume } from '../src/testing/builders.ts'
+import { apiError } from '../src/testing/fake-cluster.ts'
+import { failing, grown, requiredGi, willing } from '../src/testing/fake-driver.ts'
+import { ResizerFixture } from '../src/testing/fixture.ts'
+
+const EXPAND = 'ControllerExpandVolume'
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+
+let fixture: ResizerFixture
+
+beforeEach(async () => {
+  fixture = new ResizerFixture()
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  await fixture.start()
+})
+
+describe('another writer that changes the claim', () => {
+  const label = (): void => {
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+      metadata: { labels: { now: String(fixture.wire.length) } },
+    })
+  }
+
+  it('between our look and our write costs a read', async () => {
+    fixture.caches.claims.lagging = true
+    let edits = 0
+    fixture.cluster.before = (request) => {
+      if (request.what !== CLAIM || edits > 0) return
+      edits += 1
+      label()
+    }
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { resources: { requests: { storage: '2Gi' } } } })
+    fixture.caches.claims.deliver()
+    await fixture.clock.settle()
+    expect(fixture.takeWire()).toEqual([CLAIM, CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.cluster.requests.filter(({ verb }) => verb === 'get').map(({ what }) => what)).toEqual([
+      'persistentvolumeclaims',
+    ])
+    expect(fixture.errors).toEqual([])
+  })
+
+  it('between our look and our write does not repeat a call that fails', async () => {
+    fixture.driver.expand = failing(CODES.Unavailable, 'busy')
+    fixture.cluster.before = (request) => {
+      if (request.what !== CLAIM) return
+      fixture.cluster.before = () => undefined
+      void fixture.request('3Gi')
+    }
+    await fixture.request('2Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
+    await fixture.clock.advance(900)
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
+  })
+
+  it('twice in one turn does not repeat a call that fails', async () => {
+    fixture.driver.expand = failing(CODES.Unavailable, 'busy')
+    void fixture.request('2Gi')
+    await fixture.request('3Gi')
+    await fixture.clock.advance(900)
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
+  })
+
+  it('during the call neither fails nor repeats it', async () => {
+    fixture.driver.expand = ({ request }) => {
+      fixture.caches.claims.lagging = true
+      label()
+      return grown(request, false)
+    }
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM, CLAIM])
+    expect(fixture.takeEvents()).toEqual([
+      'Normal Resizing: External resizer is resizing volume pv-data',
+      'Normal VolumeResizeSuccessful: Resize volume succeeded',
+    ])
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+
+  it('all the time does not make a storm', async () => {
+    fixture.cluster.before = (request) => {
+      if (request.what === CLAIM) throw apiError(409, 'Conflict', 'changed')
+    }
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toHaveLength(5)
+    expect(fixture.takeEvents()).toEqual([])
+    await fixture.clock.advance(900)
+    expect(fixture.takeWire()).toEqual([])
+  })
+
+  it('and its size has the claim looked at again', async () => {
+    let calls = 0
+    fixture.driver.expand = ({ request }) => {
+      calls += 1
+      if (calls === 1) {
+        fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+          status: { allocatedResources: { storage: '3Gi' } },
+        })
+      }
+      return grown(request, false)
+    }
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '3Gi' })
+  })
+
+  it('by deleting it ends the work', async () => {
+    fixture.driver.expand = () => {
+      fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
+      return { capacityBytes: 2n ** 31n, nodeExpansionRequired: false }
+    }
+    await fixture.request('2Gi')
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME])
+    expect(fixture.errors).toEqual([])
+  })
+
+  it('by raising the request during the call gets the first size, then the larger one', async () => {
+    let raised = false
+    fixture.driver.expand = ({ request }) => {
+      if (!raised) {
+        raised = true
+        fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+          spec: { resources: { requests: { storage: '3Gi' } } },
+        })
+      }
+      return grown(request, false)
+    }
+    await fixture.request('2Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi', '3Gi'])
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '3Gi' })
+    expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
+  })
+})
+
+describe('a driver that disconnects', () => {
+  it('during a call causes no error, and is called when it is back', async () => {
+    fixture.driver.expand = (call) => {
+      fixture.driver.lose()
+      return failing(CODES.Unavailable, 'connection lost')(call)
+    }
+    await fixture.request('2Gi')
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND])
+    expect(fixture.takeEvents()).toEqual(['Normal Resizing: External resizer is resizing volume pv-data'])
+    fixture.driver.expand = willing
+    fixture.driver.return()
+    await fixture.clock.settle()
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+  })
+
+  it('is not waited for when it had answered', async () => {
+    fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
+    await fixture.request('2Gi')
+    expect(fixture.takeEvents().at(-1)).toBe(
+      'Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ' +
+        'rpc error: code = Internal desc = it went wrong',
+    )
+  })
+})
+
+describe('an end of the process', () => {
+  it('in mid-call writes nothing', async () => {
+    let abandon = (_: unknown): void => undefined
+    fixture.driver.expand = () =>
+      new Promise((_, reject) => {
+        abandon = reject
+      })
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND])
+    const killed = fixture.kill()
+    abandon(new Error('given up'))
+    await killed
+    expect(fixture.takeWire()).toEqual([])
+    expect(fixture.takeEvents()).toEqual(['Normal Resizing: External resizer is resizing volume pv-data'])
+  })
+})
+
+describe('a volume that is not there', () => {
+  it('is waited for: the claim is tried when it appears', async () => {
+    await fixture.kill()
+    fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
+    await fixture.start()
+    await fixture.request('2Gi')
+    await fixture.clock.advance(100_000)
+    expect(fixture.takeWire()).toEqual([])
+    expect(fixture.errors[0]).toBe('Error syncing PVC: PV "pv-data" bound to pvc "ns/data" not found')
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    await fixture.clock.settle()
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
+  })
+})
+
+describe('an administrator who edits the volume', () => {
+  const editVolume = (storage: string): void => {
+    fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { capacity: { storage } } })
+  }
+
+  it('to a larger size does not keep the claim from its request', async () => {
+    await fixture.request('3Gi')
+    editVolume('9Gi')
+    await fixture.request('5Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi', '5Gi'])
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '5Gi' })
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '5Gi' })
+  })
+
+  it('to a smaller size while the result is saved has the driver asked again', async () => {
+    fixture.driver.expand = ({ request }) => grown(request, true)
+    let edits = 0
+    fixture.cluster.before = ({ what }) => {
+      if (what !== CLAIM || fixture.driver.calls.length === 0 || edits > 0) return
+      edits += 1
+      editVolume('1Gi')
+    }
+    await fixture.request('2Gi')
+    await fixture.clock.advance(1_000)
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi', '2Gi'])
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
+    fixture.takeWire()
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.takeWire()).toEqual([])
+  })
+})

@@ -1,0 +1,155 @@
+import { messageOf } from '@csi-sidecars/base'
+import { CODES } from '@csi-sidecars/csi'
+import { ApiError } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { CLAIM_REF, VOLUME_REF, volume } from '../src/testing/builders.ts'
+import { apiError } from '../src/testing/fake-cluster.ts'
+import { failing } from '../src/testing/fake-driver.ts'
+import type { ResizerFixture } from '../src/testing/fixture.ts'
+import { beginModify, wantClass } from '../src/testing/modify.ts'
+
+const MODIFY = 'ControllerModifyVolume'
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+
+let fixture: ResizerFixture
+
+async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
+  fixture = await beginModify(...given)
+}
+
+const want = (name: string | null): Promise<void> => wantClass(fixture, name)
+
+describe('what cannot be saved', () => {
+  it.each([
+    [
+      VOLUME,
+      'update pv.Spec.VolumeAttributesClassName for PVC "data" failed, errored with: update capacity of PV pv-data failed: etcd is away',
+    ],
+    [
+      CLAIM,
+      `mark PVC "data" as ModifyVolumeCompleted failed, errored with: can't patch status of  PVC ns/data with etcd is away`,
+    ],
+  ])('after a call (%s): no event, and the driver is asked again', async (what, why) => {
+    await begin()
+    fixture.driver.modify = () => {
+      let left = 1
+      fixture.cluster.before = (request) => {
+        if (request.what !== what || left === 0) return
+        left -= 1
+        throw apiError(500, 'InternalError', 'etcd is away')
+      }
+      return {}
+    }
+    await want('gold')
+    expect(fixture.takeEvents()).toHaveLength(1)
+    expect(fixture.errors).toEqual([
+      `Error syncing PVC: cannot get error status from modify volume err: modify volume failed to mark pvc data modify volume completed: ${why}`,
+    ])
+    fixture.cluster.before = () => undefined
+    fixture.driver.modify = () => ({})
+    await fixture.clock.advance(1_000)
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
+  })
+
+  it('at the beginning: the driver is not called', async () => {
+    await begin()
+    fixture.cluster.before = ({ what }) => {
+      if (what === CLAIM) throw apiError(500, 'InternalError', 'etcd is away')
+    }
+    await want('gold')
+    expect(fixture.takeWire()).toEqual([CLAIM])
+    expect(fixture.takeEvents()).toEqual([])
+  })
+})
+
+describe('a write of which no answer came', () => {
+  it('is read before the driver is called again, with a pause where it cannot be read', async () => {
+    await begin()
+    fixture.driver.modify = (call) => {
+      // Withdrawn: without the failure in its status the claim has a modification to be brought to its end.
+      fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: null } })
+      fixture.caches.claims.lagging = true
+      fixture.cluster.after = () => {
+        throw new ApiError({ code: 0, reason: '', message: 'connection reset by peer', outcomeUnknown: true })
+      }
+      fixture.cluster.before = ({ verb }) => {
+        if (verb === 'get') throw apiError(500, 'InternalError', 'etcd is away')
+      }
+      return failing(CODES.InvalidArgument, 'no such tier')(call)
+    }
+    await want('gold')
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, CLAIM])
+    fixture.cluster.after = () => undefined
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual([])
+    fixture.cluster.before = () => undefined
+    await fixture.clock.advance(2_000)
+    expect(fixture.takeWire()).toEqual([CLAIM])
+    expect(fixture.claim.status?.modifyVolumeStatus?.status).toBe('Infeasible')
+  })
+})
+
+describe('another writer that changes the claim', () => {
+  it('costs a read and no event', async () => {
+    await begin()
+    fixture.driver.modify = (call) => {
+      fixture.caches.claims.lagging = true
+      fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { metadata: { labels: { x: 'y' } } })
+      return failing(CODES.Internal, 'it went wrong')(call)
+    }
+    await want('gold')
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, CLAIM, CLAIM])
+    expect(fixture.claim.status?.conditions?.map(({ type }) => type)).toEqual(['ModifyingVolume', 'ModifyVolumeError'])
+  })
+})
+
+describe('a driver that disconnects during a call', () => {
+  it('causes no error, and is called with the same class when it is back', async () => {
+    await begin()
+    fixture.driver.modify = (call) => {
+      fixture.driver.lose()
+      return failing(CODES.Unavailable, 'connection lost')(call)
+    }
+    await want('gold')
+    await want('silver')
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY])
+    expect(fixture.takeEvents()).toHaveLength(1)
+    fixture.driver.modify = () => ({})
+    fixture.driver.calls.splice(0)
+    fixture.driver.return()
+    await fixture.clock.settle()
+    const parameters = fixture.driver.calls.map(
+      ({ request }) => (request as { mutableParameters: object }).mutableParameters,
+    )
+    expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }])
+  })
+
+  it('is reported with the error of the call, for the driver has not refused anything', async () => {
+    await begin()
+    fixture.driver.modify = (call) => {
+      fixture.driver.lose()
+      return failing(CODES.Unavailable, 'connection lost')(call)
+    }
+    await want('gold')
+    const message = fixture.log.lines.flatMap(({ error }) => (error === undefined ? [] : [messageOf(error)]))
+    expect(message).toEqual(['rpc error: code = Unavailable desc = connection lost'])
+  })
+})
+
+describe('a volume that is not there', () => {
+  it('is waited for', async () => {
+    await begin({ wantedClass: 'gold' })
+    await fixture.kill()
+    fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
+    await want('silver')
+    await fixture.start()
+    await fixture.clock.advance(100_000)
+    fixture.takeWire()
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    await fixture.clock.settle()
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
+  })
+})

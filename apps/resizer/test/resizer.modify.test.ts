@@ -1,0 +1,236 @@
+import { CODES } from '@csi-sidecars/csi'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  SECRETS,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { attributesClass, type ClaimParts, claim, type VolumeParts, volume } from '../src/testing/builders.ts'
+import { failing } from '../src/testing/fake-driver.ts'
+import { ResizerFixture } from '../src/testing/fixture.ts'
+import { beginModify, wantClass } from '../src/testing/modify.ts'
+
+const MODIFY = 'ControllerModifyVolume'
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+const NOW = '2026-01-01T00:00:00Z'
+
+let fixture: ResizerFixture
+
+async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
+  fixture = await beginModify(...given)
+}
+
+const want = (name: string | null): Promise<void> => wantClass(fixture, name)
+
+const modifying = (status: string, target?: string) => ({
+  status,
+  ...(target && { targetVolumeAttributesClassName: target }),
+})
+const condition = (type: string, message: string, reason?: string) => ({
+  type,
+  status: 'True',
+  lastProbeTime: NOW,
+  lastTransitionTime: NOW,
+  ...(reason && { reason }),
+  message,
+})
+
+describe('a claim that wants a class', () => {
+  beforeEach(async () => {
+    await begin()
+    await want('gold')
+  })
+
+  it('has the beginning stored, the driver called, volume and claim written', () => {
+    expect(fixture.wire).toEqual([
+      {
+        what: CLAIM,
+        body: {
+          metadata: { resourceVersion: expect.any(String) },
+          status: {
+            modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' },
+            conditions: [condition('ModifyingVolume', 'Modifying volume to "gold" is in progress.')],
+          },
+        },
+      },
+      { what: MODIFY, body: { volumeId: 'handle-data', secrets: {}, mutableParameters: { iops: 'gold' } } },
+      { what: VOLUME, body: { metadata: { uid: 'uid-pv-data' }, spec: { volumeAttributesClassName: 'gold' } } },
+      {
+        what: CLAIM,
+        body: {
+          metadata: { uid: 'uid-data' },
+          status: {
+            currentVolumeAttributesClassName: 'gold',
+            modifyVolumeStatus: null,
+            conditions: [{ $patch: 'delete', type: 'ModifyingVolume' }],
+          },
+        },
+      },
+    ])
+  })
+
+  it('reports its beginning and its end', () => {
+    expect(fixture.takeEvents()).toEqual([
+      'Normal VolumeModify: external resizer is modifying volume data with vac gold',
+      'Normal VolumeModifySuccessful: external resizer modified volume data with vac gold successfully',
+    ])
+  })
+
+  it('gets another one the same way, and the one before by a call of its own', async () => {
+    await want('silver')
+    await want('gold')
+    const parameters = fixture.driver.calls.map(
+      ({ request }) => (request as { mutableParameters: object }).mutableParameters,
+    )
+    expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }, { iops: 'gold' }])
+    expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'gold' })
+    expect(fixture.claim.status?.modifyVolumeStatus).toBeUndefined()
+    expect(fixture.claim.status?.conditions).toBeUndefined()
+  })
+
+  it('leaves nothing to do', async () => {
+    fixture.takeWire()
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.takeWire()).toEqual([])
+  })
+})
+
+describe('the request of a modification', () => {
+  it('names claim and volume where the driver is to know them', async () => {
+    await begin({ wantedClass: 'gold' }, {}, { settings: { extraMetadata: true } })
+    expect(fixture.driver.calls[0]?.request).toMatchObject({
+      mutableParameters: {
+        iops: 'gold',
+        'csi.storage.k8s.io/pvc/name': 'data',
+        'csi.storage.k8s.io/pvc/namespace': 'ns',
+        'csi.storage.k8s.io/pv/name': 'pv-data',
+      },
+    })
+  })
+
+  const expandSecret = {
+    csi: {
+      driver: 'csi.example.com',
+      volumeHandle: 'h',
+      controllerExpandSecretRef: { name: 'expand', namespace: 'vault' },
+    },
+  }
+  const name = 'volume.kubernetes.io/controller-modify-secret-name'
+  const namespace = 'volume.kubernetes.io/controller-modify-secret-namespace'
+
+  it.each<[what: string, parts: VolumeParts, secrets: object]>([
+    [
+      'its own secret',
+      { spec: expandSecret, annotations: { [name]: 'modify', [namespace]: 'vault' } },
+      { of: 'modify' },
+    ],
+    ['the secret for expansions without one of its own', { spec: expandSecret }, { of: 'expand' }],
+    [
+      'the secret for expansions when half of its own is missing',
+      { spec: expandSecret, annotations: { [name]: 'modify', [namespace]: '' } },
+      { of: 'expand' },
+    ],
+    ['no secret without either', {}, {}],
+  ])('has %s', async (_what, parts, secrets) => {
+    fixture = new ResizerFixture()
+    for (const each of ['modify', 'expand']) {
+      const data = { of: Buffer.from(each).toString('base64') }
+      fixture.cluster.put(SECRETS, { metadata: { name: each, namespace: 'vault' }, data })
+    }
+    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume(parts))
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
+    await fixture.start()
+    expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
+  })
+
+  it('without its secret is reported, though the claim does not show it', async () => {
+    await begin({ wantedClass: 'gold' }, { spec: expandSecret })
+    expect(fixture.driver.calls).toEqual([])
+    expect(fixture.takeWire()).toEqual([CLAIM])
+    const why = 'error getting secret expand in namespace vault: secrets "expand" not found'
+    expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeModifyFailed: ${why}`)
+    expect(fixture.errors).toEqual([`Error syncing PVC: cannot get error status from modify volume err: ${why}`])
+    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('InProgress', 'gold'))
+  })
+})
+
+describe('a claim that is not ours to modify', () => {
+  it.each<[what: string, parts: ClaimParts, volumeParts: VolumeParts]>([
+    ["another driver's volume", {}, { driver: 'other.example.com' }],
+    ['an in-tree volume', {}, { spec: { csi: undefined, nfs: { server: 's', path: '/' } } }],
+    ['a claim that is not bound', { status: { phase: 'Pending' } }, {}],
+  ])('%s is left alone', async (_what, parts, volumeParts) => {
+    await begin({ wantedClass: 'gold', ...parts }, volumeParts)
+    expect(fixture.takeWire()).toEqual([])
+    expect(fixture.takeEvents()).toEqual([])
+  })
+
+  it('a volume that is bound to another claim is modified all the same', async () => {
+    await begin({ wantedClass: 'gold' }, { uid: 'another' })
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
+  })
+})
+
+describe('a class that is not there', () => {
+  it('leaves the claim pending, and is noticed when it comes', async () => {
+    await begin({ wantedClass: 'bronze' })
+    expect(fixture.wire.splice(0)).toEqual([
+      {
+        what: CLAIM,
+        body: {
+          metadata: { resourceVersion: expect.any(String) },
+          status: { modifyVolumeStatus: { status: 'Pending' } },
+        },
+      },
+    ])
+    expect(fixture.takeEvents()).toEqual(['Warning VolumeModifyFailed: VAC "bronze" does not exist.'])
+    await fixture.clock.advance(3_600_000)
+    expect(fixture.takeWire()).toEqual([])
+    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    await fixture.clock.settle()
+    expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
+    expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
+  })
+
+  it('is noticed though it comes while the claim is being marked', async () => {
+    fixture = new ResizerFixture()
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
+    fixture.cluster.before = ({ what }) => {
+      if (what === CLAIM) fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    }
+    await fixture.start()
+    expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
+  })
+
+  it('keeps what was begun before', async () => {
+    await begin()
+    fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
+    await want('gold')
+    await want('bronze')
+    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('Pending', 'gold'))
+    expect(fixture.claim.status?.conditions?.map(({ type }) => type)).toEqual(['ModifyingVolume', 'ModifyVolumeError'])
+  })
+})
+
+describe('a class of another driver', () => {
+  it('is applied, and reported once though it is tried again', async () => {
+    fixture = await beginModify()
+    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })
+    fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
+    await wantClass(fixture, 'foreign')
+    await fixture.clock.advance(10_000)
+    fixture.driver.modify = () => ({})
+    await fixture.clock.advance(10_000)
+    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('foreign')
+    const warnings = fixture.takeEvents().filter((event) => event.includes('VolumeModifyDriverMismatch'))
+    expect(warnings).toEqual([
+      'Warning VolumeModifyDriverMismatch: VAC "foreign" is for driver other.example.com, and its parameters are applied to a volume of driver csi.example.com',
+    ])
+    const lines = fixture.log.lines.filter(({ message }) => message === 'VolumeAttributesClass is for another driver')
+    expect(lines).toHaveLength(1)
+  })
+})

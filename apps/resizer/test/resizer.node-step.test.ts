@@ -1,0 +1,192 @@
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { CLAIM_REF, type ClaimParts, claim, VOLUME_REF, type VolumeParts, volume } from '../src/testing/builders.ts'
+import { grown, requiredGi } from '../src/testing/fake-driver.ts'
+import { type FixtureOptions, ResizerFixture } from '../src/testing/fixture.ts'
+
+const EXPAND = 'ControllerExpandVolume'
+const CLAIM = 'persistentvolumeclaims/status'
+const VOLUME = 'persistentvolumes'
+const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
+const NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'
+
+let fixture: ResizerFixture
+
+async function begin(
+  options: FixtureOptions = {},
+  parts: ClaimParts = {},
+  volumeParts: VolumeParts = {},
+): Promise<void> {
+  fixture = new ResizerFixture(options)
+  fixture.driver.expand = ({ request }) => grown(request, true)
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
+  await fixture.start()
+}
+
+/** What kubelet does when it has expanded what is on the volume. */
+async function nodeFinishes(size: string): Promise<void> {
+  const status = { capacity: { storage: size }, allocatedResourceStatuses: null, conditions: null }
+  fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })
+  await fixture.clock.settle()
+}
+
+const preResize = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations?.[PRE_RESIZE]
+
+describe('an expansion with a node step', () => {
+  it('continues while kubelet works on it', async () => {
+    await begin()
+    await fixture.request('2Gi')
+    fixture.takeWire()
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+      status: { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } },
+    })
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeWire()).toEqual([])
+  })
+
+  it('ends with the old size taken off the volume', async () => {
+    await begin()
+    await fixture.request('2Gi')
+    expect(preResize()).toBe('1Gi')
+    fixture.takeWire()
+    await nodeFinishes('2Gi')
+    expect(fixture.takeWire()).toEqual([VOLUME])
+    expect(preResize()).toBeUndefined()
+  })
+
+  it('that a larger request has overtaken is followed by it, and remembers the old size no more', async () => {
+    await begin()
+    await fixture.request('2Gi')
+    await fixture.request('3Gi')
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
+    fixture.takeWire()
+    await nodeFinishes('2Gi')
+    expect(fixture.takeWire()).toEqual([VOLUME, CLAIM, EXPAND, VOLUME, CLAIM])
+    expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi', '3Gi'])
+    expect(preResize()).toBeUndefined()
+  })
+
+  it('remembers the size of the claim, not of the volume', async () => {
+    await begin({}, { capacity: '1Gi' }, { capacity: '1536Mi' })
+    await fixture.request('2Gi')
+    expect(preResize()).toBe('1Gi')
+  })
+
+  it('keeps the size that is remembered', async () => {
+    await begin({}, { request: '3Gi' }, { annotations: { [PRE_RESIZE]: '512Mi' }, capacity: '2Gi' })
+    expect(preResize()).toBe('512Mi')
+  })
+
+  it('remembers nothing with the gate off', async () => {
+    await begin({ settings: { annotateFsResize: false } })
+    await fixture.request('2Gi')
+    expect(preResize()).toBeUndefined()
+    fixture.takeWire()
+    await nodeFinishes('2Gi')
+    expect(fixture.takeWire()).toEqual([])
+  })
+
+  it('that the node cannot do is checked with the driver, and then left to kubelet once more', async () => {
+    await begin()
+    await fixture.request('2Gi')
+    fixture.takeWire()
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+      status: { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } },
+    })
+    await fixture.clock.settle()
+    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+    expect(fixture.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
+  })
+
+  it('takes back what it said of an earlier one', async () => {
+    await begin({}, { annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' } })
+    await fixture.request('2Gi')
+    expect(fixture.claim.metadata?.annotations).toEqual({ mine: 'stays' })
+  })
+})
+
+describe('the old size on a volume', () => {
+  it("is taken off another driver's volume too", async () => {
+    await begin(
+      {},
+      { request: '2Gi', capacity: '2Gi' },
+      { driver: 'other', capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi', x: 'y' } },
+    )
+    expect(fixture.takeWire()).toEqual([VOLUME])
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations).toEqual({ x: 'y' })
+  })
+
+  it('that cannot be taken off is tried again', async () => {
+    fixture = new ResizerFixture()
+    let refusals = 1
+    fixture.cluster.before = () => {
+      refusals -= 1
+      if (refusals === 0) throw new Error('etcd is away')
+    }
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }))
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', capacity: '2Gi' }))
+    await fixture.start()
+    expect(fixture.errors).toEqual([
+      'Error syncing PVC: failed removing annotation volume.alpha.kubernetes.io/pre-resize-capacity from pv "pv-data": ' +
+        'update capacity of PV pv-data failed: etcd is away',
+    ])
+    await fixture.clock.advance(1_000)
+    expect(preResize()).toBeUndefined()
+  })
+})
+
+describe('the old size on a volume', () => {
+  it('does not stay where the cache hears of it after all else', async () => {
+    await begin()
+    fixture.caches.volumes.lagging = true
+    const parts = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume(parts))
+    const change = { spec: { resources: { requests: { storage: '2Gi' } } }, status: { capacity: { storage: '2Gi' } } }
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
+    await fixture.clock.settle()
+    expect(preResize()).toBe('1Gi')
+    fixture.caches.volumes.lagging = false
+    fixture.caches.volumes.deliver()
+    await fixture.clock.settle()
+    expect(preResize()).toBeUndefined()
+  })
+
+  it('is not written for a claim that has got the size meanwhile: nothing would take it away', async () => {
+    await begin()
+    fixture.driver.expand = ({ request }) => {
+      const status = { capacity: { storage: '2Gi' } }
+      fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })
+      return grown(request, true)
+    }
+    await fixture.request('2Gi')
+    expect(fixture.cluster.requests.filter(({ body }) => JSON.stringify(body)?.includes(PRE_RESIZE))).toEqual([])
+  })
+})
+
+describe('a driver that expands on nodes only', () => {
+  it('is not called: the volume gets the size that was asked for, in the spelling of the request', async () => {
+    await begin({ expands: 'node' })
+    await fixture.request('2G')
+    expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2G' })
+    expect(fixture.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
+    expect(fixture.takeEvents()).toEqual([
+      'Normal Resizing: External resizer is resizing volume pv-data',
+      'Normal FileSystemResizeRequired: Require file system resize of volume on node',
+    ])
+  })
+
+  it('may get a smaller size than before, where the node could not do the larger one', async () => {
+    const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
+    await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
+    expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
+  })
+
+  it('works on while the driver is away', async () => {
+    await begin({ expands: 'node' })
+    fixture.driver.lose()
+    await fixture.request('2Gi')
+    expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
+  })
+})

@@ -1,0 +1,255 @@
+import {
+  VolumeCapability_AccessMode_Mode as Mode,
+  ControllerServiceCapability_RPC_Type as Rpc,
+} from '@csi-sidecars/csi-proto'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  SECRETS,
+} from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { type ClaimParts, claim, type VolumeParts, volume } from '../src/testing/builders.ts'
+import { apiError } from '../src/testing/fake-cluster.ts'
+import { ResizerFixture } from '../src/testing/fixture.ts'
+
+const EBS = 'ebs.csi.aws.com'
+const RESIZER = 'volume.kubernetes.io/storage-resizer'
+const secretRef = { name: 'creds', namespace: 'vault' }
+
+function secret(data: Record<string, string>) {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { ...secretRef, uid: 'u' }, data }
+}
+
+interface Given {
+  readonly volume?: VolumeParts
+  readonly claim?: ClaimParts
+  readonly driverName?: string
+  /** Of the claim, as only a cache can have it: a server refuses or completes it. */
+  readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
+  readonly prepare?: (fixture: ResizerFixture) => void
+}
+
+async function expandWith({
+  volume: volumeParts,
+  claim: claimParts,
+  driverName,
+  prepare,
+  cached,
+}: Given): Promise<ResizerFixture> {
+  const fixture = new ResizerFixture(driverName === undefined ? {} : { driverName })
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', ...claimParts }))
+  prepare?.(fixture)
+  await fixture.start()
+  if (cached === undefined) return fixture
+  const known = fixture.claim
+  const resourceVersion = String(Number(fixture.cluster.server.resourceVersion) + 1)
+  fixture.caches.claims.learn(cached({ ...known, metadata: { ...known.metadata, resourceVersion } }))
+  await fixture.clock.settle()
+  return fixture
+}
+
+describe('the request of an expansion', () => {
+  const mounted = (fsType: string, mountFlags: string[]) => ({
+    $case: 'mount',
+    value: { fsType, mountFlags, volumeMountGroup: '' },
+  })
+
+  it.each<[what: string, given: Given, request: object]>([
+    [
+      'rounds fractions of a byte up',
+      { claim: { request: '1500.5Mi' } },
+      { capacityRange: { requiredBytes: 1573388288n, limitBytes: 0n } },
+    ],
+    [
+      'has the file system of the volume, without a default',
+      {
+        volume: {
+          spec: {
+            csi: { driver: 'csi.example.com', volumeHandle: 'h', fsType: 'xfs' },
+            mountOptions: ['ro', 'noatime'],
+          },
+        },
+      },
+      {
+        volumeId: 'h',
+        volumeCapability: {
+          accessType: mounted('xfs', ['ro', 'noatime']),
+          accessMode: { mode: Mode.SINGLE_NODE_WRITER },
+        },
+      },
+    ],
+    [
+      'has no file system for a block volume',
+      { volume: { spec: { volumeMode: 'Block', mountOptions: ['ro'] } } },
+      {
+        volumeCapability: { accessType: { $case: 'block', value: {} }, accessMode: { mode: Mode.SINGLE_NODE_WRITER } },
+      },
+    ],
+    [
+      'has the access mode of a driver that distinguishes pods of one node',
+      { prepare: ({ driver }) => driver.controller.add(Rpc.SINGLE_NODE_MULTI_WRITER) },
+      { volumeCapability: { accessType: mounted('', []), accessMode: { mode: Mode.SINGLE_NODE_MULTI_WRITER } } },
+    ],
+  ])('%s', async (_what, given, request) => {
+    const fixture = await expandWith(given)
+    expect(fixture.driver.calls[0]?.request).toMatchObject(request)
+  })
+
+  it('has the secret of the volume, as text', async () => {
+    const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
+    const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ user: 'YWxpY2U=', empty: '' }))
+    const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
+    expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets: { user: 'alice', empty: '' } })
+    expect(fixture.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
+  })
+
+  it('is made of the translation of an in-tree volume, of which nothing is stored', async () => {
+    const fixture = await expandWith({
+      driverName: EBS,
+      claim: { annotations: { [RESIZER]: EBS } },
+      volume: {
+        spec: { csi: undefined, awsElasticBlockStore: { volumeID: 'aws://us-west-2a/vol-1', fsType: 'ext4' } },
+      },
+    })
+    expect(fixture.driver.calls[0]).toMatchObject({ request: { volumeId: 'vol-1' }, options: { migrated: true } })
+    expect(fixture.wire[2]).toEqual({
+      what: 'persistentvolumes',
+      body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: '2Gi' } } },
+    })
+  })
+
+  it("is made of another driver's volume as it is, where the claim of a migrated driver says it is its own", async () => {
+    const fixture = await expandWith({
+      driverName: EBS,
+      claim: { annotations: { [RESIZER]: EBS } },
+      volume: { driver: 'odd' },
+    })
+    expect(fixture.driver.calls[0]).toMatchObject({
+      request: { volumeId: 'handle-data' },
+      options: { migrated: false },
+    })
+  })
+})
+
+describe('an expansion that cannot be asked for', () => {
+  const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
+
+  it.each<[what: string, given: Given, why: string]>([
+    [
+      'a secret is missing',
+      { volume: { spec: { csi } } },
+      'error getting secret creds in namespace vault: secrets "creds" not found',
+    ],
+    [
+      'a secret is forbidden',
+      {
+        volume: { spec: { csi } },
+        prepare: ({ cluster }) => {
+          cluster.before = ({ what }) => {
+            if (what === 'secrets') throw apiError(403, 'Forbidden', 'secrets "creds" is forbidden')
+          }
+        },
+      },
+      'error getting secret creds in namespace vault: secrets "creds" is forbidden',
+    ],
+    [
+      'the access modes make no sense',
+      { volume: { spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } } },
+      'failed to get capabilities of volume pv-data with CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume',
+    ],
+    [
+      'the handle is empty',
+      { volume: { spec: { csi: { driver: 'csi.example.com', volumeHandle: '' } } } },
+      'empty volume handle',
+    ],
+    [
+      'the volume cannot be translated',
+      {
+        driverName: EBS,
+        claim: { annotations: { [RESIZER]: EBS } },
+        volume: { spec: { csi: undefined, nfs: { server: 's', path: '/' } } },
+      },
+      'failed to translate persistent volume: could not find in-tree plugin translation logic for "pv-data"',
+    ],
+  ])('%s: reported, not called, tried again', async (_what, given, why) => {
+    const fixture = await expandWith(given)
+    const { name } = fixture.driver
+    expect(fixture.driver.calls).toEqual([])
+    expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
+    const message = `resize volume "pv-data" by resizer "${name}" failed: ${why}`
+    expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeResizeFailed: ${message}`)
+    expect(fixture.errors).toEqual([`Error syncing PVC: ${message}`])
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
+  })
+
+  it('a secret that is no text fails as gRPC would', async () => {
+    const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
+    const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
+    expect(fixture.driver.calls).toEqual([])
+    expect(fixture.takeEvents().at(-1)).toContain('rpc error: code = Internal desc = grpc: error while marshaling')
+    expect(fixture.claim.status?.conditions).toMatchObject([{ type: 'Resizing' }, { type: 'ControllerResizeError' }])
+  })
+})
+
+describe('bad input', () => {
+  it.each<[what: string, given: Given, why: string]>([
+    [
+      'a request that is no size',
+      {
+        claim: { request: '1Gi' },
+        cached: (object) => ({ ...object, spec: { ...object.spec, resources: { requests: { storage: '2Kk' } } } }),
+      },
+      `spec.resources.requests.storage of the claim is "2Kk": unable to parse quantity's suffix`,
+    ],
+    [
+      'a capacity below nothing',
+      { claim: { capacity: '-1Gi' } },
+      'status.capacity.storage of the claim is -1Gi, which is less than nothing',
+    ],
+    [
+      'a size that no driver can be asked for',
+      { claim: { request: '10E' } },
+      '10E is more than a CSI driver can be asked for',
+    ],
+    [
+      'a volume of another claim',
+      { volume: { uid: 'x' } },
+      'PersistentVolume "pv-data" is bound to another claim of this name, with uid x',
+    ],
+    [
+      'a claim without a status',
+      {
+        claim: { request: '1Gi' },
+        cached: ({ spec, metadata }) => ({ metadata, spec: { ...spec, resources: { requests: { storage: '2Gi' } } } }),
+      },
+      'the claim has no status',
+    ],
+  ])('%s: an event and a line name the cause, and other claims continue', async (_what, given, why) => {
+    const prepare = ({ cluster }: ResizerFixture): void => {
+      cluster.put(PERSISTENT_VOLUMES, volume({ name: 'fine' }))
+      cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'fine', request: '2Gi' }))
+    }
+    const fixture = await expandWith({ ...given, prepare })
+    const message = `resize volume "pv-data" by resizer "csi.example.com" failed: ${why}`
+    expect(fixture.takeEvents()).toContain(`Warning VolumeResizeFailed: ${message}`)
+    expect(fixture.errors).toEqual([`PVC cannot be resized: ${message}`])
+    expect(fixture.driver.calls.map(({ request }) => (request as { volumeId: string }).volumeId)).toEqual([
+      'handle-fine',
+    ])
+  })
+
+  it('is looked at again when the volume changes', async () => {
+    const fixture = await expandWith({ volume: { uid: 'x' } })
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    await fixture.clock.settle()
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+
+  it('a bound claim without a capacity is expanded', async () => {
+    const fixture = await expandWith({ claim: { capacity: null } })
+    expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+  })
+})

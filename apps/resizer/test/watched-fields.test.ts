@@ -1,0 +1,95 @@
+import { explore, recordingEvent, recordingReads } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import type { Claim } from '../src/caches/claim.ts'
+import type { Volume } from '../src/caches/volume.ts'
+import { ClassModel } from '../src/testing/states/class-model.ts'
+import { REAL as REAL_CLASS } from '../src/testing/states/class-state.ts'
+import { SizeModel } from '../src/testing/states/size-model.ts'
+import { REAL as REAL_SIZE } from '../src/testing/states/size-state.ts'
+
+/** Why a change of a field that a decision reads need not start a run. */
+type Unwatched<T> = Readonly<Partial<Record<keyof T, string>>>
+
+const IDENTITY = { uid: 'another object is added' }
+const KEPT = 'kept by our patches'
+
+const SIZE_CLAIM: Unwatched<Claim> = {
+  ...IDENTITY,
+  resourceVersion: 'guards a patch, which is sent again when it is refused',
+  allocated: 'changes together with sizeStatus',
+  conditions: 'written, never waited for',
+  otherStatuses: KEPT,
+  noNodeExpansion: KEPT,
+  currentClass: KEPT,
+  modifying: KEPT,
+}
+const SIZE_VOLUME: Unwatched<Volume> = {
+  ...IDENTITY,
+  claimUid: 'a volume of another claim is waited for as a cause',
+  key: 'another object is added',
+  kind: 'the source of a volume is immutable',
+}
+const CLASS_CLAIM: Unwatched<Claim> = {
+  ...IDENTITY,
+  resourceVersion: 'guards a patch, which is sent again when it is refused',
+  conditions: 'written, never waited for',
+  allocated: KEPT,
+  capacity: KEPT,
+  noNodeExpansion: KEPT,
+  otherStatuses: KEPT,
+  sizeStatus: KEPT,
+  volumeName: 'a claim is bound when its phase changes',
+}
+const CLASS_VOLUME: Unwatched<Volume> = {
+  kind: 'the source of a volume is immutable',
+  source: 'the source of a volume is immutable',
+}
+
+/** Over every state of the exhaustive models: a decision waits for no change that starts no run. */
+describe('each field that a decision reads', () => {
+  it('of a size is watched by a trigger, or it is known why not', () => {
+    const reads = { claim: new Set<string>(), volume: new Set<string>() }
+    const watched = { claim: new Set<string>(), volume: new Set<string>() }
+    const { onClaim, onVolume, decideResize } = REAL_SIZE
+    explore(
+      new SizeModel({
+        ...REAL_SIZE,
+        sizes: [1, 2],
+        faults: false,
+        onClaim: (event, queue) => onClaim(recordingEvent(event, watched.claim), queue),
+        onVolume: (event, queue) => onVolume(recordingEvent(event, watched.volume), queue),
+        decideResize: (view) => decideResize(recorded(view, reads)),
+      }),
+    )
+    expect(unwatched(reads.claim, watched.claim)).toEqual(Object.keys(SIZE_CLAIM).sort())
+    expect(unwatched(reads.volume, watched.volume)).toEqual(Object.keys(SIZE_VOLUME).sort())
+  })
+
+  it('of a class is watched by a trigger, or it is known why not', () => {
+    const reads = { claim: new Set<string>(), volume: new Set<string>() }
+    const watched = new Set<string>()
+    const { onClaim, decideModify } = REAL_CLASS
+    explore(
+      new ClassModel({
+        ...REAL_CLASS,
+        faults: false,
+        onClaim: (event) => onClaim(recordingEvent(event, watched)),
+        decideModify: (view) => decideModify(recorded(view, reads)),
+      }),
+    )
+    expect(unwatched(reads.claim, watched)).toEqual(Object.keys(CLASS_CLAIM).sort())
+    expect(unwatched(reads.volume, new Set())).toEqual(Object.keys(CLASS_VOLUME).sort())
+  })
+})
+
+function unwatched(reads: ReadonlySet<string>, watched: ReadonlySet<string>): readonly string[] {
+  return [...reads].filter((field) => !watched.has(field)).sort()
+}
+
+function recorded<V extends { readonly claim: Claim; readonly volume: Volume | undefined }>(
+  view: V,
+  reads: { readonly claim: Set<string>; readonly volume: Set<string> },
+): V {
+  const volume = view.volume && recordingReads(view.volume, reads.volume)
+  return { ...view, claim: recordingReads(view.claim, reads.claim), volume }
+}

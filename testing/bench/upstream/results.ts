@@ -1,0 +1,57 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { type Conditions, type Moment, moment } from './conditions.ts'
+import { markdown, type Row } from './figures.ts'
+import type { BenchScene } from './scene.ts'
+
+export interface Outcome {
+  readonly scene: BenchScene
+  readonly rows: readonly Row[]
+  readonly seconds: number
+  readonly failure: string | undefined
+}
+
+/** Text below this line is written by hand; the program keeps it. */
+const KEPT = '## Where the time and the memory go'
+const SECTION = /^(?=### )/m
+
+/** The results of one scene, as Markdown. */
+export function section({ scene, rows, failure }: Outcome, measured: string): string {
+  const parts = [`### ${scene.title}`, scene.conditions, measured]
+  if (rows.length > 0) parts.push(markdown(rows))
+  if (failure !== undefined) parts.push(`**Failed: ${failure.replaceAll('\n', ' ')}**`)
+  return parts.join('\n\n')
+}
+
+/** When and where a scene was measured, once it is over. */
+export function measuredText({ machine, versions }: Conditions, begun: Moment, rounds: number): string {
+  return `Measured on ${begun.date} UTC, ${rounds} rounds, ${machine}; load ${begun.load} before and ${moment().load} after; ${versions}.`
+}
+
+const HEAD = `# Ours beside the Go originals
+
+Written by \`npm run bench --\`; by hand only from "${KEPT.slice(3)}" on.
+
+On a real kube-apiserver with etcd, all on one machine together with the driver and the program that measures, ours and
+the originals in turn, round by round. A figure is the median of the rounds with their least and most in parentheses,
+or of one round where there is nothing in parentheses. The ratio is that of each round's two figures; below 1 ours needs
+less. Executables are copied before they are measured. CPU is user and system time of the process; memory is resident,
+and anonymous is the part of it that no file backs. Each section says when it was measured.
+
+| condition | |
+|---|---|
+| API server and etcd | a fresh pair for each scene; RBAC, a token file, an audit log of metadata; etcd without fsync |
+| flags of both | \`--leader-election --http-endpoint=127.0.0.1:PORT\`, and what a scene says |
+| environment of ours | \`MALLOC_ARENA_MAX=1\`, as in the image |
+`
+
+/** Renews the section of a scene. Those of the others stay, and what is written by hand. */
+export function writeSection(file: string, text: string, scenes: readonly BenchScene[]): void {
+  const old = readFileSync(file, 'utf8')
+  const hand = old.indexOf(KEPT)
+  const known = old.slice(0, hand).split(SECTION)
+  const sections = scenes.flatMap(({ title }) => {
+    const heading = `### ${title}\n`
+    return [text, ...known].find((each) => each.startsWith(heading)) ?? []
+  })
+  writeFileSync(file, `${[HEAD, ...sections].map((each) => each.trim()).join('\n\n')}\n\n${old.slice(hand)}`)
+}

@@ -1,0 +1,161 @@
+import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import process from 'node:process'
+import { systemClock } from '@csi-sidecars/base'
+import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
+import { Progress } from '@csi-sidecars/testkit'
+import { errorText } from '../../e2e/harness/context.ts'
+import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
+import {
+  build,
+  cacheFolder,
+  controlPlaneBinaries,
+  controlPlaneFolder,
+  hasGo,
+  originals,
+} from '../../e2e/tools/binaries.ts'
+import { conditionsOf, moment } from './conditions.ts'
+import { Figures } from './figures.ts'
+import { Ground } from './ground.ts'
+import { measuredText, type Outcome, section, writeSection } from './results.ts'
+import type { Bench, BenchScene } from './scene.ts'
+import { attachStorm, attachStormDefaults } from './scenes/attach-storm.ts'
+import { busy } from './scenes/busy.ts'
+import { coldStart } from './scenes/cold-start.ts'
+import { driverRestart } from './scenes/driver-restart.ts'
+import { failing } from './scenes/failing.ts'
+import { failover } from './scenes/failover.ts'
+import { idle } from './scenes/idle.ts'
+import { loaded } from './scenes/loaded.ts'
+import { oneProcess } from './scenes/one-process.ts'
+import { requestLimits } from './scenes/request-limits.ts'
+import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
+import { silence } from './scenes/silence.ts'
+import { sizes } from './scenes/sizes.ts'
+import { starvation } from './scenes/starvation.ts'
+import type { Executables, Side } from './side.ts'
+
+export const SCENES: readonly BenchScene[] = [
+  idle,
+  coldStart,
+  loaded,
+  sizes,
+  busy,
+  attachStorm,
+  attachStormDefaults,
+  starvation,
+  resizeStorm,
+  resizeStormDefaults,
+  failover,
+  driverRestart,
+  oneProcess,
+  failing,
+  requestLimits,
+  silence,
+]
+
+export interface RunOptions {
+  readonly root: string
+  /** Names of scenes; all of them when there is none. */
+  readonly only: readonly string[]
+  readonly rounds: number
+  /** 0.1 for a rehearsal with a tenth of the objects, 5 for five times as many. */
+  readonly scale: number
+  /** Where ours leave CPU profiles. They run as bundles then, so the figures are not to be kept. */
+  readonly profiles: string | undefined
+  readonly say: (line: string) => void
+}
+
+/** Figures of fewer rounds are not kept. */
+const LEAST_ROUNDS = 3
+
+/**
+ * Runs the scenes one after another and resolves with the exit code. In full size each renews its section of
+ * testing/bench/RESULTS.md as soon as it is over, so that a run that is cut short keeps what it has measured.
+ */
+export async function benchAgainstUpstream(options: RunOptions): Promise<number> {
+  const { root, only, rounds, scale, profiles } = options
+  const scenes = SCENES.filter(({ name }) => only.length === 0 || only.includes(name))
+  const ground = prepare(options)
+  if ('remedy' in ground) {
+    options.say(ground.remedy)
+    return 2
+  }
+  const { binaries, executables } = ground
+  const progress = new Progress(scenes.length, process.stdout, systemClock)
+  const say = (line: string): void => progress.say(line)
+  const conditions = conditionsOf(binaries, ground.measured)
+  const logs = join(root, '.cache', 'bench')
+  rmSync(logs, { recursive: true, force: true })
+  const keeps = scale === 1 && profiles === undefined && rounds >= LEAST_ROUNDS
+  let failed = 0
+  for (const scene of scenes) {
+    const bench: Omit<Bench, 'figures'> = {
+      rounds,
+      say,
+      sized: (count) => Math.max(2, Math.round(count * scale)),
+      ground: () => Ground.open({ binaries, executables, logs: join(logs, scene.name), profiles }),
+    }
+    progress.begin(scene.name)
+    const begun = moment()
+    const outcome = await play(scene, bench)
+    progress.end(scene.name)
+    const text = section(outcome, measuredText(conditions, begun, rounds))
+    say(`${text}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
+    if (outcome.failure !== undefined) failed += 1
+    else if (keeps) writeSection(join(root, 'bench', 'RESULTS.md'), text, SCENES)
+  }
+  say(`${scenes.length - failed} scenes measured, ${failed} failed; logs in ${logs}`)
+  return failed === 0 ? 0 : 1
+}
+
+async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<Outcome> {
+  bench.say(`${scene.name}: ${scene.title}`)
+  const figures = new Figures()
+  const started = performance.now()
+  let failure: string | undefined
+  try {
+    await scene.run({ ...bench, figures })
+  } catch (error) {
+    failure = errorText(error).split('\n')[0]
+    bench.say(errorText(error))
+  }
+  return { scene, rows: figures.rows, seconds: (performance.now() - started) / 1000, failure }
+}
+
+/** Finds or builds all executables, and copies those that are measured: a build made meanwhile changes nothing. */
+function prepare({
+  root,
+  profiles,
+}: RunOptions): { binaries: string; executables: Executables; measured: Executables } | { remedy: string } {
+  const assets = controlPlaneBinaries(root)
+  if ('remedy' in assets) return assets
+  if (hasGo()) for (const { value } of SIDECARS) build(root, value.name)
+  const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)
+  const found: Executables = {
+    ours: { ...byApp(dist), both: dist('sidecars') },
+    original: originals(root),
+  }
+  const needed: readonly string[] = [...Object.values(found.ours), ...Object.values(found.original)]
+  const missing = needed.find((file) => !existsSync(file))
+  if (missing !== undefined) {
+    const inCache = [cacheFolder(root), controlPlaneFolder(root)].some((folder) => missing.startsWith(folder))
+    return { remedy: `${missing} is missing: ${inCache ? 'install Go 1.26 (https://go.dev/dl)' : 'npm run build'}` }
+  }
+  const folder = temporaryFolder('executables')
+  const copy = (side: Side, from: string): string => {
+    const to = join(folder, side, basename(from))
+    mkdirSync(join(folder, side), { recursive: true })
+    copyFileSync(from, to)
+    return to
+  }
+  const measured: Executables = {
+    ours: { ...byApp((app) => copy('ours', found.ours[app])), both: copy('ours', found.ours.both) },
+    original: byApp((app) => copy('original', found.original[app])),
+  }
+  if (profiles === undefined) return { binaries: assets.folder, executables: measured, measured }
+  mkdirSync(profiles, { recursive: true })
+  // Where they are built: the profiles name them, and who reads those wants to see inside.
+  const bundles = { ...byApp((app) => `${found.ours[app]}.mjs`), both: `${found.ours.both}.mjs` }
+  return { binaries: assets.folder, executables: { ...measured, ours: bundles }, measured }
+}

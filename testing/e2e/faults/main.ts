@@ -1,0 +1,73 @@
+// Built executables under faults. Every case is a row of a table; the seed determines how often a fault occurs and in
+// which order the cases run.
+import { mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { seeded } from '@csi-sidecars/disturb'
+import { COUNT, NUMBER, Progress, readArguments } from '@csi-sidecars/testkit'
+import { startEmulated } from '../harness/api/emulated.ts'
+import { grant } from '../harness/api/roles.ts'
+import { run } from '../harness/runner.ts'
+import type { EndToEndTest } from '../harness/test.ts'
+import { copied } from '../tools/copied.ts'
+import { answerCases } from './answers.ts'
+import type { FaultCase } from './case.ts'
+import { driverCases } from './drivers.ts'
+import { frameCases } from './frames.ts'
+import { leaseCases } from './leases.ts'
+import { processCases } from './processes.ts'
+import { tlsCases } from './tls.ts'
+
+const { values } = readArguments(
+  'npm run faults -- [--seed N] [--grep TEXT] [--concurrency N] [--list]',
+  {
+    options: {
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      grep: { type: 'string', multiple: true, default: [] },
+      concurrency: { type: 'string', default: '4' },
+      list: { type: 'boolean', default: false },
+    },
+  },
+  { seed: NUMBER, concurrency: COUNT },
+)
+
+const root = resolve(import.meta.dirname, '../../..')
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+const cases = [answerCases, frameCases, leaseCases, driverCases, tlsCases, processCases].flat()
+
+process.exitCode = await main(Number(values.seed))
+
+async function main(seed: number): Promise<number> {
+  const tests = cases
+    .map((each) => testOf(each, seed))
+    .filter(({ title }) => values.grep.every((text) => title.includes(text)))
+    .toSorted((a, b) => seeded(seed, a.title)() - seeded(seed, b.title)())
+  if (values.list) {
+    for (const { title } of tests) say(title)
+    say(`${tests.length} cases`)
+    return 0
+  }
+  const executables = copied(root)
+  const reports = join(root, '.cache', 'e2e', `faults-${seed}`)
+  mkdirSync(reports, { recursive: true })
+  const cluster = await startEmulated()
+  try {
+    await grant(cluster.api)
+    const common = { checks: [], target: 'emulator', binaries: 'ours', executables, originals: executables } as const
+    const concurrency = Number(values.concurrency)
+    const progress = new Progress(tests.length, process.stdout, systemClock)
+    const { passed, failed } = await run({ ...common, tests, cluster, concurrency, reports, progress })
+    progress.stop()
+    say(`${passed} passed, ${failed} failed; repeat with --seed ${seed}`)
+    return failed === 0 && passed > 0 ? 0 : 1
+  } finally {
+    await cluster.stop()
+  }
+}
+
+function testOf({ app, kind, what, run }: FaultCase, seed: number): EndToEndTest {
+  const title = `${app}, ${kind}: ${what}`
+  return { app, title, run: (t) => run(t, seeded(seed, title)) }
+}

@@ -1,0 +1,36 @@
+import type { ChildProcess } from 'node:child_process'
+import { createWriteStream, existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { freePort } from '@csi-sidecars/emulator'
+import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { start } from '../process/processes.ts'
+
+export interface ControllerManagerOptions {
+  readonly kubeconfig: string
+  /** The folder of its log and its certificate. */
+  readonly folder: string
+  readonly controllers: readonly string[]
+  readonly args?: readonly string[]
+}
+
+/** Some of the controllers of a real kube-controller-manager. */
+export async function startControllerManager(options: ControllerManagerOptions): Promise<ChildProcess> {
+  const { kubeconfig, folder, controllers, args = [] } = options
+  const binary = join(controlPlaneFolder(resolve(import.meta.dirname, '../../../..')), 'kube-controller-manager')
+  if (!existsSync(binary)) throw new Error(`${binary} is missing: KUBEBUILDER_ASSETS has none; Go builds it`)
+  const child = start(
+    binary,
+    [
+      `--kubeconfig=${kubeconfig}`,
+      `--controllers=${controllers.join()}`,
+      '--leader-elect=false',
+      '--bind-address=127.0.0.1',
+      `--secure-port=${await freePort()}`,
+      `--cert-dir=${join(folder, 'certs')}`,
+      ...args,
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  child.stderr?.pipe(createWriteStream(join(folder, 'kube-controller-manager.log')))
+  return child
+}

@@ -1,0 +1,108 @@
+// The emulated driver as a separate process:
+//   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--holds FOLDER] [--bug NAME]
+// The file keeps its storage across a kill, including every answered change. The first two nodes are in one
+// zone, all others in another. With a folder it has snapshots, and as root also volumes that hold something.
+import { existsSync, readFileSync, renameSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
+import { writeWhole } from '../../../../apps/driver-test/src/testing/whole-file.ts'
+import { hold } from './content-bugs.ts'
+import { BUGS } from './driver-bugs.ts'
+
+const { values } = parseArgs({
+  options: {
+    socket: { type: 'string', default: '' },
+    state: { type: 'string', default: '' },
+    node: { type: 'string', multiple: true, default: [] },
+    holds: { type: 'string' },
+    bug: { type: 'string' },
+  },
+})
+const { socket, state, node: nodeSockets, holds, bug } = values
+
+type Stored = CsiDriver['volumes']['all'][number]
+
+const driver = await startDriver()
+let highest = restore(driver)
+saveAfterCalls(driver)
+const nodes = await Promise.all(nodeSockets.map((each, index) => startNode(each, index)))
+if (holds !== undefined) hold({ controller: driver, nodes }, holds, bug)
+if (bug !== undefined) {
+  const planted = BUGS[bug]
+  if (planted === undefined) throw new Error(`no bug is called ${bug}`)
+  planted.put({ controller: driver, nodes })
+}
+for (const path of [...nodeSockets, socket]) renameSync(unready(path), path)
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(
+    signal,
+    () => void Promise.all([driver, ...nodes].map((each) => each.stop())).then(() => process.exit(0)),
+  )
+}
+
+/** Where it listens until it has its state and its abilities: what connects earlier would not learn of them. */
+function unready(path: string): string {
+  return `${path}.new`
+}
+
+/** Called before the answer leaves. */
+function saveAfterCalls({ log }: CsiDriver): void {
+  log.subscribe(({ end }) => {
+    if (end !== undefined) save(driver)
+  })
+}
+
+async function startDriver(): Promise<CsiDriver> {
+  const usual = await startCsiDriver({ socket: unready(socket) })
+  usual.settings.controller = [...usual.settings.controller, 'CLONE_VOLUME']
+  usual.settings.mutableParameters = ['tier']
+  usual.settings.nodes = nodeSockets.length > 0 ? nodeSockets.map((_, index) => `worker-${index + 1}`) : ['a', 'b']
+  if (nodeSockets.length > 0) {
+    usual.settings.plugin = [...usual.settings.plugin, 'VOLUME_ACCESSIBILITY_CONSTRAINTS']
+  }
+  return usual
+}
+
+async function startNode(path: string, index: number): Promise<CsiDriver> {
+  const topology = { zone: index < 2 ? 'east' : 'west' }
+  const nodeId = `worker-${index + 1}`
+  const node = await startCsiDriver({
+    socket: unready(path),
+    nodeId,
+    topology,
+    makesTargets: true,
+    volumes: driver.volumes,
+  })
+  saveAfterCalls(node)
+  return node
+}
+
+interface Saved {
+  /** The highest number of an id: none is given twice. */
+  readonly highest: number
+  readonly volumes: readonly Stored[]
+}
+
+function save({ volumes }: CsiDriver): void {
+  highest = Math.max(highest, ...volumes.all.map(({ id }) => Number(/^vol-(\d+)$/.exec(id)?.[1] ?? 0)))
+  const saved: Saved = { highest, volumes: volumes.all }
+  const text = JSON.stringify(saved, (_key, value: unknown) => {
+    if (typeof value === 'bigint') return { bigint: String(value) }
+    return value instanceof Map ? { map: [...value] } : value
+  })
+  writeWhole(state, text)
+}
+
+/** Returns the highest number of an id. */
+function restore({ volumes }: CsiDriver): number {
+  if (!existsSync(state)) return 0
+  const saved: Saved = JSON.parse(readFileSync(state, 'utf8'), (_key, value) => {
+    if (typeof value?.bigint === 'string') return BigInt(value.bigint)
+    return Array.isArray(value?.map) ? new Map(value.map) : value
+  })
+  for (let spent = saved.volumes.length; spent < saved.highest; spent += 1) {
+    volumes.delete(volumes.add({ name: 'spent', capacityBytes: 0n }).id)
+  }
+  for (const volume of saved.volumes) volumes.add(volume)
+  return saved.highest
+}

@@ -1,0 +1,199 @@
+// The same random history for ours and for the Go originals, checked for what must hold when all is done.
+import { statSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { messageOf } from '@csi-sidecars/base'
+import {
+  type Finding,
+  runSeeds,
+  SEEDS,
+  seedsOf,
+  shrink,
+  type Timed,
+  tableOf,
+  type Verdict,
+} from '@csi-sidecars/disturb'
+import { APPS, byApp } from '@csi-sidecars/sidecars'
+import { COUNT, readArguments } from '@csi-sidecars/testkit'
+import type { Cluster } from '../harness/api/cluster.ts'
+import { errorText, TestContext } from '../harness/context.ts'
+import { temporaryFolder } from '../harness/process/processes.ts'
+import type { Executables } from '../harness/subject.ts'
+import { briefly } from '../model/overlaps.ts'
+import { build, cacheFolder, hasGo } from '../tools/binaries.ts'
+import { copied } from '../tools/copied.ts'
+import { openCluster, targetOf } from '../tools/open-cluster.ts'
+import { endDifferences } from './ends.ts'
+import { type History, historyOf, type Profile, type Step, textOf } from './plan.ts'
+import { type End, Side } from './side.ts'
+
+const { values } = readArguments(
+  'npm run histories -- [--seeds 1-300] [--against PATH] [--only ours] [--target real|emulator] [--app attacher|resizer] [--profile small|storm] [--concurrency N] [--tries N]',
+  {
+    options: {
+      seeds: { type: 'string', default: '1-300' },
+      against: { type: 'string' },
+      only: { type: 'string' },
+      target: { type: 'string', default: 'real' },
+      app: { type: 'string' },
+      profile: { type: 'string', default: 'small' },
+      concurrency: { type: 'string' },
+      tries: { type: 'string', default: '60' },
+    },
+  },
+  {
+    seeds: SEEDS,
+    only: /^ours$/,
+    target: /^(real|emulator)$/,
+    app: /^(attacher|resizer)$/,
+    profile: /^(small|storm)$/,
+    concurrency: COUNT,
+    tries: /^\d+$/,
+  },
+)
+
+/** A history that fails and then holds so often is not made smaller: most smaller ones would hold too. */
+const REPETITIONS = 3
+/** For the verdict about ours, on a machine with other work too; for the originals; and for what may hold by chance. */
+const SETTLED_WITHIN_MS = { ours: 60_000, originals: 30_000, shrinking: 15_000 }
+const profile: Profile = values.profile === 'storm' ? 'storm' : 'small'
+/** A storm has the machine to itself. */
+const concurrency = Number(values.concurrency ?? (profile === 'storm' ? 1 : 6))
+const root = resolve(import.meta.dirname, '../../..')
+const target = targetOf(values.target)
+const reports = join(root, '.cache', 'e2e', 'histories')
+const ours = copied(root)
+const originals = values.only === 'ours' ? undefined : originalsAt(values.against ?? builtOriginals())
+const count = { original: 0 }
+let contexts = 0
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  await using lane = await openCluster(root, target, reports)
+  const seeds = seedsOf('seeds', values.seeds).filter(
+    (seed) => values.app === undefined || historyOf(seed, profile).app === values.app,
+  )
+  const again = (seed: number): string => `npm run histories -- --seeds ${seed} --target ${target} --profile ${profile}`
+  const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile))
+  const held = await runSeeds(seeds, { run, say, title: target, again, concurrency })
+  if (originals !== undefined) say(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
+  return held ? 0 : 1
+}
+
+async function validate(cluster: Cluster, history: History): Promise<Verdict> {
+  const began = performance.now()
+  const { app, replicas, listing, steps } = history
+  const outcome = await both(cluster, history, true)
+  if (outcome.original !== undefined && outcome.original.findings.length > 0) count.original += 1
+  const said = [...new Set(outcome.original?.findings.map(({ rule }) => rule))].join('; ')
+  const summary = [
+    `${app}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}`,
+    `${steps.length} steps, ${outcome.ours.calls.length} calls, ${((performance.now() - began) / 1000).toFixed(1)} s`,
+    ...(said === '' ? [] : [`the original: ${said}`]),
+  ].join('; ')
+  const { findings } = outcome
+  if (findings.length === 0) return { findings, summary }
+  const details = ({ about }: Finding): string[] =>
+    outcome.ours.calls.filter(({ request }) => request['volume_id'] === about).map(briefly)
+  return { findings, summary, details, appendix: await smallest(cluster, history, findings) }
+}
+
+interface Outcome {
+  readonly ours: End
+  readonly original: End | undefined
+  readonly findings: readonly Finding[]
+}
+
+/** The history for both; their ends are compared only where both are right. */
+async function both(cluster: Cluster, history: History, report: boolean): Promise<Outcome> {
+  const [end, original] = await Promise.all([
+    live(cluster, history, { executables: ours, report }),
+    originals === undefined ? undefined : live(cluster, history, { executables: originals, report }),
+  ])
+  const right = original !== undefined && original.findings.length === 0 && end.findings.length === 0
+  const differences = right ? endDifferences(end.objects, original.objects) : []
+  const findings = [...end.findings, ...differences.map((text) => ({ rule: 'the ends agree', text }))]
+  return { ours: end, original, findings }
+}
+
+async function live(
+  cluster: Cluster,
+  history: History,
+  { executables, report }: { readonly executables: Executables; readonly report: boolean },
+): Promise<End> {
+  contexts += 1
+  const binaries = executables === ours ? 'ours' : 'originals'
+  const common = { app: history.app, binaries, executables, originals: executables, target, cluster } as const
+  const t = new TestContext({ ...common, folder: temporaryFolder('histories'), id: `h${contexts}` })
+  try {
+    const end = await new Side(t, history, SETTLED_WITHIN_MS[report ? binaries : 'shrinking']).run()
+    if (report && end.findings.length > 0) t.report(placeOf(history, binaries), end.findings.map(lineOf).join('\n'))
+    return end
+  } catch (error) {
+    if (report) t.report(placeOf(history, binaries), error)
+    return { findings: [{ rule: 'the history can be run', text: errorText(error) }], objects: new Map(), calls: [] }
+  } finally {
+    await t.close().catch((error: unknown) => say(`${t.id}: could not clean up: ${messageOf(error)}`))
+  }
+}
+
+/** The fewest steps with one of the same findings, as a table. */
+async function smallest(cluster: Cluster, history: History, found: readonly Finding[]): Promise<readonly string[]> {
+  const place = `the logs of all sides are in ${placeOf(history, '*')}`
+  const rules = new Set(found.map(({ rule }) => rule))
+  const fails = async (steps: readonly Timed<Step>[]): Promise<boolean> => {
+    const { findings } = await both(cluster, { ...history, steps }, false)
+    return findings.some(({ rule }) => rules.has(rule))
+  }
+  const tries = Number(values.tries)
+  if (tries === 0 || profile === 'storm') return [place]
+  const repeated = await Promise.all(Array.from({ length: REPETITIONS }, () => fails(history.steps)))
+  const times = repeated.filter((failed) => failed).length
+  if (times === 0) return [`held ${REPETITIONS} times when it was repeated; ${place}`]
+  const focused = await focus(history.steps, fails)
+  const steps = await shrink(focused, fails, { tries, concurrency: 4 })
+  const rows = steps.map(({ afterMs, step }, nth) => [String(nth + 1), `+${afterMs} ms`, ...textOf(step)])
+  return [
+    `${times} of ${REPETITIONS} repetitions failed; ${steps.length} of ${history.steps.length} steps:`,
+    ...tableOf(rows),
+    place,
+  ]
+}
+
+/** Mostly one volume or claim is enough to fail, with all faults. */
+async function focus(
+  steps: readonly Timed<Step>[],
+  fails: (steps: readonly Timed<Step>[]) => Promise<boolean>,
+): Promise<readonly Timed<Step>[]> {
+  const indexes = [...new Set(steps.flatMap(({ step }) => (step.of === 'fault' ? [] : [step.index])))]
+  const parts = indexes.map((index) => steps.filter(({ step }) => step.of === 'fault' || step.index === index))
+  const failed = await Promise.all(parts.map(fails))
+  return parts[failed.indexOf(true)] ?? steps
+}
+
+function lineOf({ rule, text }: Finding): string {
+  return `${rule}: ${text}`
+}
+
+function placeOf({ seed }: History, side: string): string {
+  return join(reports, `${target}-${seed}-${side}`)
+}
+
+/** The originals of this repository's modules, built now if need be. */
+function builtOriginals(): string {
+  if (hasGo()) for (const app of APPS) build(root, `csi-${app}`)
+  return cacheFolder(root)
+}
+
+/** A folder with both, or the executable of one. */
+function originalsAt(path: string): Executables {
+  const folder = statSync(path).isDirectory() ? path : undefined
+  const of = (name: string): string => (folder === undefined ? path : join(folder, name))
+  if (folder === undefined && values.app === undefined && !basename(path).includes('attacher')) {
+    throw new Error(`--against ${path} is one executable: say whose by --app`)
+  }
+  return { ...byApp((app) => of(`csi-${app}`)), both: '' }
+}

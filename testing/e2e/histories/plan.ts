@@ -1,0 +1,171 @@
+import { between, pick, type Random, scattered, seeded, type Timed, weighted } from '@csi-sidecars/disturb'
+import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
+import type { App } from '../harness/subject.ts'
+import type { Outcome } from '../model/back-end.ts'
+import { ATTACHMENT_MOVES, type AttachmentMove, CLAIM_MOVES, type ClaimMove } from '../model/moves.ts'
+
+/** What fails, and for how long. */
+export type FaultStep = { readonly of: 'fault' } & (
+  | { readonly do: 'calls'; readonly method: string; readonly times: number; readonly outcome: Outcome }
+  | { readonly do: 'requests'; readonly resource: string; readonly way: string; readonly times: number }
+  | { readonly do: 'stale'; readonly resource: string; readonly forMs: number }
+  | { readonly do: 'cutWatches' }
+  | { readonly do: 'driverDown' | 'otherDriver'; readonly forMs: number }
+  | { readonly do: 'kill' | 'freeze'; readonly replica: number; readonly forMs: number }
+  | { readonly do: 'rollout'; readonly replica: number }
+)
+
+export type Step = AttachmentMove | ClaimMove | FaultStep
+
+export interface History {
+  readonly seed: number
+  readonly app: App
+  readonly replicas: number
+  /** The driver lists what is published. */
+  readonly listing: boolean
+  readonly size: Size
+  readonly steps: readonly Timed<Step>[]
+}
+
+/** The numbers of objects of a history. */
+export interface Size {
+  readonly volumes: number
+  readonly nodes: number
+  readonly claims: number
+}
+
+const LEAST_STEPS = 20
+const MOST_STEPS = 60
+const SMALL: Size = { volumes: 4, nodes: 2, claims: 3 }
+
+/** `storm`: many objects, and so many steps in a minute. */
+
+export type Profile = 'small' | 'storm'
+const STORM: Size = { volumes: 160, nodes: 4, claims: 200 }
+const STORM_MS = 60_000
+const STORM_STEPS = 1_000
+/** Infeasible, final and temporary errors: InvalidArgument, DeadlineExceeded, NotFound, Aborted, Internal, Unavailable. */
+const CODES = [3, 4, 5, 10, 13, 14] as const
+
+interface Subject {
+  readonly moves: Readonly<Record<string, number>>
+  readonly methods: readonly string[]
+  readonly watched: readonly string[]
+  readonly written: readonly string[]
+}
+
+/** How often each move is made, and what can fail under it. */
+const SUBJECTS: Readonly<Record<App, Subject>> = {
+  attacher: {
+    moves: {
+      ...{ toggle: 40, move: 14, again: 7, volumeAgain: 5, volumeLate: 6, foreign: 8, foreignOnVolume: 5 },
+      ...{ note: 5, strip: 4, stripVolume: 4, unset: 5, lose: 12, nodeAgain: 4 },
+    } satisfies Record<AttachmentMove['do'], number>,
+    methods: ['ControllerPublishVolume', 'ControllerPublishVolume', 'ControllerUnpublishVolume'],
+    watched: ['volumeattachments', 'volumeattachments', 'persistentvolumes'],
+    written: ['volumeattachments', 'volumeattachments/status', 'persistentvolumes'],
+  },
+  resizer: {
+    moves: {
+      ...{ grow: 30, lower: 14, modify: 20, again: 8, flag: 4, paper: 7, clear: 5 },
+      ...{ foreign: 4, foreignOnVolume: 4, note: 6 },
+    } satisfies Record<ClaimMove['do'], number>,
+    methods: ['ControllerExpandVolume', 'ControllerExpandVolume', 'ControllerModifyVolume'],
+    watched: ['persistentvolumeclaims', 'persistentvolumeclaims', 'persistentvolumes'],
+    written: ['persistentvolumeclaims/status', 'persistentvolumeclaims/status', 'persistentvolumes'],
+  },
+}
+
+/** Everything that happens, from the seed alone. Odd seeds are about the attacher, even ones about the resizer. */
+export function historyOf(seed: number, profile: Profile): History {
+  const random = seeded(seed, 'history')
+  const app: App = seed % 2 === 1 ? 'attacher' : 'resizer'
+  const replicas = random() < 0.25 ? 2 : 1
+  const listing = app === 'attacher' && random() < 0.4
+  const history = { seed, app, replicas, listing }
+  if (profile === 'storm') {
+    const steps = Array.from({ length: STORM_STEPS }, () => stepOf(random, { ...history, size: STORM }))
+    return { ...history, size: STORM, steps: scattered(random, STORM_MS, steps) }
+  }
+  const count = between(random, LEAST_STEPS, MOST_STEPS)
+  const steps = Array.from({ length: count }, () => ({
+    afterMs: pauseOf(random),
+    step: stepOf(random, { ...history, size: SMALL }),
+  }))
+  return { ...history, size: SMALL, steps }
+}
+
+/** Mostly too short for the step before to have had its effect. */
+function pauseOf(random: Random): number {
+  const most = pick(random, [60, 60, 60, 60, 60, 400, 400, 400, 400, 1200])
+  return between(random, 1, most)
+}
+
+function stepOf(random: Random, history: Omit<History, 'steps'>): Step {
+  const { app, replicas } = history
+  const subject = SUBJECTS[app]
+  if (random() < 0.7) return moveOf(random, history)
+  const forMs = between(random, 50, 1500)
+  const replica = between(random, 0, replicas - 1)
+  const fault = (step: Omit<FaultStep, 'of'>, weight: number) => ({
+    weight,
+    make: () => ({ of: 'fault', ...step }) as FaultStep,
+  })
+  const resource = pick(random, subject.watched) ?? ''
+  const step = weighted<Step>(random, [
+    { weight: 40, make: () => callsOf(random, subject) },
+    { weight: 25, make: () => requestsOf(random, subject) },
+    fault({ do: 'stale', resource, forMs } as FaultStep, 14),
+    fault({ do: 'cutWatches' }, 4),
+    fault({ do: 'driverDown', forMs } as FaultStep, 4),
+    fault({ do: 'otherDriver', forMs } as FaultStep, 2),
+    fault({ do: 'kill', replica, forMs } as FaultStep, 8),
+    fault({ do: 'freeze', replica, forMs: 2 * forMs } as FaultStep, 3),
+    fault({ do: 'rollout', replica } as FaultStep, replicas > 1 ? 8 : 1),
+  ])
+  return step ?? moveOf(random, history)
+}
+
+function moveOf(random: Random, { app, size }: Omit<History, 'steps'>): Step {
+  const choices = Object.entries(SUBJECTS[app].moves).map(([name, weight]) => ({ weight, make: () => name }))
+  const name = weighted(random, choices) ?? ''
+  return app === 'attacher'
+    ? {
+        of: 'attachment',
+        do: name as AttachmentMove['do'],
+        index: between(random, 0, size.volumes - 1),
+        node: between(random, 0, size.nodes - 1),
+      }
+    : {
+        of: 'claim',
+        do: name as ClaimMove['do'],
+        index: between(random, 0, size.claims - 1),
+        amount: between(random, 1, 3),
+      }
+}
+
+function callsOf(random: Random, { methods }: Subject): FaultStep {
+  const method = pick(random, methods) ?? ''
+  const ends = pick(random, ['well', 'well', 'never', ...CODES])
+  const outcome = { ms: between(random, 1, 600), applies: ends === 'well' || random() < 0.5, ends } as const
+  return { of: 'fault', do: 'calls', method, times: between(random, 1, 3), outcome }
+}
+
+function requestsOf(random: Random, { written }: Subject): FaultStep {
+  const way = pick(random, Object.keys(WRITE_FAULTS)) ?? ''
+  return { of: 'fault', do: 'requests', resource: pick(random, written) ?? '', way, times: between(random, 1, 2) }
+}
+
+/** A step for people, in two columns: about what, and what happens. */
+export function textOf(step: Step): readonly [string, string] {
+  switch (step.of) {
+    case 'attachment':
+      return [`volume ${step.index}, node ${step.node}`, `${step.do}: ${ATTACHMENT_MOVES[step.do]}`]
+    case 'claim':
+      return [`claim ${step.index}`, `${step.do} ${step.amount}: ${CLAIM_MOVES[step.do]}`]
+    case 'fault': {
+      const { of: _, do: what, ...rest } = step
+      return ['fault', `${what} ${JSON.stringify(rest)}`]
+    }
+  }
+}

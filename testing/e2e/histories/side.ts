@@ -1,0 +1,248 @@
+import { systemClock as clock, messageOf } from '@csi-sidecars/base'
+import { converge, type Finding, play } from '@csi-sidecars/disturb'
+import { soundLines } from '../faults/case.ts'
+import type { FaultRule } from '../harness/api/wire.ts'
+import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
+import type { TestContext } from '../harness/context.ts'
+import type { Call, Driver } from '../harness/driver/driver.ts'
+import { eventually, pause } from '../harness/waiting.ts'
+import { Attachments } from '../model/attachments.ts'
+import { BackEnd, type Outcome } from '../model/back-end.ts'
+import { Claims } from '../model/claims.ts'
+import { isVolumeCall, overlaps } from '../model/overlaps.ts'
+import { Sidecars } from '../model/sidecars.ts'
+import { endsOf } from './ends.ts'
+import type { FaultStep, History, Step } from './plan.ts'
+
+/** And then nothing is done any more. */
+const QUIET_MS = 1200
+const LISTING = ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'] as const
+const RETRIES = ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=4']
+const ELECTION = [
+  '--leader-election',
+  '--leader-election-namespace=default',
+  '--leader-election-lease-duration=3s',
+  '--leader-election-renew-deadline=2s',
+  '--leader-election-retry-period=500ms',
+]
+
+export interface End {
+  readonly findings: readonly Finding[]
+  /** What the objects look like when all is done, by their names without the side's own. */
+  readonly objects: ReadonlyMap<string, string>
+  readonly calls: readonly Call[]
+}
+
+/** One implementation's life through one history. */
+export class Side {
+  readonly #t: TestContext
+  readonly #history: History
+  readonly #settledWithinMs: number
+  readonly #driver: Driver
+  readonly #backEnd: BackEnd
+  readonly #attachments: Attachments
+  readonly #claims: Claims
+  readonly #sidecars: Sidecars
+  readonly #outcomes = new Map<string, Outcome[]>()
+  readonly #failing: { readonly resource: string; readonly way: string; left: number }[] = []
+  readonly #held = new Map<string, Promise<void>>()
+  readonly #background = new Set<Promise<void>>()
+  #driverIsDown = false
+
+  /** After the last fault everything converges within this time, without help. */
+  constructor(t: TestContext, history: History, settledWithinMs: number) {
+    this.#t = t
+    this.#history = history
+    this.#settledWithinMs = settledWithinMs
+    const { seed, app, listing, replicas, size } = history
+    const controller = ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] as const
+    this.#driver = t.idleDriver({ controller: [...controller, ...(listing ? LISTING : [])] })
+    this.#backEnd = new BackEnd(seed, this.#driver, ({ method }) => this.#outcomes.get(method)?.shift())
+    this.#attachments = new Attachments(t, this.#backEnd, {
+      volumes: app === 'attacher' ? size.volumes : 0,
+      nodes: size.nodes,
+      listing,
+    })
+    this.#claims = new Claims(t, this.#backEnd, app === 'resizer' ? size.claims : 0)
+    this.#sidecars = new Sidecars(t, {
+      app,
+      driver: this.#driver,
+      args: argsOf(history),
+      replicas,
+      rule: this.#rule,
+      interrupted: () => this.#attachments.interrupted(),
+    })
+  }
+
+  async run(): Promise<End> {
+    try {
+      await this.#start()
+      this.#backEnd.calm = false
+      await play(this.#history.steps, (step) => this.#make(step), { clock })
+      await this.#calm()
+      const settled = await this.#settled()
+      const objects = endsOf(await this.#attachments.state(), await this.#claims.state(), this.#t.id)
+      const last = settled.length > 0 ? settled : [...(await this.#quiet()), ...(await this.#clear())]
+      return { findings: [...last, ...this.#always()], objects, calls: this.#driver.calls.filter(isVolumeCall) }
+    } finally {
+      await this.#sidecars.stop()
+      await this.#attachments.remove()
+      await this.#claims.remove()
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { app } = this.#history
+    await this.#driver.start()
+    if (app === 'attacher') await this.#attachments.start({ attached: false })
+    else await this.#claims.start()
+    await this.#sidecars.start()
+    const plural = app === 'attacher' ? 'volumeattachments' : 'persistentvolumeclaims'
+    const watching = (): boolean => this.#sidecars.gates.some((gate) => gate.openWatches(plural) > 0)
+    await eventually('a sidecar that watches', watching, { within: 60_000 })
+  }
+
+  async #make(step: Step): Promise<void> {
+    if (step.of === 'attachment') await this.#attachments.make(step)
+    else if (step.of === 'claim') await this.#claims.make(step)
+    else this.#inject(step)
+  }
+
+  #inject(step: FaultStep): void {
+    switch (step.do) {
+      case 'calls': {
+        const queue = this.#outcomes.get(step.method) ?? []
+        this.#outcomes.set(step.method, [...queue, ...Array.from({ length: step.times }, () => step.outcome)])
+        return
+      }
+      case 'requests':
+        this.#failing.push({ resource: step.resource, way: step.way, left: step.times })
+        return
+      case 'stale':
+        return this.#later(this.#stale(step.resource, step.forMs))
+      case 'cutWatches':
+        for (const gate of this.#sidecars.gates) gate.dropWatches()
+        return
+      case 'driverDown':
+        return this.#later(this.#restartDriver(step.forMs))
+      case 'otherDriver':
+        return this.#later(this.#replaceDriver(step.forMs))
+      case 'kill':
+        return this.#later(this.#sidecars.kill(step.replica, step.forMs))
+      case 'freeze':
+        return this.#later(this.#sidecars.freeze(step.replica, step.forMs))
+      case 'rollout':
+        return this.#later(this.#sidecars.down(step.replica).then(() => this.#sidecars.up(step.replica)))
+    }
+  }
+
+  /** The history continues meanwhile. */
+  #later(work: Promise<void>): void {
+    const whole = work.finally(() => this.#background.delete(whole))
+    whole.catch(() => undefined)
+    this.#background.add(whole)
+  }
+
+  async #stale(resource: string, forMs: number): Promise<void> {
+    const released = pause(forMs)
+    this.#held.set(resource, released)
+    const release = this.#sidecars.gates.map((gate) => gate.holdWatches(resource))
+    await released
+    this.#held.delete(resource)
+    for (const each of release) each()
+  }
+
+  async #restartDriver(forMs: number): Promise<void> {
+    if (this.#driverIsDown) return
+    this.#driverIsDown = true
+    this.#driver.kill()
+    this.#backEnd.forgetCalls()
+    await pause(forMs)
+    await this.#driver.start()
+    this.#driverIsDown = false
+  }
+
+  async #replaceDriver(forMs: number): Promise<void> {
+    if (this.#driverIsDown) return
+    this.#driver.name = `other-${this.#t.driverName}`
+    await this.#restartDriver(50)
+    await pause(forMs)
+    this.#driver.name = this.#t.driverName
+    await this.#restartDriver(50)
+  }
+
+  readonly #rule: FaultRule = ({ watch, method, resource }) => {
+    const held = watch ? this.#held.get(resource) : undefined
+    if (held !== undefined) return { kind: 'wait', for: held }
+    if (watch || method === 'GET' || this.#backEnd.calm) return undefined
+    const failing = this.#failing.find((each) => each.resource === resource && each.left > 0)
+    if (failing === undefined) return undefined
+    failing.left -= 1
+    return WRITE_FAULTS[failing.way]
+  }
+
+  /** Nothing fails any more. */
+  async #calm(): Promise<void> {
+    this.#backEnd.calm = true
+    while (this.#background.size > 0) await Promise.allSettled(this.#background)
+    await this.#sidecars.allUp()
+  }
+
+  async #differences(): Promise<readonly Finding[]> {
+    return this.#history.app === 'attacher' ? await this.#attachments.differences() : await this.#claims.differences()
+  }
+
+  #settled(): Promise<readonly Finding[]> {
+    return converge(() => this.#differences(), { clock, withinMs: this.#settledWithinMs, everyMs: 500 })
+  }
+
+  /** What was under way when all was as it should be may still end, so the first of three looks that finds nothing counts. */
+  async #quiet(): Promise<readonly Finding[]> {
+    for (let left = 2; ; left -= 1) {
+      const findings = await this.#lateWork()
+      if (findings.length === 0 || left === 0) return findings
+    }
+  }
+
+  async #lateWork(): Promise<readonly Finding[]> {
+    const calls = this.#driver.calls.length
+    const writes = (): readonly { method: string; path: string }[] =>
+      this.#sidecars.gates.flatMap((gate) => gate.writes())
+    const written = writes().length
+    await pause(QUIET_MS)
+    const late = [
+      ...this.#driver.calls
+        .slice(calls)
+        .filter(isVolumeCall)
+        .map(({ method }) => method),
+      ...writes()
+        .slice(written)
+        .map(({ method, path }) => `${method} ${path}`),
+    ]
+    return [...late.map((text) => ({ rule: 'nothing is done when all is done', text })), ...(await this.#differences())]
+  }
+
+  /** All is deleted, and nothing is left over. */
+  async #clear(): Promise<readonly Finding[]> {
+    if (this.#history.app === 'resizer') return []
+    await this.#attachments.deleteAll()
+    return [...(await this.#settled()), ...(await this.#attachments.deleteVolumes())]
+  }
+
+  /** What holds at any time of ours. A frozen leader cannot end its calls, and the originals make two at once. */
+  #always(): readonly Finding[] {
+    if (!this.#t.ours) return []
+    const findings = this.#history.replicas > 1 ? [] : overlaps(this.#driver.calls)
+    try {
+      for (const sidecar of this.#t.sidecars) soundLines(sidecar)
+      return findings
+    } catch (error) {
+      return [...findings, { rule: 'log lines are whole', text: messageOf(error) }]
+    }
+  }
+}
+
+function argsOf({ app, replicas, listing }: History): readonly string[] {
+  const timeouts = app === 'attacher' ? ['--timeout=4s'] : ['--resize-timeout=4s', '--modify-timeout=4s']
+  return [...RETRIES, ...timeouts, ...(listing ? ['--reconcile-sync=2s'] : []), ...(replicas > 1 ? ELECTION : [])]
+}

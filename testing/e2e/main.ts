@@ -1,0 +1,148 @@
+// The tests, against the built binaries.
+import { existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { SIDECARS } from '@csi-sidecars/sidecars'
+import { COUNT, Progress, readArguments } from '@csi-sidecars/testkit'
+import { provideHelm } from '../../charts/tests/helm.ts'
+import { LONG } from './harness/long.ts'
+import { run, selectedFor, type Tally } from './harness/runner.ts'
+import type { Binaries, Target } from './harness/subject.ts'
+import { allChecks, allTests } from './harness/test.ts'
+import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './tools/binaries.ts'
+import { copied } from './tools/copied.ts'
+import { openCluster, targetOf } from './tools/open-cluster.ts'
+
+const { values } = readArguments(
+  'npm run e2e -- [--target emulator|real] [--binaries originals|one] [--grep TEXT] [--skip TEXT] [--concurrency N] [--repeat N] [--differences] [--list]',
+  {
+    options: {
+      grep: { type: 'string', multiple: true, default: [] },
+      skip: { type: 'string', multiple: true, default: [] },
+      target: { type: 'string', default: 'both' },
+      binaries: { type: 'string', default: 'ours' },
+      concurrency: { type: 'string', default: '6' },
+      repeat: { type: 'string', default: '1' },
+      differences: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+    },
+  },
+  { target: /^(emulator|real|both)$/, binaries: /^(ours|originals|one)$/, concurrency: COUNT, repeat: COUNT },
+)
+
+const REPORTS_KEPT = 8
+const root = resolve(import.meta.dirname, '../..')
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  // The tests of the chart need Helm.
+  const withoutHelm = values.list ? undefined : provideHelm()
+  if (withoutHelm !== undefined) say(withoutHelm)
+  for (const file of globSync('tests/**/*.ts', { cwd: import.meta.dirname }).sort()) {
+    await import(join(import.meta.dirname, file))
+  }
+  const tests = allTests().filter(({ title }) => wanted(title))
+  const checks = allChecks().filter(({ title }) => wanted(title))
+  if (values.list) {
+    for (const { title, only } of tests) say(only === undefined ? title : `${title} (${only} only)`)
+    for (const { title } of checks) say(title)
+    return 0
+  }
+  const binaries = whose()
+  const remedy = prepare(binaries)
+  if (remedy !== undefined) {
+    say(remedy)
+    return 2
+  }
+  const reports = reportFolder()
+  const executables = copied(root, binaries)
+  const total = { passed: 0, failed: 0, absent: 0 }
+  const rounds = Number(values.repeat)
+  const each = targets().map((target) =>
+    selectedFor({ tests, checks, target, binaries, differences: values.differences }),
+  )
+  const pieces = each.reduce((sum, one) => sum + one.tests.length + one.checks.length, 0)
+  const progress = new Progress(rounds * pieces, process.stdout, systemClock)
+  // A socket of a test may fail after the test. That fails the run and ends no other test.
+  process.on('uncaughtException', (error) => {
+    total.failed += 1
+    progress.say(`FAIL outside a test: ${error.stack}`)
+  })
+  for (const target of targets()) {
+    const logs = join(reports, target)
+    await using lane = await openCluster(root, target, logs)
+    for (let round = 0; round < rounds; round += 1) {
+      const common = {
+        target,
+        binaries,
+        differences: values.differences,
+        executables,
+        originals: originals(root),
+        cluster: lane.cluster,
+        concurrency: Number(values.concurrency),
+        progress,
+      } as const
+      add(total, await run({ ...common, tests, checks, reports: logs }))
+    }
+  }
+  progress.stop()
+  writeFileSync(join(root, '.cache', 'e2e', 'results.json'), JSON.stringify(total))
+  const absent = total.absent === 0 ? '' : `, ${total.absent} need a newer Kubernetes`
+  say(`${total.passed} passed, ${total.failed} failed${absent}`)
+  return total.failed === 0 && total.passed > 0 ? 0 : 1
+}
+
+function whose(): Binaries {
+  const { binaries } = values
+  if (binaries === 'ours' || binaries === 'one' || binaries === 'originals') return binaries
+  throw new Error(`--binaries is ours, one or originals, not ${binaries}`)
+}
+
+function targets(): readonly Target[] {
+  return values.target === 'both' ? ['emulator', 'real'] : [targetOf(values.target)]
+}
+
+/** Builds what is missing; one line when that is not possible. */
+function prepare(binaries: Binaries): string | undefined {
+  if (targets().includes('real')) {
+    const assets = controlPlaneBinaries(root)
+    if ('remedy' in assets) return assets.remedy
+  }
+  const tools = [
+    ...SIDECARS.map(({ value }) => value.name),
+    'csi-sanity',
+    ...(LONG ? ['livenessprobe', 'otel-collector'] : []),
+  ]
+  if (hasGo()) for (const name of tools) build(root, name)
+  const executables = executablesOf(root, binaries)
+  const missing = Object.values(executables).find((path) => !existsSync(path))
+  if (missing !== undefined) return `${missing} is missing: npm run build`
+  return undefined
+}
+
+function add(total: { -readonly [K in keyof Tally]: Tally[K] }, tally: Tally): void {
+  total.absent += tally.absent
+  total.passed += tally.passed
+  total.failed += tally.failed
+}
+
+/** Creates the folder of this run, and removes those of older runs. */
+function reportFolder(): string {
+  const parent = join(root, '.cache', 'e2e')
+  mkdirSync(parent, { recursive: true })
+  const old = readdirSync(parent)
+    .filter((name) => name.startsWith('run-'))
+    .sort()
+  for (const name of old.slice(0, -REPORTS_KEPT)) rmSync(join(parent, name), { recursive: true, force: true })
+  const folder = join(parent, `run-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${process.pid}`)
+  mkdirSync(folder)
+  return folder
+}
+
+function wanted(title: string): boolean {
+  return values.grep.every((text) => title.includes(text)) && !values.skip.some((text) => title.includes(text))
+}

@@ -1,0 +1,68 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { codeBlocks } from '../../../../tools/docs/documents.ts'
+import { attachment } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { pause } from '../../harness/waiting.ts'
+import { attached, getAttachment, scene } from '../attacher/scene.ts'
+
+/** The attach that docs/architecture.md follows, message by message. */
+
+const DOCUMENT = resolve(import.meta.dirname, '../../../../docs/architecture.md')
+/** The volume reaches the attacher by a watch of its own. */
+const VOLUME_SEEN_MS = 200
+
+interface Message {
+  readonly time: number
+  /** In the same millisecond, the driver's answer precedes the write about it. */
+  readonly rank: number
+  readonly text: string
+}
+
+const test = testsOf('attacher', 'architecture')
+
+test('an attach is the messages that the documentation shows, and no other', { only: 'ours' }, async (t) => {
+  const { driver, attacher, node } = await scene(t, {
+    prepare: (each) => each.on('ControllerPublishVolume', { reply: { publishContext: { device: '/dev/xvdb' } } }),
+  })
+  const source = { fsType: 'ext4', volumeAttributes: { tier: 'fast' } }
+  await t.createVolume('pv', { csi: source })
+  await pause(VOLUME_SEEN_MS)
+  const before = attacher.gate.requests.length
+  const va = attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node })
+  await t.create(VOLUME_ATTACHMENTS, va)
+  await attached(t)
+  await attacher.line('finished processing')
+  // The small read that checks the connections comes once in a while, whatever the work.
+  const ofWork = attacher.gate.requests.slice(before).filter(({ path }) => path !== '/version')
+  const requests = ofWork.map(({ time, method, path, resource, body }) => ({
+    time,
+    rank: resource === 'volumeattachments/status' ? 2 : 0,
+    text: `${method}  ${path}\n       ${JSON.stringify(body)}`,
+  }))
+  const calls = driver.callsOf('ControllerPublishVolume', 'ControllerUnpublishVolume').map((call) => ({
+    time: call.start,
+    rank: 1,
+    text: `CSI    ${call.method}\n       ${JSON.stringify(call.request)}`,
+  }))
+  const uids = [...(await uidsOf(t)).entries()]
+  const inOrder = [...requests, ...calls].sort((a: Message, b: Message) => a.time - b.time || a.rank - b.rank)
+  const event = `watch  ADDED va ${JSON.stringify(va.spec)}`
+  const seen = [event, ...inOrder.map(({ text }) => text)].join('\n')
+  const shown = codeBlocks(readFileSync(DOCUMENT, 'utf8')).find(({ language }) => language === 'text')
+  const named = uids.reduce((text, [name, uid]) => text.replaceAll(uid, `uid of ${name}`), seen)
+  equal(named.replaceAll(`${t.id}-`, '').replaceAll(`${t.id}.`, '').split('\n'), shown?.text.trimEnd().split('\n'))
+})
+
+/** The uids that the patches name: the document shows whose they are. */
+async function uidsOf(t: TestContext): Promise<ReadonlyMap<string, string>> {
+  const pv = await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })
+  const va = await getAttachment(t)
+  return new Map([
+    ['pv', pv.metadata?.uid ?? ''],
+    ['va', va.metadata?.uid ?? ''],
+  ])
+}

@@ -1,0 +1,159 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { CLUSTER_ROLE_BINDINGS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SERVICE_ACCOUNTS } from '@csi-sidecars/kube-types'
+import { helmPath } from '../../../../charts/tests/helm.ts'
+import { commandsIn } from '../../../../tools/docs/commands.ts'
+import { startControllerManager } from '../../harness/api/controller-manager.ts'
+import type { TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
+import { runToEnd, stop } from '../../harness/process/processes.ts'
+import { type TestOptions, testsOf } from '../../harness/test.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { attachAndWait, detachAndWait } from '../attacher/scene.ts'
+import { grown } from '../resizer/scene.ts'
+import { surroundings } from '../work.ts'
+import { Kubelet } from './kubelet.ts'
+import { REGISTRY } from './released.ts'
+
+/** A driver's controller on a real control plane, and an administrator who installs and swaps its sidecars in a shell. */
+
+const root = resolve(import.meta.dirname, '../../../..')
+/** As in the lines of the documents. */
+export const NAMESPACE = 'storage'
+export const ORIGINALS = {
+  attacher: 'registry.k8s.io/sig-storage/csi-attacher:v4.13.0',
+  resizer: 'registry.k8s.io/sig-storage/csi-resizer:v2.3.0',
+}
+const { version } = JSON.parse(readFileSync(join(root, 'apps/attacher/package.json'), 'utf8')) as { version: string }
+export const OURS = {
+  attacher: `${REGISTRY}/csi-attacher:v${version}`,
+  resizer: `${REGISTRY}/csi-resizer:v${version}`,
+}
+/** Both in one process. */
+export const ONE = { both: `${REGISTRY}/csi-sidecars:v${version}` }
+
+/** The lines of a document that a reader may copy into a shell. */
+export function linesOf(path: string): readonly string[] {
+  return commandsIn({ path, text: readFileSync(join(root, path), 'utf8') }).map(({ line }) => line)
+}
+
+export interface Ground extends AsyncDisposable {
+  readonly kubelet: Kubelet
+  readonly driver: Driver
+  /** Runs a line in the root of the repository, as its reader does; returns what it printed. */
+  readonly shell: (line: string) => Promise<string>
+}
+
+/** The controllers that create pods of a Deployment, a node for them, a driver, and a shell. */
+export async function ground(t: TestContext): Promise<Ground> {
+  const driver = await t.fullDriver()
+  await surroundings(t)
+  const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
+  const controllers = ['deployment-controller', 'replicaset-controller']
+  const manager = await startControllerManager({ kubeconfig, folder: t.folder, controllers })
+  const programs = {
+    [OURS.attacher]: t.executable('attacher'),
+    [OURS.resizer]: t.executable('resizer'),
+    [ONE.both]: t.executable('both'),
+    [ORIGINALS.attacher]: t.original('attacher'),
+    [ORIGINALS.resizer]: t.original('resizer'),
+  }
+  const kubelet = new Kubelet(t, { namespace: NAMESPACE, programs, driver })
+  const env = { PATH: pathWithTools(), HOME: t.folder, KUBECONFIG: kubeconfig }
+  return {
+    kubelet,
+    driver,
+    shell: (line) => Promise.race([printed(line, env), kubelet.failed]),
+    [Symbol.asyncDispose]: async () => {
+      for (const plural of ['deployments', 'replicasets']) await removeAll(t, `/apis/apps/v1`, plural)
+      await removeAll(t, '/api/v1', 'pods')
+      await stop(manager)
+      await kubelet[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function pathWithTools(): string {
+  return [dirname(helmPath() ?? ''), controlPlaneFolder(root), '/usr/bin', '/bin'].join(':')
+}
+
+async function printed(line: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const { code, output } = await runToEnd('sh', ['-c', line], { cwd: root, env })
+  if (code !== 0) throw new Error(`${line}\nended with ${code}:\n${output}`)
+  return output
+}
+
+async function removeAll(t: TestContext, group: string, plural: string): Promise<void> {
+  await t.api.call('DELETE', `${group}/namespaces/${NAMESPACE}/${plural}`)
+}
+
+/** A volume is attached, and a claim grows: both sidecars that run now do their work. */
+export async function works(t: TestContext, suffix: string): Promise<void> {
+  await attachAndWait(t, { node: t.name('node') }, { suffix, within: 40_000 })
+  const { pvc } = await grown(t, { suffix: `-claim${suffix}` })
+  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc })
+}
+
+export async function detaches(t: TestContext, suffix: string): Promise<void> {
+  await detachAndWait(t, t.name(`va${suffix}`), { within: 40_000 })
+}
+
+/** Two replicas of both, and no other. */
+export async function onlyRuns(kubelet: Kubelet, images: Readonly<Record<string, string>>): Promise<void> {
+  const expected = Object.values(images)
+    .flatMap((image) => [image, image])
+    .sort()
+  const asExpected = (): boolean => JSON.stringify(kubelet.images()) === JSON.stringify(expected)
+  await eventually(`two of each of ${expected.join()}`, asExpected, { within: 40_000 })
+}
+
+/** A driver's own Deployment as many charts have it, with the originals. */
+export async function vendorDeployment(t: TestContext): Promise<void> {
+  const name = 'example-controller'
+  if ((await t.api.find(NAMESPACES, { name: NAMESPACE })) === undefined) {
+    await t.api.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
+  }
+  await t.create(SERVICE_ACCOUNTS, {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { namespace: NAMESPACE, name },
+  })
+  for (const role of ['csi-attacher', 'csi-resizer']) {
+    await t.create(CLUSTER_ROLE_BINDINGS, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: t.name(role) },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ kind: 'ServiceAccount', namespace: NAMESPACE, name }],
+    })
+  }
+  const sidecar = (app: 'attacher' | 'resizer'): object => ({
+    name: `csi-${app}`,
+    image: ORIGINALS[app],
+    args: ['--csi-address=$(ADDRESS)', '--v=5', '--leader-election', '--leader-election-namespace=$(NAMESPACE)'],
+    env: [
+      { name: 'ADDRESS', value: '/csi/csi.sock' },
+      { name: 'NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+    ],
+    volumeMounts: [{ name: 'socket-dir', mountPath: '/csi' }],
+  })
+  const labels = { app: name }
+  const containers = [
+    { name: 'driver', image: 'registry.example.com/example-csi-driver:v1.0.0' },
+    sidecar('attacher'),
+    sidecar('resizer'),
+  ]
+  const volumes = [{ name: 'socket-dir', emptyDir: {} }]
+  const template = { metadata: { labels }, spec: { serviceAccountName: name, containers, volumes } }
+  const spec = { replicas: 2, selector: { matchLabels: labels }, template }
+  const body = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { namespace: NAMESPACE, name }, spec }
+  await t.api.call('POST', `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`, { body })
+}
+
+/** Tests of the installation; none without Helm. */
+export const installationTests: typeof testsOf = (app, group) =>
+  helmPath() === undefined ? () => undefined : testsOf(app, group)
+
+/** The namespace is the one that the documents name, so one test at a time. */
+export const INSTALLATION: TestOptions = { only: 'ours', notOne: true, target: 'real', alone: true, within: 300_000 }

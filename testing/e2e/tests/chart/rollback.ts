@@ -1,0 +1,87 @@
+import { deepStrictEqual as equal, match } from 'node:assert'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { makeAuthority } from '@csi-sidecars/testkit'
+import { FLAG_TABLES } from '../../../../charts/tools/flag-keys.ts'
+import { sectionOf } from '../../../../tools/docs/markdown.ts'
+import { ORIGINAL_FLAGS } from '../../../../tools/docs/rollback-table.ts'
+import type { TestContext } from '../../harness/context.ts'
+import type { App } from '../../harness/subject.ts'
+import { testsOf } from '../../harness/test.ts'
+import { files, reviewer } from '../secure/scene.ts'
+import { surroundings, work } from '../work.ts'
+
+/** The rollback section of docs/migration.md, with an installation that has every flag of ours. */
+
+const root = resolve(import.meta.dirname, '../../../..')
+const authority = makeAuthority('ca')
+
+/** The flags that the document says to remove. */
+function toRemove(app: App): ReadonlySet<string> {
+  const section = sectionOf(readFileSync(join(root, 'docs/migration.md'), 'utf8'), 'rollback-flags') ?? ''
+  const rows = section.split('\n').filter((line) => line.startsWith('| both |') || line.startsWith(`| ${app} |`))
+  return new Set(rows.flatMap((row) => [...row.matchAll(/`--([\w-]+)`/g)].map(([, name = '']) => name)))
+}
+
+/** Every flag that the original does not have, each with a value other than its default where there is one. */
+function argsOfOurs(t: TestContext, app: App): readonly string[] {
+  const table = FLAG_TABLES[app]
+  const names = table.flatMap(({ name, aliases = [] }) => [name, ...aliases])
+  const fixed = [
+    ...files(t, authority.server('endpoint'), authority.cert).args,
+    // A certificate is given.
+    '--tls-self-signed=false',
+    '--tls-cipher-suites=ECDHE-ECDSA-AES128-GCM-SHA256,ECDHE-RSA-AES128-GCM-SHA256',
+    '--tls-min-version=VersionTLS12',
+    '--authorization-always-allow-paths=/livez,/readyz',
+    // It excludes the leader election that the original needs; docs/migration.md has another way back from it.
+    ...(app === 'resizer' ? ['--node-deployment=false', '--node-name='] : []),
+    '--on-driver-loss=exit',
+    '--on-lease-loss=exit',
+  ]
+  const isGiven = (name: string): boolean => fixed.some((argument) => argument.startsWith(`--${name}=`))
+  const ours = names.filter((name) => !(ORIGINAL_FLAGS[app] ?? []).includes(name) && !isGiven(name))
+  return [...fixed, ...ours.map((name) => `--${name}=${otherValue(table, name)}`)]
+}
+
+function otherValue(table: (typeof FLAG_TABLES)[App], name: string): string {
+  const flag = table.find((each) => each.name === name || each.aliases?.includes(name) === true)
+  if (flag?.type === 'bool' || flag?.type === 'switch') return 'true'
+  if (flag?.type === 'int' || flag?.type === 'uint') return '5'
+  if (flag?.type === 'duration') return '20s'
+  throw new Error(`give --${name} a value that is valid beside the others`)
+}
+
+for (const app of ['attacher', 'resizer'] as const) {
+  testsOf(app, 'rollback')(
+    'an installation with every flag of ours works with the original, without what the page lists',
+    { only: 'ours', notOne: true, target: 'real' },
+    async (t) => {
+      const driver = await t.fullDriver()
+      await surroundings(t)
+      const gates = app === 'resizer' ? ['--feature-gates=RecoverVolumeExpansionFailure=true'] : []
+      const leads = ['--leader-election', `--leader-election-namespace=${t.namespace}`, '--timeout=1m']
+      const given = [...leads, ...gates, ...argsOfOurs(t, app)]
+      const user = await reviewer(t)
+      const ours = await t.sidecar({ driver, user, args: given })
+      await ours.line('became leader, starting')
+      await work(t, { suffix: '1', within: 40_000 })
+      equal((await ours.endBy('SIGTERM')).code, 0)
+
+      const binary = t.original(app)
+      const tooMany = await t.sidecar({ driver, user, binary, args: given })
+      equal((await tooMany.end()).code, 2)
+      match(tooMany.stderr, /^flag provided but not defined/)
+
+      const removed = toRemove(app)
+      const kept = given.filter((argument) => {
+        const name = /^--([\w-]+)/.exec(argument)?.[1] ?? ''
+        return !removed.has(name) && !gates.includes(argument)
+      })
+      equal(kept, leads)
+      const original = await t.sidecar({ driver, user, binary, args: kept })
+      await original.line('became leader, starting')
+      await work(t, { suffix: '2', within: 40_000 })
+    },
+  )
+}

@@ -1,0 +1,64 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { freePort } from '@csi-sidecars/emulator'
+import { VENDORS, type Vendor } from '../../../../charts/tests/vendors.ts'
+import { userWith } from '../../harness/api/user.ts'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
+import type { App } from '../../harness/subject.ts'
+import { testsOf } from '../../harness/test.ts'
+import { ATTACH, attachAndWait, detachAndWait } from '../attacher/scene.ts'
+import { EXPAND, grown } from '../resizer/scene.ts'
+
+/**
+ * Our executables in the pods of public drivers, with their exact arguments and permissions.
+ * charts/tests/vendors.test.ts lists the values with which our chart starts them like that.
+ */
+
+const OPTIONS = { only: 'ours', target: 'emulator' } as const
+
+/** Only the path of the socket and the port change. */
+async function started(
+  t: TestContext,
+  { vendor, app, driver }: { readonly vendor: Vendor; readonly app: App; readonly driver: Driver },
+): Promise<RunningSidecar> {
+  const user = await userWith(t, vendor.rules)
+  const gate = await t.gate()
+  const port = await freePort()
+  const args = (vendor.args[app] ?? []).map((argument) =>
+    argument
+      .replace('$(ADDRESS)', vendor.address?.startsWith('unix://') === true ? `unix://${driver.socket}` : driver.socket)
+      .replace('$(POD_NAMESPACE)', t.namespace)
+      .replace(/^--http-endpoint=.*/, `--http-endpoint=127.0.0.1:${port}`),
+  )
+  // The folder of the default does not exist here.
+  const address = vendor.address === undefined ? [`--csi-address=${driver.socket}`] : []
+  const bareArgs = [...args, ...address, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`]
+  return t.sidecar({ app, gate, user, bareArgs, env: { POD_NAMESPACE: t.namespace } })
+}
+
+/** Resources of which the API server has refused something. */
+function refusedTo({ gate }: RunningSidecar): readonly string[] {
+  return [...new Set(gate.requests.flatMap(({ code, resource = '' }) => (code === 403 ? [resource] : [])))]
+}
+
+for (const vendor of VENDORS) {
+  if (vendor.args.attacher !== undefined) {
+    testsOf('attacher', 'vendors')(`${vendor.name} attaches and detaches`, OPTIONS, async (t) => {
+      const driver = await t.driver({ controller: ATTACH })
+      const node = await t.createNode('node')
+      const attacher = await started(t, { vendor, app: 'attacher', driver })
+      const { va } = await attachAndWait(t, { node })
+      await detachAndWait(t, va)
+      equal(refusedTo(attacher), [])
+    })
+  }
+  if (vendor.args.resizer !== undefined) {
+    testsOf('resizer', 'vendors')(`${vendor.name} expands`, OPTIONS, async (t) => {
+      const driver = await t.driver({ controller: EXPAND, node: [] })
+      await t.createClass()
+      const resizer = await started(t, { vendor, app: 'resizer', driver })
+      await grown(t)
+      equal(refusedTo(resizer), [])
+    })
+  }
+}

@@ -1,0 +1,220 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { ORIGINAL_FLAGS } from '../../../../tools/docs/rollback-table.ts'
+import { assertContains } from '../../harness/process/log-lines.ts'
+import type { App } from '../../harness/subject.ts'
+import { testsOf, WITHOUT_API } from '../../harness/test.ts'
+
+const REGEXP = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+/** Arguments that do not parse, and the first line that says so. */
+const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
+  [['--nope'], 'flag provided but not defined: -nope'],
+  [['-nope'], 'flag provided but not defined: -nope'],
+  [['--nope=1'], 'flag provided but not defined: -nope'],
+  [['-v5'], 'flag provided but not defined: -v5'],
+  [['--csi-addr=x'], 'flag provided but not defined: -csi-addr'],
+  [['---x'], 'bad flag syntax: ---x'],
+  [['-=x'], 'bad flag syntax: -=x'],
+  [['--=x'], 'bad flag syntax: --=x'],
+  [['--csi-address'], 'flag needs an argument: -csi-address'],
+  [['-v'], 'flag needs an argument: -v'],
+  [['--kube-api-burst=a'], 'invalid value "a" for flag -kube-api-burst: parse error'],
+  [['--kube-api-burst='], 'invalid value "" for flag -kube-api-burst: parse error'],
+  [['--kube-api-burst=1.5'], 'invalid value "1.5" for flag -kube-api-burst: parse error'],
+  [['--kube-api-burst=08'], 'invalid value "08" for flag -kube-api-burst: parse error'],
+  [
+    ['--kube-api-burst=99999999999999999999'],
+    'invalid value "99999999999999999999" for flag -kube-api-burst: value out of range',
+  ],
+  [['--kube-api-qps=x'], 'invalid value "x" for flag -kube-api-qps: parse error'],
+  [['--kube-api-qps=1e500'], 'invalid value "1e500" for flag -kube-api-qps: value out of range'],
+  [['--timeout=60'], 'invalid value "60" for flag -timeout: parse error'],
+  [['--timeout=1d'], 'invalid value "1d" for flag -timeout: parse error'],
+  [['--timeout=1M'], 'invalid value "1M" for flag -timeout: parse error'],
+  [['--timeout=1m 30s'], 'invalid value "1m 30s" for flag -timeout: parse error'],
+  [['--timeout='], 'invalid value "" for flag -timeout: parse error'],
+  [['--timeout=9999999999h'], 'invalid value "9999999999h" for flag -timeout: parse error'],
+  [['--leader-election=yes'], 'invalid boolean value "yes" for -leader-election: parse error'],
+  [['--version='], 'invalid boolean value "" for -version: parse error'],
+  [['--automaxprocs=x'], 'invalid boolean value "x" for -automaxprocs: strconv.ParseBool: parsing "x": invalid syntax'],
+  [['-v=-1'], 'invalid value "-1" for flag -v: strconv.ParseUint: parsing "-1": invalid syntax'],
+  [['-v=x'], 'invalid value "x" for flag -v: strconv.ParseUint: parsing "x": invalid syntax'],
+  [['--v', '0x5'], 'invalid value "0x5" for flag -v: strconv.ParseUint: parsing "0x5": invalid syntax'],
+  [
+    ['-v=2147483648'],
+    'invalid value "2147483648" for flag -v: strconv.ParseUint: parsing "2147483648": value out of range',
+  ],
+  [['--feature-gates=A'], 'invalid value "A" for flag -feature-gates: malformed pair, expect string=bool'],
+  [
+    ['--feature-gates=K=maybe'],
+    'invalid value "K=maybe" for flag -feature-gates: invalid value of K: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
+  ],
+  [
+    ['--leader-election-labels=a=b'],
+    'invalid value "a=b" for flag -leader-election-labels: malformed item in list of labels: a=b',
+  ],
+  [
+    ['--leader-election-labels='],
+    'invalid value "" for flag -leader-election-labels: malformed item in list of labels: ',
+  ],
+  [
+    ['--leader-election-labels=a:b:c'],
+    'invalid value "a:b:c" for flag -leader-election-labels: malformed item in list of labels: a:b:c',
+  ],
+  [['--vmodule=foo'], 'invalid value "foo" for flag -vmodule: "foo" does not have the pattern=N format'],
+  [
+    ['--vmodule=foo=x'],
+    'invalid value "foo=x" for flag -vmodule: parsing verbosity in "foo=x": strconv.ParseUint: parsing "x": invalid syntax',
+  ],
+  [
+    ['--log-json-info-buffer-size=x'],
+    `invalid value "x" for flag -log-json-info-buffer-size: quantities must match the regular expression ${REGEXP}`,
+  ],
+  [['--log-text-split-stream=x'], 'invalid boolean value "x" for -log-text-split-stream: parse error'],
+  [['--log-flush-frequency=x'], 'invalid value "x" for flag -log-flush-frequency: parse error'],
+  ...[
+    'logtostderr',
+    'alsologtostderr',
+    'stderrthreshold',
+    'log_dir',
+    'log_file',
+    'log_file_max_size',
+    'one_output',
+    'skip_headers',
+    'skip_log_headers',
+    'add_dir_header',
+    'log_backtrace_at',
+  ].map((flag) => [[`--${flag}=true`], `flag provided but not defined: -${flag}`] as const),
+]
+
+const REFUSED_BY: Readonly<Record<App, typeof REFUSED>> = {
+  attacher: [
+    [['--worker-threads=-1'], 'invalid value "-1" for flag -worker-threads: parse error'],
+    [['--worker-threads=+1'], 'invalid value "+1" for flag -worker-threads: parse error'],
+    [['--max-entries=x'], 'invalid value "x" for flag -max-entries: parse error'],
+    [['--extra-modify-metadata'], 'flag provided but not defined: -extra-modify-metadata'],
+    [['--handle-volume-inuse-error=false'], 'flag provided but not defined: -handle-volume-inuse-error'],
+  ],
+  resizer: [
+    [['--workers=x'], 'invalid value "x" for flag -workers: parse error'],
+    [['--resize-timeout=5'], 'invalid value "5" for flag -resize-timeout: parse error'],
+    [['--reconcile-sync=1m'], 'flag provided but not defined: -reconcile-sync'],
+    [['--default-fstype=ext4'], 'flag provided but not defined: -default-fstype'],
+  ],
+}
+
+/** Arguments that parse; `--version` ends the process right after. */
+const ACCEPTED: readonly (readonly string[])[] = [
+  ['-version'],
+  ['--version=T'],
+  ['--version=1'],
+  ['--version=false', '--version'],
+  ['--version', 'junk', '--nonsense'],
+  ['--version', '--', '--nonsense'],
+  ['--version', '-', '--nonsense'],
+  ['--version', 'false'],
+  ['--kube-api-burst=0x10', '--version'],
+  ['--kube-api-burst=010', '--version'],
+  ['--kube-api-burst=0o17', '--version'],
+  ['--kube-api-burst=0b11', '--version'],
+  ['--kube-api-burst=1_000', '--version'],
+  ['--kube-api-burst=+5', '--version'],
+  ['--kube-api-burst', '-5', '--version'],
+  ['--kube-api-qps=0x1p-2', '--version'],
+  ['--kube-api-qps=inf', '--version'],
+  ['--kube-api-qps=nan', '--version'],
+  ['--kube-api-qps=1e3', '--version'],
+  ['--kube-api-qps=-1', '--version'],
+  ['--kube-api-qps=.5', '--version'],
+  ['--timeout=0', '--version'],
+  ['--timeout=-1.5h3us4µs5μs6ns', '--version'],
+  ['--timeout', '1h2m3s', '--version'],
+  ['--timeout=.5s', '--version'],
+  ['-v', '3', '--version'],
+  ['-v=2147483647', '--version'],
+  ['--v=0005', '--version'],
+  ['--feature-gates=', '--version'],
+  ['--feature-gates=WatchList=true,AllBeta=false', '--version'],
+  ['--feature-gates=ReleaseLeaderElectionOnExit = T', '--version'],
+  ['--leader-election-labels=a:b,c:d', '--version'],
+  ['--vmodule=a=1,b*=2', '--version'],
+  ['--automaxprocs', '--version'],
+  ['--logging-format=json', '--version'],
+  ['--metrics-address=:1', '--http-endpoint=:2', '--version'],
+  ['--kubeconfig=/nonexistent', '--version'],
+  ['--retry-interval-start=2m', '--retry-interval-max=1m', '--version'],
+]
+
+const ACCEPTED_BY: Readonly<Record<App, typeof ACCEPTED>> = {
+  attacher: [
+    ['--worker-threads=0', '--version'],
+    ['--worker-threads=1200', '--version'],
+    ['--max-entries=-1', '--max-grpc-log-length=-1', '--resync=0', '--reconcile-sync=10m', '--version'],
+    ['--default-fstype=', '--version'],
+  ],
+  resizer: [
+    ['--workers=-1', '--version'],
+    ['--resize-timeout=1m', '--modify-timeout=1m', '--extra-modify-metadata', '--version'],
+    ['--handle-volume-inuse-error=false', '--master=http://x', '--resync-period=1m', '--version'],
+    ['--feature-gates=Nope=true', '--version'],
+  ],
+}
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'command line', WITHOUT_API)
+  // The one process knows more flags, shows them in groups, and says whose a flag is that it refuses.
+  const alone = { notOne: true } as const
+
+  test('arguments that do not parse: the error, the usage, exit 2', alone, async (t) => {
+    for (const [args, line] of [...REFUSED, ...REFUSED_BY[app]]) {
+      const { code, stdout, stderr, binary } = await t.exec(args)
+      const [first, second, ...usage] = stderr.split('\n')
+      equal(
+        { args, code, stdout, first, second },
+        { args, code: 2, stdout: '', first: line, second: `Usage of ${binary}:` },
+      )
+      ok(usage.length > 40, 'the full usage follows')
+    }
+  })
+
+  test('the last line says it again, with the nearest flag', { ...alone, only: 'ours' }, async (t) => {
+    const { stderr } = await t.exec(['--csi-addr=x'])
+    equal(stderr.split('\n').at(-2), 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address')
+  })
+
+  test('arguments that parse: --version alone on stdout, exit 0', async (t) => {
+    for (const args of [...ACCEPTED, ...ACCEPTED_BY[app]]) {
+      const { code, stdout, binary } = await t.exec(args)
+      equal({ args, code }, { args, code: 0 })
+      ok(stdout.startsWith(`${binary} `) && /^v?\d+\.\d+\.\d+\S*\n$/.test(stdout.slice(binary.length + 1)), stdout)
+    }
+  })
+
+  test('help: the usage on stderr, exit 0, every flag with its default', alone, async (t) => {
+    for (const help of ['-h', '-help', '--help', '--help=true', '--h=false']) {
+      const { code, stdout, stderr, binary } = await t.exec([help])
+      equal({ help, code, stdout }, { help, code: 0, stdout: '' })
+      ok(stderr.startsWith(`Usage of ${binary}:\n`))
+      const flags = [...stderr.matchAll(/^ {2}-(\S+)/gm)].map(([, name]) => name ?? '')
+      equal(flags, [...flags].sort())
+      for (const flag of ORIGINAL_FLAGS[app] ?? []) ok(flags.includes(flag), `usage has no -${flag}`)
+    }
+  })
+
+  test('help shows the defaults in Go’s form', async (t) => {
+    const { stderr } = await t.exec(['--help'])
+    const text = stderr.replaceAll(/\n\s+\t?/g, ' ')
+    const timeout = app === 'attacher' ? '15s' : '10s'
+    match(text, new RegExp(`-timeout duration .*?\\(default ${timeout}\\)`))
+    match(text, /-csi-address \S+ .*?\(default "\/run\/csi\/socket"\)/)
+    match(text, /-leader-election-lease-duration duration .*?\(default 15s\)/)
+    match(text, /-retry-interval-max duration .*?\(default 5m0s\)/)
+    match(text, /-metrics-path \S+ .*?\(default "?\/metrics"?\)/)
+  })
+
+  test('a boolean takes no separate value, which ends the flags', async (t) => {
+    const { code, lines } = await t.exec(['--leader-election', 'false', '--nonsense'])
+    equal(code, 1)
+    assertContains(lines.at(-1), 'unable to load in-cluster configuration')
+  })
+}

@@ -1,0 +1,107 @@
+import { deepStrictEqual as equal, match } from 'node:assert'
+import { writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { PolicyRule } from '@csi-sidecars/kube-types'
+import type { User } from '../../harness/api/cluster.ts'
+import { userWith } from '../../harness/api/user.ts'
+import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
+import { runToEnd } from '../../harness/process/processes.ts'
+import { eventually } from '../../harness/waiting.ts'
+
+export const BUNDLE = resolve(import.meta.dirname, '../../../../apps/kubectl-csi/dist/kubectl-csi.cjs')
+
+/** The permissions that docs/operations.md lists. */
+export const READER: readonly PolicyRule[] = [
+  {
+    apiGroups: [''],
+    resources: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'nodes', 'events'],
+    verbs: ['get', 'list'],
+  },
+  {
+    apiGroups: ['storage.k8s.io'],
+    resources: ['volumeattachments', 'storageclasses', 'volumeattributesclasses', 'csinodes', 'csidrivers'],
+    verbs: ['get', 'list'],
+  },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list'] },
+]
+
+export interface Answer {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+  /** Which object waits for what, and since when. */
+  readonly first: string
+}
+
+export interface Asking {
+  /** A user who may read, and nothing else. */
+  readonly user: User
+  readonly kubeconfig: string
+  readonly ask: (...args: readonly string[]) => Promise<Answer>
+}
+
+/** kubectl-csi, run by a user with these permissions. */
+export async function asking(t: TestContext, rules: readonly PolicyRule[] = READER): Promise<Asking> {
+  const user = await userWith(t, rules)
+  const kubeconfig = join(t.folder, `${user.name}.json`)
+  const { url, ca } = t.cluster
+  writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: user.token })))
+  const ask = async (...args: readonly string[]): Promise<Answer> => {
+    const command = [BUNDLE, ...args, `--kubeconfig=${kubeconfig}`, '--older-than=0']
+    const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd: t.folder })
+    return { code, stdout, stderr, first: stdout.split('\n')[0] ?? '' }
+  }
+  return { user, kubeconfig, ask }
+}
+
+const AGE = String.raw`has been waiting (?:at least )?(?:\d+[dhms])+ for`
+
+/**
+ * Repeats until the first line reports the wait. The line names object, waiter and age, the exit code is 1, and nothing
+ * was written.
+ */
+export async function explained(
+  t: TestContext,
+  subject: readonly [kind: string, name: string],
+  says: {
+    readonly object: string
+    readonly waiter: string
+    readonly waitsFor: RegExp
+    readonly rules?: readonly PolicyRule[]
+  },
+): Promise<Answer & Pick<Asking, 'ask'>> {
+  const { ask, user } = await asking(t, says.rules)
+  let last: Answer | undefined
+  const answer = await eventually(
+    `an explanation of ${subject.join(' ')} with ${says.waitsFor}`,
+    async () => {
+      last = await ask('explain', ...subject)
+      if (!says.waitsFor.test(last.first)) throw new Error(`it says: ${last.first} ${last.stderr}`)
+      return last
+    },
+    { every: 300 },
+  )
+  equal(answer.first.startsWith(`${says.object}: ${says.waiter} `), true, answer.first)
+  match(answer.first, new RegExp(AGE))
+  equal(answer.code, 1, answer.stdout)
+  match(answer.stdout, /\nEvidence\n {2}\S/)
+  match(answer.stdout, /\nWhat to do \(docs\/operations\.md, [^)]+\)\n {2}\S/)
+  match(answer.stdout, /\n(?:Stuck|Under way, not stuck yet)\. How sure: (?:certain|likely|possible)/)
+  onlyReads(t, user)
+  return { ...answer, ask }
+}
+
+/** Asserts by the server's audit log that there were only gets and lists. */
+export function onlyReads(t: TestContext, user: User): void {
+  const verbs = t.cluster.auditOf([user]).map((line) => verbOf(JSON.parse(line)))
+  equal(verbs.length > 0, true)
+  equal(
+    verbs.filter((verb) => verb !== 'get' && verb !== 'list'),
+    [],
+  )
+}
+
+/** The real server's audit line has a verb, the emulator's entry a method. */
+function verbOf(entry: { readonly verb?: string; readonly method?: string }): string | undefined {
+  return entry.verb ?? entry.method?.toLowerCase()
+}

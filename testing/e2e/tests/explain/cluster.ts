@@ -1,0 +1,178 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { inParallel } from '@csi-sidecars/base'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { allCommands } from '../../../../tools/docs/commands.ts'
+import { attachment } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { runToEnd } from '../../harness/process/processes.ts'
+import { testsOf } from '../../harness/test.ts'
+import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { attach, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
+import { bound, usedBy } from '../resizer/scene.ts'
+import { asking, BUNDLE, onlyReads, READER } from './ask.ts'
+
+const ROOT = resolve(import.meta.dirname, '../../../..')
+const KUBECTL = join(controlPlaneFolder(ROOT), 'kubectl')
+
+/** The common behaviour of all explanations: exit codes, permissions, many objects. */
+
+const test = testsOf('attacher', 'explain')
+
+test('a volume that is attached: well, exit code 0, and nothing written', async (t) => {
+  const at = await scene(t)
+  const { pv, va } = await attachAndWait(t, at)
+  const { ask, user } = await asking(t)
+  for (const subject of [['va', va], ['pv', pv], [`persistentvolume/${pv}`]]) {
+    const { code, first } = await ask('explain', ...subject)
+    match(first, /: nothing is stuck\./)
+    equal(code, 0)
+  }
+  onlyReads(t, user)
+})
+
+test('a name that does not exist, an unknown kind: one line, exit code 2', async (t) => {
+  const { ask } = await asking(t)
+  const lines = [
+    { args: ['pod', 'no'], stderr: 'kubectl-csi: Pod default/no does not exist\n' },
+    { args: ['pvc', 'no', '-n', 'there'], stderr: 'kubectl-csi: PersistentVolumeClaim there/no does not exist\n' },
+    { args: ['node', t.name('no')], stderr: `kubectl-csi: Node ${t.name('no')} does not exist\n` },
+    { args: ['deployment', 'no'], stderr: 'kubectl-csi: explain deployment: known are pod, pvc, pv, va, node\n' },
+  ]
+  for (const { args, stderr } of lines) {
+    const answer = await ask('explain', ...args)
+    equal({ ...answer }, { code: 2, stdout: '', stderr, first: '' })
+  }
+})
+
+test('a refused read is named and omits only its part', async (t) => {
+  await scene(t)
+  const node = await t.createNode('bare', { driver: 'other.example.com' })
+  const { va } = await attach(t, { node })
+  await attachFailed(t)
+  const rules = READER.map((rule) => ({
+    ...rule,
+    resources: rule.resources?.filter((name) => !['csinodes', 'leases', 'nodes'].includes(name)),
+  })).filter(({ resources }) => resources?.length !== 0)
+  const { ask, user } = await asking(t, rules)
+  const { code, first, stdout } = await ask('explain', 'va', va)
+  match(first, new RegExp(`to register on node ${node}`))
+  match(stdout, /How sure: likely/)
+  match(stdout, /\nNot seen\n(?:.*\n)*? {2}csinodes\.storage\.k8s\.io: .*forbidden/)
+  match(stdout, / {2}leases\.coordination\.k8s\.io: .*forbidden/)
+  equal(code, 1)
+  onlyReads(t, user)
+})
+
+test('a user without read permission: unknown, exit code 2', async (t) => {
+  await scene(t)
+  const { ask } = await asking(t, [])
+  const one = await ask('explain', 'pv', 'any')
+  equal([one.code, one.first], [2, 'PersistentVolume any: unknown, because not all could be read.'])
+  const all = await ask('stuck')
+  equal([all.code, all.first], [2, 'It is unknown whether anything is stuck, because not all could be read.'])
+  match(all.stdout, /persistentvolumes: .*forbidden/)
+})
+
+test('stuck lists the waiting objects by reason', { alone: true }, async (t) => {
+  const at = await scene(t)
+  await attach(t, { node: t.name('nowhere') })
+  at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
+  await attach(t, at, { suffix: '-full' })
+  await attachFailed(t, 'ResourceExhausted', t.name('va-full'))
+  await attachFailed(t)
+  const { ask, user } = await asking(t)
+  const { code, first, stdout } = await ask('stuck')
+  match(first, /^\d+ objects are stuck, the oldest for /)
+  const who = `external-attacher of ${t.driverName} waits for`
+  ok(
+    stdout.includes(`VolumeAttachment ${t.name('va')}: ${who} node ${t.name('nowhere')}, which does not exist`),
+    stdout,
+  )
+  ok(stdout.includes(`VolumeAttachment ${t.name('va-full')}: ${who} room for one more volume`), stdout)
+  equal(code, 1)
+  const json = JSON.parse((await ask('stuck', '-o', 'json')).stdout) as { items: { object: { name: string } }[] }
+  const own = json.items.filter(({ object }) => object.name.startsWith(t.name('va')))
+  equal(own.length, 2)
+  onlyReads(t, user)
+})
+
+test('the lines of docs/operations.md and apps/kubectl-csi/README.md, as a reader copies them', {
+  target: 'real',
+}, async (t) => {
+  const { pvc } = await bound(t)
+  await usedBy(t, 'pod', pvc)
+  const name = t.name('pod')
+  const { kubeconfig } = await asking(t)
+  const folder = pluginFolder(t)
+  symlinkSync(KUBECTL, join(folder, 'kubectl'))
+  const PATH = [folder, dirname(process.execPath), process.env['PATH']].join(':')
+  const options = { cwd: ROOT, env: { ...process.env, PATH, HOME: t.folder, KUBECONFIG: kubeconfig } }
+  const lines = allCommands().filter(({ line }) => /^kubectl csi |kubectl-csi\.cjs /.test(line))
+  const paths = lines.map(({ path }) => path)
+  equal(paths, ['apps/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md'])
+  for (const { line } of lines) {
+    const { code, stdout } = await runToEnd('sh', ['-c', line.replace('<name>', name)], options)
+    // 0: nothing is stuck, 1: something is, of this test or of another one.
+    ok(code === 0 || code === 1, `${line} ends with ${code}`)
+    match(stdout, line.includes('explain') ? new RegExp(`^Pod default/${name}: `) : /stuck/)
+  }
+})
+
+test('kubectl finds it as its plugin, and shows in one line why there is no answer', { target: 'real' }, async (t) => {
+  const PATH = [pluginFolder(t), dirname(process.execPath)].join(':')
+  const env = { PATH, KUBECONFIG: t.kubeconfig('https://127.0.0.1:1', 'x'), HOME: t.folder }
+  const { code, stderr } = await runToEnd(KUBECTL, ['csi', 'explain', 'pv', 'any'], { env })
+  equal(code, 2)
+  match(stderr, /^kubectl-csi: .*127\.0\.0\.1:1.*connection refused\n/)
+})
+
+/** With kubectl-csi as a plugin of kubectl. */
+function pluginFolder(t: TestContext): string {
+  const folder = join(t.folder, 'plugins')
+  mkdirSync(folder)
+  symlinkSync(BUNDLE, join(folder, 'kubectl-csi'))
+  return folder
+}
+
+const MANY = 10_000
+const WITHIN_MS = 2_000
+/** Another process may use the machine at the same moment. */
+const TRIES = 3
+
+test('10,000 attachments that are stuck: an answer within two seconds', {
+  alone: true,
+  within: 300_000,
+  long: true,
+}, async (t) => {
+  const pv = await t.createVolume('pv-0')
+  await many(t, async () => {
+    const { ask, user } = await asking(t)
+    const node = t.name('node-0')
+    for (const args of [['stuck'], ['stuck', '-o', 'json'], ['explain', 'pv', pv], ['explain', 'node', node]]) {
+      const took: number[] = []
+      while (took.length < TRIES && !took.some((ms) => ms < WITHIN_MS)) {
+        const began = performance.now()
+        equal((await ask(...args)).code, 1)
+        took.push(performance.now() - began)
+      }
+      ok(Math.min(...took) < WITHIN_MS, `${args.join(' ')} took ${took.map((ms) => ms.toFixed(0)).join(', ')} ms`)
+    }
+    onlyReads(t, user)
+  })
+})
+
+/** Many attachments of a driver without an attacher, so that no sidecar disturbs the measurement. */
+async function many(t: TestContext, then: () => Promise<void>): Promise<void> {
+  const metadata = { labels: { of: t.id } }
+  try {
+    await inParallel(16, Array(MANY).keys(), (nth) => {
+      const [pv, node] = [t.name(`pv-${nth % 2000}`), t.name(`node-${nth % 500}`)]
+      return t.api.create(VOLUME_ATTACHMENTS, attachment(t.name(`va-${nth}`), t.driverName, { pv, node, metadata }))
+    })
+    await then()
+  } finally {
+    await t.api.call('DELETE', `/apis/storage.k8s.io/v1/volumeattachments?labelSelector=of%3D${t.id}`)
+  }
+}

@@ -1,0 +1,304 @@
+import { equal, match, ok } from 'node:assert'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { APPS } from '@csi-sidecars/sidecars'
+import { CHECKS } from '../../../../apps/driver-test/src/checks/checks.ts'
+import { BUGS } from '../../harness/driver/driver-bugs.ts'
+import { LONG } from '../../harness/long.ts'
+import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
+import { check, type Ground } from '../../harness/test.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { build, originals } from '../../tools/binaries.ts'
+import { runProgram, sidecarArgs } from './devcluster-process.ts'
+
+const ROOT = resolve(import.meta.dirname, '../../../..')
+const DRIVER = resolve(import.meta.dirname, '../../harness/driver/emulated-driver.ts')
+const WITHIN_MS = 10 * 60_000
+const KILL_EVERY_MS = 3_000
+
+const long = LONG ? check : () => undefined
+
+const TOGETHER = { target: 'emulator', within: WITHIN_MS, together: true } as const
+
+/** The sockets of so many nodes are named to the test. */
+const NODES = 3
+
+const CSI_DRIVER = `
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata:
+  name: csi.example.com
+spec:
+  podInfoOnMount: true
+  volumeLifecycleModes: [Persistent, Ephemeral]
+`
+
+/** Bugs of three kinds, for each change; all of them each night. */
+const FAST = ['clone-not-idempotent', 'stages-lost-at-kill', 'ends-at-clone']
+
+for (const bug of FAST) {
+  check(`driver test: seed 1 finds the bug ${bug}`, TOGETHER, (ground) =>
+    find(ground, bug, { flags: ['--seed=1', '--seconds=6'], again: false }),
+  )
+}
+
+for (const bug of Object.keys(BUGS)) {
+  long(`driver test: the default run finds the bug ${bug}, and so does the printed line`, TOGETHER, (ground) =>
+    find(ground, bug, { flags: [], again: true }),
+  )
+}
+
+interface Search {
+  readonly flags: readonly string[]
+  readonly again: boolean
+}
+
+/** The driver is started by the test, with the bug in it; JUnit has it under the heading of the bug. */
+async function find(ground: Ground, bug: string, { flags, again }: Search): Promise<void> {
+  const heading = CHECKS[BUGS[bug]?.check ?? 'alive']
+  const place = temporaryFolder('driver')
+  const command = `${process.execPath} ${driverArgs(place, { bug, nodes: NODES }).join(' ')}`
+  const tested = await run(ground, ground.folder, {
+    place,
+    nodes: NODES,
+    flags: [`--driver-command=${command}`, ...flags],
+  })
+  equal(tested.code, 1, `${bug}:\n${tested.output}`)
+  ok(tested.output.includes(`${heading}: `), `${bug} is not found under "${heading}":\n${tested.output}`)
+  const junit = readFileSync(join(tested.folder, 'junit.xml'), 'utf8')
+  ok(junit.includes(`name="${heading}"><failure message="`), `${bug}:\n${junit}`)
+  match(readFileSync(join(tested.folder, 'report.md'), 'utf8'), /^## (Seed \d|Before)/m)
+  if (!again) return
+  const after = tested.output.slice(tested.output.indexOf(`${heading}: `))
+  const [, line = ''] = /^ +again: (.*)$/m.exec(after) ?? []
+  ok(line !== '', tested.output)
+  // As a person pastes it.
+  const { code, output } = await runToEnd('sh', ['-c', line])
+  equal(code, 1, `${bug}, by ${line}:\n${output}`)
+  ok(output.includes(`${heading}: `), `${bug} is not found again by ${line}:\n${output}`)
+}
+
+long(
+  'driver test: a correct driver that is killed every 3 s raises no alarm, in 30 seeds with its nodes, and without them',
+  { target: 'emulator', within: 6 * WITHIN_MS },
+  async (ground) => {
+    for (const [nodes, seeds] of [
+      [0, '1-2'],
+      [NODES, '1-30'],
+    ] as const) {
+      const { code, output, folder, deaths } = await testOf(ground, `killed-${nodes}`, {
+        flags: [`--chaos=${seeds}`, '--patience=120'],
+        killEveryMs: KILL_EVERY_MS,
+        nodes,
+      })
+      equal(code, 0, output)
+      ok(deaths >= 5, `it died ${deaths} times`)
+      match(output, /All promises were kept/)
+      ok(!readFileSync(join(folder, 'junit.xml'), 'utf8').includes('<failure'))
+    }
+  },
+)
+
+long(
+  'driver test: seeds 1 to 30 find nothing in a correct driver, nor 1 and 2 beside the Go originals',
+  { target: 'emulator', within: 3 * WITHIN_MS },
+  async (ground) => {
+    const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-30', '--seconds=10'] })
+    equal(ours.code, 0, ours.output)
+    for (const app of APPS) build(ROOT, `csi-${app}`)
+    const flags = [`--sidecars=${dirname(originals(ROOT).attacher)}`, '--chaos=1-2', '--seconds=15']
+    const theirs = await testOf(ground, 'originals', { flags, ownSidecars: true })
+    equal(theirs.code, 0, theirs.output)
+  },
+)
+
+long(
+  'driver test: shows side by side what the Go originals do in the same seed',
+  { target: 'emulator', within: WITHIN_MS },
+  async (ground) => {
+    for (const app of APPS) build(ROOT, `csi-${app}`)
+    const theirs = dirname(originals(ROOT).attacher)
+    const { code, output, folder } = await testOf(ground, 'compared', {
+      flags: [`--compare=${theirs}`, '--seed=1', '--seconds=10'],
+    })
+    equal(code, 0, output)
+    ok(output.includes(`1: seed 1, 2: seed 1, with ${theirs}`), output)
+    match(output, /Both have found the same\.\n +1 +2 +calls\n/)
+    match(output, /^ +[1-9]\d* +[1-9]\d* +ControllerModifyVolume$/m)
+    match(readFileSync(join(folder, 'report.md'), 'utf8'), /^## Side by side$/m)
+  },
+)
+
+long(
+  'driver test: starts the driver by a command, kills it, and says when it ends by itself',
+  { target: 'emulator', within: WITHIN_MS },
+  async (ground) => {
+    const place = temporaryFolder('driver')
+    const command = `${process.execPath} ${driverArgs(place).join(' ')}`
+    const flags = [`--driver-command=${command}`, '--seed=2', '--seconds=20']
+    const good = await run(ground, join(ground.folder, 'good'), { place, flags })
+    equal(good.code, 0, good.output)
+    ok(!good.output.includes('left out: the death of the driver'))
+
+    const ends = `--driver-command=timeout 8 ${command}`
+    const bad = await run(ground, join(ground.folder, 'bad'), { place, flags: [ends, '--seed=2', '--seconds=20'] })
+    equal(bad.code, 1, bad.output)
+    match(bad.output, /The driver ends only when it is asked to: the driver ended with code 124/)
+  },
+)
+
+check('driver test: ends with 2 and one line where there is nothing to test', 'emulator', async ({ folder }) => {
+  const socket = join(temporaryFolder('no-driver'), 'csi.sock')
+  const lines = async (...flags: readonly string[]): Promise<string> => {
+    const { code, output } = await runProgram('driver-test', folder, flags)
+    equal(code, 2, output)
+    return output
+  }
+  match(await lines(), /^--driver is required: the socket of the driver to test, unix:\/\/\/path\n$/)
+  match(
+    await lines('--driver=tcp://host:1'),
+    /^--driver tcp:\/\/host:1: only unix sockets are known, as unix:\/\/\/path\n$/,
+  )
+  const output = await lines(`--driver=unix://${socket}`)
+  match(output, new RegExp(`^Failed: no CSI driver at unix://${socket}: connect: no such file or directory\n`))
+  const served = createServer().listen(socket)
+  await once(served, 'listening')
+  try {
+    const second = await lines(`--driver=unix://${socket}`, '--driver-command=sleep 60')
+    match(
+      second,
+      /^Failed: --driver-command: something answers at unix:\S+ already; end it, or leave out --driver-command\n/,
+    )
+  } finally {
+    served.close()
+  }
+})
+
+check('driver test: a driver that does not start is a finding', 'emulator', async ({ folder }) => {
+  const socket = join(temporaryFolder('no-driver'), 'csi.sock')
+  const junit = join(folder, 'junit.xml')
+  const flags = [`--driver=unix://${socket}`, '--driver-command=sh -c "exit 3"', `--report=${junit}`]
+  const { code, output } = await runProgram('driver-test', folder, flags)
+  equal(code, 1, output)
+  match(
+    output,
+    /^FAIL before the first seed\n +The driver ends only when it is asked to: the driver ended with code 3/m,
+  )
+  ok(readFileSync(junit, 'utf8').includes(`name="${CHECKS.alive}"><failure message="`))
+})
+
+interface Case {
+  readonly flags: readonly string[]
+  readonly killEveryMs?: number
+  /** 0: devcluster substitutes the node service. */
+  readonly nodes?: number
+  /** The flags name the sidecars. */
+  readonly ownSidecars?: boolean | undefined
+}
+
+type Tested = Exit & { readonly output: string; readonly folder: string }
+
+/** Tests an emulated driver that another process has started, and maybe kills. */
+async function testOf(
+  ground: Ground,
+  name: string,
+  { flags, killEveryMs, nodes = NODES, ownSidecars }: Case,
+): Promise<Tested & { readonly deaths: number }> {
+  const place = temporaryFolder('driver')
+  const over = new AbortController()
+  const driver = keepRunning(driverArgs(place, { nodes }), { place, killEveryMs, over: over.signal })
+  try {
+    const tested = await run(ground, join(ground.folder, name), { place, flags, nodes, ownSidecars })
+    return { ...tested, deaths: driver.deaths() }
+  } finally {
+    over.abort()
+    await driver.ended
+  }
+}
+
+interface Run extends Pick<Case, 'flags' | 'nodes' | 'ownSidecars'> {
+  readonly place: string
+}
+
+async function run(
+  { executables }: Ground,
+  folder: string,
+  { place, flags, nodes = 0, ownSidecars = false }: Run,
+): Promise<Tested> {
+  mkdirSync(folder, { recursive: true })
+  const reports = [`--report=${join(folder, 'junit.xml')}`, `--markdown=${join(folder, 'report.md')}`]
+  const file = join(folder, 'csidriver.yaml')
+  writeFileSync(file, CSI_DRIVER)
+  const whose =
+    nodes === 0
+      ? ['--node-ids=a,b']
+      : [...nodeSockets(place, nodes).map((each) => `--node=unix://${each}`), `--csidriver=${file}`]
+  const which = [`--driver=unix://${socketIn(place)}`, ...whose, '--attributes=tier=gold', '--attributes=tier=silver']
+  const sidecars = ownSidecars ? [] : sidecarArgs(executables)
+  const exit = await runProgram('driver-test', folder, [...which, ...sidecars, ...reports, ...flags])
+  return { ...exit, folder }
+}
+
+const socketIn = (place: string): string => join(place, 'csi.sock')
+
+function nodeSockets(place: string, nodes: number): readonly string[] {
+  return Array.from({ length: nodes }, (_, index) => join(place, `node-${index + 1}.sock`))
+}
+
+function driverArgs(
+  place: string,
+  { bug, nodes = 0 }: { readonly bug?: string; readonly nodes?: number } = {},
+): readonly string[] {
+  return [
+    '--disable-warning=ExperimentalWarning',
+    DRIVER,
+    `--socket=${socketIn(place)}`,
+    `--state=${join(place, 'state.json')}`,
+    ...nodeSockets(place, nodes).map((each) => `--node=${each}`),
+    ...(bug === undefined ? [] : [`--bug=${bug}`]),
+    // Other bugs are in answers that hide snapshots and mounts.
+    ...(bug === undefined || BUGS[bug]?.holds === true ? [`--holds=${join(place, 'holds')}`] : []),
+  ]
+}
+
+interface Keeping {
+  readonly place: string
+  /** The driver is killed this long after it begins to listen. */
+  readonly killEveryMs: number | undefined
+  readonly over: AbortSignal
+}
+
+function keepRunning(args: readonly string[], { place, killEveryMs, over }: Keeping) {
+  let deaths = 0
+  const life = async (child: ChildProcess): Promise<void> => {
+    await eventually('the driver', () => existsSync(socketIn(place)), { within: 60_000 })
+    while (!over.aborted && !(await isServed(socketIn(place)))) await sleep(50)
+    const most = killEveryMs ?? WITHIN_MS
+    await sleep(most, undefined, { signal: over }).catch(() => undefined)
+    await stop(child)
+  }
+  const ended = (async () => {
+    while (!over.aborted) {
+      const child = start(process.execPath, args)
+      await Promise.all([life(child), exitOf(child)])
+      deaths += 1
+    }
+  })()
+  return { deaths: () => deaths, ended }
+}
+
+function isServed(path: string): Promise<boolean> {
+  return new Promise((done) => {
+    const probe = connect(path)
+    const end = (served: boolean): void => {
+      probe.destroy()
+      done(served)
+    }
+    probe.once('connect', () => end(true))
+    probe.once('error', () => end(false))
+  })
+}
