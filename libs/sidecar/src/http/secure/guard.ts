@@ -86,6 +86,6 @@ function withAuthenticated(groups: readonly string[] = []): readonly string[] {
 const AUTHENTICATED = 'system:authenticated'
 
 function forbidden({ username }: ReviewedUser, verb: string, path: string): EndpointReply {
-  const text = `Forbidden: ReviewedUser ${JSON.stringify(username)} cannot ${verb} path ${JSON.stringify(path)}\n`
+  const text = `Forbidden: User ${JSON.stringify(username)} cannot ${verb} path ${JSON.stringify(path)}\n`
   return { status: 403, body: text, headers: ERROR_HEADERS }
 }
