@@ -3,11 +3,12 @@
 // Left in dist: <name>, the executable; <name>.cjs and <name>.cache, what it runs, for images and executables of other
 // places; <name>.mjs, the same in readable form, for profiles.
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
+import { buildNode, makeExecutable } from './executable.mjs'
 import { leanModules } from './lean-modules.mjs'
 import { plainBuiltins } from './plain-builtins.mjs'
 import { START_FLAGS } from './start-flags.mjs'
@@ -43,7 +44,13 @@ mkdirSync('dist')
 await bundle()
 await readableBundle()
 codeCache()
-if (!values['bundle-only']) makeExecutable()
+if (!values['bundle-only'])
+  makeExecutable({
+    main: relative('', join(import.meta.dirname, 'start-bundle.cjs')),
+    output: `dist/${name}`,
+    assets: { 'bundle.cjs': `dist/${name}.cjs`, 'bundle.cache': `dist/${name}.cache` },
+    folder: 'dist',
+  })
 
 /** One-byte text and short: V8 keeps the source for as long as the process lives, and two bytes a character for others. */
 async function bundle() {
@@ -93,35 +100,5 @@ function version() {
 function codeCache() {
   const maker = join(import.meta.dirname, 'make-code-cache.cjs')
   const args = [...START_FLAGS, '--hash-seed=1', '--no-sparkplug', maker, `dist/${name}.cjs`, `dist/${name}.cache`]
-  execFileSync(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} })
-}
-
-function makeExecutable() {
-  copyFileSync(process.execPath, 'dist/node')
-  if (process.platform === 'linux') strip('dist/node')
-  writeFileSync(
-    'dist/sea.json',
-    JSON.stringify({
-      // Part of the executable, so it must not name the folder of the build.
-      main: relative('', join(import.meta.dirname, 'start-bundle.cjs')),
-      executable: 'dist/node',
-      output: `dist/${name}`,
-      disableExperimentalSEAWarning: true,
-      assets: { 'bundle.cjs': `dist/${name}.cjs`, 'bundle.cache': `dist/${name}.cache` },
-      execArgv: START_FLAGS,
-      execArgvExtension: 'none', // NODE_OPTIONS of the environment has no effect
-    }),
-  )
-  execFileSync(process.execPath, ['--build-sea', 'dist/sea.json'], { stdio: 'inherit' })
-  rmSync('dist/node')
-}
-
-/** Symbols are a quarter of the file; an executable with them works as well. */
-function strip(file) {
-  try {
-    execFileSync('strip', ['-s', file])
-  } catch (error) {
-    if (error.code !== 'ENOENT') throw error
-    console.warn(`strip (binutils) is not installed: ${name} keeps its symbols and is 40 MB larger`)
-  }
+  execFileSync(buildNode(), args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} })
 }

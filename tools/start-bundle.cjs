@@ -53,9 +53,9 @@ function startAgain(options) {
   process.execve(process.execPath, [program, ...script, ...process.argv.slice(2)], env)
 }
 
-/** The script `/name` has its bundle in `/lib`. */
+/** The script `/name` has its bundle in a folder of the image. */
 function besides(file) {
-  const stem = `/lib/${basename(file)}`
+  const stem = `/usr/lib/csi-sidecars/${basename(file)}`
   return {
     filename: `${stem}.cjs`,
     text: readFileSync(`${stem}.cjs`, 'latin1'),

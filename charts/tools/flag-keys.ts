@@ -1,6 +1,6 @@
 import {
+  type App,
   type ChartKey,
-  type CombinedApp,
   type Flag,
   type FlagTable,
   flagsForOne,
@@ -11,7 +11,7 @@ import { APPS, type AppName, SIDECARS } from '@csi-sidecars/sidecars'
 
 export { APPS, type AppName }
 
-function each<T>(of: (app: CombinedApp) => T): Readonly<Record<AppName, T>> {
+function each<T>(of: (app: App) => T): Readonly<Record<AppName, T>> {
   return Object.fromEntries(SIDECARS.map(({ app, value }) => [app, of(value)])) as Record<AppName, T>
 }
 

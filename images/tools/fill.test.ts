@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { ROOT } from './bundle.ts'
-import { fill, homeOf, withHome, withRegistry } from './fill.ts'
+import { fill, homeOf, withHome } from './fill.ts'
 
 const HERE = homeOf(ROOT)
 
@@ -16,12 +16,6 @@ it.each([
   ['github.com/a/bc ghcr.io/ab a/b', 'github.com/a/bc ghcr.io/ab a/b'],
 ])('%s names another repository: %s', (text, filled) => {
   expect(withHome(text, 'a/b', 'X-y/z')).toBe(filled)
-})
-
-it('the chart has the registry of the release, unless it has one', () => {
-  expect(withRegistry('image:\n  registry: "" # where\n', 'ghcr.io/x')).toBe('image:\n  registry: ghcr.io/x # where\n')
-  expect(withRegistry('image:\n  registry: ghcr.io/x\n', 'ghcr.io/x')).toBe('image:\n  registry: ghcr.io/x\n')
-  expect(() => withRegistry('image:\n  registry: other\n', 'ghcr.io/x')).toThrow('no empty image.registry')
 })
 
 it('everything that a reader copies is filled in, and can be filled in again', () => {

@@ -11,6 +11,8 @@ const PATTERNS = [
   'apps/*/README.md',
   'apps/kubectl-csi/krew.yaml',
   'charts/csi-sidecars/{Chart.yaml,README.md,values.yaml}',
+  'images/vex.openvex.json',
+  'images/docker-bake.hcl',
 ]
 
 /** `owner/repository` on GitHub. */
@@ -34,13 +36,6 @@ export function withHome(text: string, from: Home, to: Home): string {
     )
     .replace(new RegExp(`(--signer-workflow )${from}/`, 'g'), (_, before: string) => `${before}${to}/`)
     .replace(new RegExp(`${registryOf(from).replace('.', '\\.')}${end}`, 'g'), registryOf(to))
-}
-
-/** The chart's values with a registry where there was none, for a release. */
-export function withRegistry(values: string, registry: string): string {
-  const filled = values.replace(/^( {2}registry:) ""/m, `$1 ${registry}`)
-  if (!filled.includes(`\n  registry: ${registry}`)) throw new Error('values.yaml has no empty image.registry')
-  return filled
 }
 
 export function fill(root: string, to: Home): void {

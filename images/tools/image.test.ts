@@ -1,13 +1,25 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { type ProcessOptions, type RunningProcess, startCluster, startProcess } from '@csi-sidecars/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { releaseVersion, SIDECARS, type Sidecar } from './bundle.ts'
-import { containerCommand, type ImageConfig, ImageStore, lackingForImages } from './image-store.ts'
+import { ROOT, releaseVersion, SIDECARS, type Sidecar } from './bundle.ts'
+import { makeContext } from './context.ts'
 
 const lacking = lackingForImages()
 if (lacking !== undefined) process.stdout.write(`${lacking}\n`)
@@ -15,6 +27,7 @@ if (lacking !== undefined) process.stdout.write(`${lacking}\n`)
 const UNKNOWN_USER = '12345:54321'
 const ARGS = { VERSION: 'v1.2.3', REVISION: 'abc', SOURCE: 'https://example.com/csi-sidecars' }
 const MINUTES = 60_000
+const MIB = 1024 * 1024
 const FOREIGN = {
   NODE_OPTIONS: '--stack-trace-limit=7',
   NODE_V8_COVERAGE: '/run/shared/coverage',
@@ -23,7 +36,7 @@ const FOREIGN = {
 
 const withBuildah = lacking === undefined ? describe : describe.skip
 
-withBuildah('an image', () => {
+withBuildah('an image of the Dockerfile', () => {
   let store: ImageStore
   let shared: string
   const images = new Map<string, string>()
@@ -36,8 +49,8 @@ withBuildah('an image', () => {
     shared = mkdtempSync(join(tmpdir(), 'shared-'))
     for (const name of SIDECARS) {
       const target = name.replace('csi-', '')
-      images.set(target, store.build(target, ARGS))
-      store.build(`${target}-nonroot`, ARGS)
+      images.set(target, store.build(target, join(ROOT, 'images/dist')))
+      store.build(`${target}-nonroot`, join(ROOT, 'images/dist'))
       roots.set(name, store.unpack(target))
     }
   }, 5 * MINUTES)
@@ -47,17 +60,17 @@ withBuildah('an image', () => {
     rmSync(shared, { recursive: true, force: true })
   })
 
-  it.each(SIDECARS)('of %s has an entry point and nothing that a manifest would have to undo', (name) => {
+  it.each(SIDECARS)('has the entry point of %s, and nothing that a manifest has to undo', (name) => {
     const { os, config: it } = config(name.replace('csi-', ''))
     expect(os).toBe('linux')
     expect(it.Entrypoint).toEqual([`/${name}`])
     const { Cmd, User, ExposedPorts, WorkingDir } = it
-    expect({ Cmd, User, ExposedPorts, WorkingDir }).toEqual({})
+    expect({ Cmd, User, ExposedPorts, WorkingDir }).toEqual({ User: '0' })
     expect(it.Env).toContain('MALLOC_ARENA_MAX=1')
     expect(it.Env).toContain('UV_USE_IO_URING=0')
   })
 
-  it.each(SIDECARS)('of %s says where it comes from', (name) => {
+  it.each(SIDECARS)('names the origin of %s', (name) => {
     expect(config(name.replace('csi-', '')).config.Labels).toMatchObject({
       'org.opencontainers.image.title': name,
       'org.opencontainers.image.version': 'v1.2.3',
@@ -68,36 +81,68 @@ withBuildah('an image', () => {
     })
   })
 
-  it('with -nonroot is the same, but for its user', () => {
+  it('differs only in its user from the one with -nonroot', () => {
     const [plain, nonroot] = [config('attacher'), config('attacher-nonroot')]
     expect(nonroot.config.User).toBe('65532:65532')
     expect(nonroot.rootfs).toEqual(plain.rootfs)
   })
 
-  it('shares all but one small layer with the others', () => {
+  it('shares all layers but its last one with the other images', () => {
     const layers = SIDECARS.map((name) => config(name.replace('csi-', '')).rootfs.diff_ids)
-    expect(layers.map(({ length }) => length)).toEqual(SIDECARS.map(() => 2))
-    expect(new Set(layers.map(([node]) => node)).size).toBe(1)
-    expect(new Set(layers.map(([, own]) => own)).size).toBe(SIDECARS.length)
+    // One of the base, one with Node.js, one of the sidecar.
+    expect(layers.map(({ length }) => length)).toEqual(SIDECARS.map(() => 3))
+    expect(new Set(layers.map((ids) => ids.slice(0, 2).join())).size).toBe(1)
+    expect(new Set(layers.map((ids) => ids[2])).size).toBe(SIDECARS.length)
   })
 
   it(
-    'is the same to the byte when it is built twice',
+    'has a layer with Node.js of at most 55 MB, and one for the sidecar of at most 1 MB',
     () => {
-      using again = new ImageStore(store.context)
-      expect(again.build('attacher', ARGS)).toBe(images.get('attacher'))
+      const [, node = 0, own = 0] = store.compressedSizes('attacher')
+      expect(node).toBeLessThan(55_000_000)
+      expect(own).toBeLessThan(1_000_000)
+    },
+    2 * MINUTES,
+  )
+
+  it(
+    'is the same to the byte when another store builds it from another folder',
+    () => {
+      using again = new ImageStore()
+      const context = join(again.folder, 'another folder')
+      makeContext(context)
+      expect(again.build('attacher', context)).toBe(images.get('attacher'))
     },
     5 * MINUTES,
   )
 
-  it.each(SIDECARS)('of %s has the licences of what is in it', (name) => {
-    const notices = readFileSync(join(rootOf(name), `usr/share/licenses/${name}/THIRD-PARTY-NOTICES`), 'utf8')
-    expect(notices).toContain('@grpc/grpc-js')
-    expect(readFileSync(join(rootOf(name), 'usr/share/doc/libc6/copyright'), 'utf8')).toContain('GNU')
+  it.each(SIDECARS)('has the licences of everything in %s, and no shell', (name) => {
+    const licences = join(rootOf(name), 'usr/share/licenses')
+    expect(readFileSync(join(licences, name, 'THIRD-PARTY-NOTICES'), 'utf8')).toContain('@grpc/grpc-js')
+    expect(readFileSync(join(licences, 'node/LICENSE'), 'utf8')).toContain('Node.js')
+    // Scanners find the bundled packages by these files.
+    const grpc = join(licences, name, 'node_modules/@grpc/grpc-js/package.json')
+    expect(JSON.parse(readFileSync(grpc, 'utf8'))).toMatchObject({ name: '@grpc/grpc-js', license: 'Apache-2.0' })
+    expect(readdirSync(join(rootOf(name), 'usr/bin'))).toEqual(['node'])
+  })
+
+  it.each(SIDECARS)('has a code cache of %s that its own Node.js takes', async (name) => {
+    const stem = `/usr/lib/csi-sidecars/${name}`
+    const code = `
+      const { readFileSync } = require('node:fs')
+      const { Script } = require('node:vm')
+      const text = readFileSync('${stem}.cjs', 'latin1')
+      const cachedData = readFileSync('${stem}.cache')
+      const script = new Script('(function (exports, require, module) {' + text + '\\n})', { cachedData })
+      console.log(script.cachedDataRejected)`
+    const node = ['/usr/bin/node', '--openssl-config=/dev/null', '--eval', code]
+    const container = await startProcess({ command: containerCommand(rootOf(name), { user: '0:0', shared }, node) })
+    await container.exited
+    expect(container.stdout).toEqual(['false'])
   })
 
   it.each(SIDECARS.flatMap((name) => ['0:0', UNKNOWN_USER].map((user) => [name, user] as const)))(
-    'of %s starts as user %s on a read-only root',
+    'starts %s as user %s on a read-only root',
     async (name, user) => {
       const process = await startProcess({
         command: containerCommand(rootOf(name), { user, shared }, [`/${name}`, '--version']),
@@ -110,7 +155,7 @@ withBuildah('an image', () => {
   )
 
   it.each(SIDECARS)(
-    'of %s works as an unknown user, and ends in good order as process 1',
+    'runs %s as an unknown user, and ends it in good order as process 1',
     async (name) => {
       await using cluster = await startCluster()
       chmodSync(cluster.directory, 0o755)
@@ -136,7 +181,7 @@ withBuildah('an image', () => {
       expect(await readiness(port)).toBe('ok')
       const child = childOf(process.pid)
       const commandLine = readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')
-      expect(commandLine.slice(0, 3)).toEqual(['/bin/node', '--openssl-config=/dev/null', `/${name}`])
+      expect(commandLine.slice(0, 3)).toEqual(['/usr/bin/node', '--openssl-config=/dev/null', `/${name}`])
       const environment = readFileSync(`/proc/${child}/environ`, 'utf8')
       expect(environment).toContain('NODE_OPTIONS=--max-semi-space-size=1')
       for (const foreign of ['stack-trace-limit', 'NODE_V8_COVERAGE']) expect(environment).not.toContain(foreign)
@@ -148,6 +193,153 @@ withBuildah('an image', () => {
   )
 })
 
+/** Why images cannot be built and run here; undefined if they can. */
+function lackingForImages(): string | undefined {
+  if (spawnSync('buildah', ['--version']).status !== 0) return 'images are not tested: apt-get install buildah'
+  return process.getuid?.() === 0 ? undefined : 'images are not tested: only root can mount and run them'
+}
+
+interface ImageConfig {
+  readonly os: string
+  readonly config: {
+    readonly User?: string
+    readonly Env: readonly string[]
+    readonly Entrypoint: readonly string[]
+    readonly Cmd?: readonly string[]
+    readonly ExposedPorts?: object
+    readonly WorkingDir?: string
+    readonly Labels: Readonly<Record<string, string>>
+  }
+  readonly rootfs: { readonly diff_ids: readonly string[] }
+}
+
+/** Images in a store that is removed with it. Local images replace the bases of the Dockerfile. */
+class ImageStore implements Disposable {
+  readonly folder = mkdtempSync(join(tmpdir(), 'images-'))
+  readonly #mounted: string[] = []
+  readonly #bases: readonly string[]
+
+  constructor() {
+    const dockerfile = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
+    const froms = [...dockerfile.matchAll(/^FROM (\S+\/\S+)/gm)].map(([, from = '']) => from)
+    const libraries = librariesOf(process.execPath)
+    const contexts = froms.map((from) => {
+      const isNode = from.includes('/node:')
+      const name = isNode ? 'node' : 'base'
+      // As the base: without the library that the Dockerfile adds.
+      const inside = libraries.filter((path) => isNode || !path.includes('libatomic'))
+      this.#commit(name, inside, isNode ? NODE_FILES : {})
+      return ['--build-context', `${from}=container-image://localhost/${name}`]
+    })
+    this.#bases = contexts.flat()
+  }
+
+  /** Builds a target of the Dockerfile. Returns the ID of the image, which is the digest of its configuration. */
+  build(target: string, context: string): string {
+    const args = Object.entries(ARGS).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`])
+    const options = ['--isolation', 'chroot', '--timestamp', '0', '--layers', '--quiet', '--target', target]
+    const printed = this.#buildah('bud', ...options, ...this.#bases, ...args, '--tag', target, context)
+    return printed.split('\n').at(-1) ?? ''
+  }
+
+  inspect(image: string): ImageConfig {
+    const { OCIv1 } = JSON.parse(this.#buildah('inspect', '--type', 'image', image)) as { OCIv1: ImageConfig }
+    return OCIv1
+  }
+
+  /** In bytes, of each layer, as a registry stores it. */
+  compressedSizes(image: string): readonly number[] {
+    const layout = join(this.folder, 'layout')
+    this.#buildah('push', '--quiet', image, `oci:${layout}:${image}`)
+    const blob = (digest: string): string => join(layout, 'blobs', digest.replace(':', '/'))
+    const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8')) as { manifests: Blob[] }
+    const { layers } = JSON.parse(readFileSync(blob(manifests[0]?.digest ?? ''), 'utf8')) as { layers: Blob[] }
+    return layers.map(({ digest }) => statSync(blob(digest)).size)
+  }
+
+  /** Returns the folder with the files of the image. */
+  unpack(image: string): string {
+    const container = this.#buildah('from', '--pull-never', image)
+    this.#mounted.push(container)
+    return this.#buildah('mount', container)
+  }
+
+  [Symbol.dispose](): void {
+    for (const container of this.#mounted) this.#buildah('umount', container)
+    // Stores with overlays stay mounted; others have no such folder.
+    spawnSync('umount', ['--recursive', join(this.folder, 'root/overlay')])
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  #commit(name: string, libraries: readonly string[], files: Readonly<Record<string, string>>): void {
+    const root = join(this.folder, name)
+    // Links in place of folders, as in the images: the Dockerfile must not copy over them.
+    for (const folder of ['bin', 'lib', 'lib64']) {
+      mkdirSync(join(root, 'usr', folder), { recursive: true })
+      symlinkSync(`usr/${folder}`, join(root, folder))
+    }
+    for (const path of libraries) copy(path, join(root, path))
+    for (const [path, from] of Object.entries(files)) copy(from, join(root, path))
+    writeFileSync(join(this.folder, 'Plain'), 'FROM scratch\nCOPY . /\nENV PATH=/usr/local/bin\n')
+    const options = ['--isolation', 'chroot', '--timestamp', '0', '--quiet', '--file', join(this.folder, 'Plain')]
+    this.#buildah('bud', ...options, '--tag', `localhost/${name}`, root)
+    rmSync(root, { recursive: true })
+  }
+
+  #buildah(command: string, ...args: readonly string[]): string {
+    const store = ['--root', join(this.folder, 'root'), '--runroot', join(this.folder, 'run')]
+    return execFileSync('buildah', [...store, command, ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      maxBuffer: 16 * MIB,
+    }).trim()
+  }
+}
+
+interface Blob {
+  readonly digest: string
+}
+
+/** The files of the official image that the Dockerfile takes, and their place on this machine. */
+const NODE_FILES: Readonly<Record<string, string>> = {
+  '/usr/local/bin/node': process.execPath,
+  '/usr/local/LICENSE': join(process.execPath, '../../LICENSE'),
+}
+
+/** The libraries of a program, in the folders in which its loader looks for them. */
+function librariesOf(program: string): readonly string[] {
+  return execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+(?= \(0x)/g) ?? []
+}
+
+function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true })
+  copyFileSync(from, to)
+}
+
+const CONTAINER = `
+  mkdir -p "$1/proc" "$1/run/shared"
+  mount --bind "$1" "$1"
+  mount -t proc proc "$1/proc"
+  mount --bind "$2" "$1/run/shared"
+  mount -o remount,bind,ro "$1/run/shared"
+  mount -o remount,bind,ro "$1"
+  root=$1 user=$3
+  shift 3
+  cd "$root"
+  exec chroot --userspec="$user" "$root" "$@"`
+
+/**
+ * Runs a command in an unpacked image much as a container runtime does: as process 1, on a read-only root, with nothing
+ * writable. `user` is `uid:gid`; users other than root have no capabilities. `shared` is mounted at /run/shared.
+ */
+function containerCommand(
+  root: string,
+  { user, shared }: { readonly user: string; readonly shared: string },
+  command: readonly string[],
+): [string, ...string[]] {
+  const isolated = ['--mount', '--pid', '--fork', '--kill-child']
+  return ['unshare', ...isolated, 'sh', '-ec', CONTAINER, 'sh', root, shared, user, ...command]
+}
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

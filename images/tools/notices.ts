@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BundledPackage, ROOT } from './bundle.ts'
 
@@ -7,7 +7,7 @@ const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'M
 
 /** The licences of everything in a bundle and of the Node that runs it, as one text. */
 export function noticesOf(packages: readonly BundledPackage[]): string {
-  const node = section(`Node.js ${process.version} and what is in it`, nodeLicence())
+  const node = section('Node.js and what is in it', nodeLicence())
   return `${packageNotices(packages)}\n${node}`
 }
 
@@ -42,11 +42,8 @@ function standardText(id: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
+/** A Node.js of a distribution has no licence beside it. */
 function nodeLicence(): string {
-  return readFileSync(join(nodePackage(), 'LICENSE'), 'utf8')
-}
-
-/** The npm package that this Node came with. */
-export function nodePackage(): string {
-  return join(process.execPath, '../..')
+  const file = join(process.env['BUILD_NODE'] || process.execPath, '../../LICENSE')
+  return existsSync(file) ? readFileSync(file, 'utf8') : 'https://github.com/nodejs/node/blob/main/LICENSE'
 }

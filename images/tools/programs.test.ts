@@ -30,7 +30,7 @@ describe('what people run on their own machines', () => {
     mkdirSync(join(folder, 'first'))
     // In place of the executables, which are made and run elsewhere; the other architecture was not built here.
     for (const name of EXECUTABLES) writeFileSync(join(folder, 'first', name), name)
-    files = makePrograms(join(folder, 'first'), 0)
+    files = makePrograms(join(folder, 'first'))
   }, 60_000)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -96,7 +96,7 @@ describe('what people run on their own machines', () => {
     utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
     mkdirSync(join(folder, 'again'))
     for (const name of EXECUTABLES) writeFileSync(join(folder, 'again', name), name)
-    makePrograms(join(folder, 'again'), 0)
+    makePrograms(join(folder, 'again'))
     for (const file of files) {
       expect([file, readFileSync(join(folder, 'again', file)).equals(readFileSync(first(file)))]).toEqual([file, true])
     }

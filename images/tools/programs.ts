@@ -1,8 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gzipOf, tarOf } from './archive.ts'
 import { ROOT, readBundle, releaseVersion } from './bundle.ts'
 import { ARCHITECTURES, executableName } from './executables.ts'
 import { packageNotices } from './notices.ts'
@@ -17,14 +25,13 @@ export const KREW = join(BUILT, 'krew.yaml')
 /**
  * What people run on their own machines: the plugin of kubectl, as a JavaScript file and with each of its executables
  * that the folder has, and both the plugin and the embedded cluster as archives
- * that npm installs. Archives of one commit are the same to the byte.
+ * that npm installs. Archives of equal files are equal.
  */
-export function makePrograms(out: string, createdAt: number): readonly string[] {
+export function makePrograms(out: string): readonly string[] {
   if (!existsSync(join(BUILT, `${PLUGIN}.cjs`))) throw new Error(`${BUILT} has no ${PLUGIN}.cjs: npm run build`)
   mkdirSync(out, { recursive: true })
-  const time = createdAt / 1000
   const script = pluginArchive(
-    { archive: `${PLUGIN}.tar.gz`, program: join(BUILT, `${PLUGIN}.cjs`), as: `${PLUGIN}.cjs`, time },
+    { archive: `${PLUGIN}.tar.gz`, program: join(BUILT, `${PLUGIN}.cjs`), as: `${PLUGIN}.cjs` },
     packageNotices(readBundle(PLUGIN).packages),
     out,
   )
@@ -33,7 +40,7 @@ export function makePrograms(out: string, createdAt: number): readonly string[] 
     if (!existsSync(program)) return []
     const notices = join(out, `${PLUGIN}-${releaseVersion()}-THIRD-PARTY-NOTICES.txt`)
     const archive = `${PLUGIN}-linux-${architecture}.tar.gz`
-    return [pluginArchive({ archive, program, as: PLUGIN, time }, readFileSync(notices, 'utf8'), out)]
+    return [pluginArchive({ archive, program, as: PLUGIN }, readFileSync(notices, 'utf8'), out)]
   })
   const packages = NPM_PACKAGES.map(({ make, file }) => npmArchive(make, { file, out }))
   return [script, ...executables, ...packages]
@@ -44,17 +51,25 @@ interface Packed {
   readonly program: string
   /** Its name in the archive. */
   readonly as: string
-  /** Seconds since 1970. */
-  readonly time: number
 }
 
-function pluginArchive({ archive, program, as, time }: Packed, notices: string, out: string): string {
+function pluginArchive({ archive, program, as }: Packed, notices: string, out: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'plugin-'))
   try {
     copyFileSync(program, join(folder, as))
     copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
     writeFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), notices)
-    writeFileSync(join(out, archive), gzipOf(tarOf(folder, { time })))
+    const equal = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX']
+    const files = readdirSync(folder)
+    execFileSync('tar', [
+      ...equal,
+      '--use-compress-program=gzip -9n',
+      '-cf',
+      join(out, archive),
+      '-C',
+      folder,
+      ...files,
+    ])
     return archive
   } finally {
     rmSync(folder, { recursive: true })

@@ -68,7 +68,7 @@ function whyNotOne(program: string, args: readonly string[], { folder, withHelm 
     return asked?.endsWith('.tgz') ? undefined : missingProgram(asked)
   }
   if (program === 'helm') return withHelm ? whyNotHelm(args) : undefined
-  if (ELSEWHERE.includes(program) || ['grep', 'sed', 'jq'].includes(program)) return undefined
+  if (ELSEWHERE.includes(program) || ['grep', 'sed', 'jq', 'rm', 'sha256sum'].includes(program)) return undefined
   if (/[<>]/.test(program)) return undefined
   const file = join(folder, program)
   // What `npm run build` leaves may not be there yet.

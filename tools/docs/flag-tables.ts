@@ -1,15 +1,15 @@
 import {
+  type FeatureGate,
   FLAG_TYPES,
   type Flag,
   type FlagType,
   flagsForOne,
-  type Gate,
   GENERIC_GATES,
   goDuration,
   processFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
-import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
+import { CHOICE, LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
 import { type AppName, notInValues, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
 import { code, table } from './markdown.ts'
 
@@ -30,9 +30,7 @@ const PROCESS_KEYS: Readonly<Record<string, string>> = {
 export function processFlagTable(): string {
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
-    processFlags([...SIDECARS.map(({ value }) => value), LIVENESSPROBE]).map((flag) =>
-      row(flag, PROCESS_KEYS[flag.name] ?? ''),
-    ),
+    processFlags(CHOICE).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')),
   )
 }
 
@@ -131,7 +129,7 @@ export function featureGates(): string {
 }
 
 interface GateRows {
-  readonly own: Readonly<Record<string, Gate>>
+  readonly own: Readonly<Record<string, FeatureGate>>
   readonly permanent: Readonly<Record<string, boolean>>
 }
 

@@ -15,6 +15,7 @@ import { headlineTable } from './headline-table.ts'
 import { linesTable } from './log-lines.ts'
 import { code, sectionNames, table, withNewSection } from './markdown.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
+import { publicDriversTable } from './public-drivers-table.ts'
 import { rollbackTable } from './rollback-table.ts'
 import { START_LINES } from './start-lines.ts'
 
@@ -32,6 +33,7 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'start-lines': () => linesTable(START_LINES),
   events: eventTable,
   'rollback-flags': rollbackTable,
+  'public-drivers': publicDriversTable,
   values: valuesTable,
   headline: () => headlineTable(),
   compatibility: compatibilityTable,
@@ -48,7 +50,13 @@ export function withMissingSections(document: string): string {
 }
 
 /** Their files. */
-export const DOCUMENTS = ['README.md', 'docs/operations.md', 'docs/migration.md', 'charts/csi-sidecars/README.md']
+export const DOCUMENTS = [
+  'README.md',
+  'docs/operations.md',
+  'docs/migration.md',
+  'docs/drivers.md',
+  'charts/csi-sidecars/README.md',
+]
 
 export async function sectionText(name: string): Promise<string> {
   const make = SECTIONS[name]

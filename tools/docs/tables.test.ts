@@ -81,7 +81,8 @@ describe('the documentation', () => {
     // Those of the test of a driver are the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
-    const foreign = [...ofCommands, 'flag', 'log_dir', 'logtostderr', 'attacher-X', 'resizer-X']
+    const removed = ['csiTimeout', 'enable-leader-election', 'leader-election-type', 'enable-volume-group-snapshots']
+    const foreign = [...ofCommands, ...removed, 'flag', 'log_dir', 'logtostderr', 'attacher-X', 'resizer-X']
     for (const path of [
       'README.md',
       'docs/operations.md',

@@ -1,5 +1,7 @@
+import type { Controller, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { guarded } from '@csi-sidecars/kube-client'
 import {
   type App,
   type AppControllers,
@@ -8,16 +10,17 @@ import {
   RELEASE_ON_EXIT,
   StartError,
 } from '@csi-sidecars/sidecar'
-import { finalizerName } from './caches/names.ts'
 import { openAttachingCaches, openAttachments } from './caches/open.ts'
-import { attacherControllers } from './controllers.ts'
 import { ATTACHER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
-import type { AttacherParts, AttacherSettings } from './parts.ts'
-import { PV_QUEUE } from './persistent-volume/controller.ts'
+import { PV_QUEUE, volumeController } from './persistent-volume/controller.ts'
 import { EventPermission } from './reporting/failure-reporter.ts'
-import { VA_QUEUE } from './volume-attachment/controller.ts'
+import type { AttacherDeps, AttacherSettings, AttacherTerm } from './term/deps.ts'
+import { finalizerName } from './term/deps.ts'
+import { trivialController } from './trivial/controller.ts'
+import { attachmentController, VA_QUEUE } from './volume-attachment/controller.ts'
 import { listsPublishedNodes } from './volume-attachment/observe.ts'
+import { VolumeFinalizers } from './volumes/volume-finalizers.ts'
 
 /** The attacher's feature gates. */
 const ATTACHER_GATES = {
@@ -30,7 +33,7 @@ const ATTACHER_GATES = {
 
 type GateName = keyof (typeof ATTACHER_GATES)['own']
 
-type Parts = AppParts<typeof ATTACHER_FLAGS, GateName>
+type AttacherStart = AppParts<typeof ATTACHER_FLAGS, GateName>
 
 export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
   name: 'csi-attacher',
@@ -43,25 +46,24 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
     component: (driverName) => `external-attacher-leader-${driverName}`,
   },
   start: {
-    failures: {
-      gates: 'failed to store flag gates',
-      client: 'Failed to create a Clientset',
-      endpoint: 'Failed to start HTTP server at specified address and metrics path',
-    },
+    gatesFailed: 'failed to store flag gates',
+    clientFailed: 'Failed to create a Clientset',
+    endpointFailed: 'Failed to start HTTP server at specified address and metrics path',
     gatesFirst: true,
     logsGates: true,
     endpointFirst: true,
     namePairs: () => ({}),
     context: (driver) => ({ driver }),
   },
-  checkFlags({ values }) {
-    if (values['worker-threads'] === 0) throw new StartError('Option -worker-threads must be greater than zero')
-  },
-  handshake: ({ values }) => handshakeOf(values),
+  configure: ({ values }) => ({
+    startError:
+      values['worker-threads'] === 0 ? new StartError('Option -worker-threads must be greater than zero') : undefined,
+    handshake: handshakeOf(values),
+  }),
   controllers: chooseControllers,
 }
 
-/** The real handler for a driver that attaches; for any other, attachments are only marked as attached. */
+/** Returns the controllers of a driver that attaches. For other drivers, attachments are only marked as attached. */
 function chooseControllers({
   flags,
   gates,
@@ -72,7 +74,7 @@ function chooseControllers({
   clock,
   log,
   startLog,
-}: Parts): AppControllers {
+}: AttacherStart): AppControllers {
   const trivial = whyTrivial(driver)
   startLog.v(2)?.info(trivial ?? 'CSI driver supports ControllerPublishUnpublish, using real CSI handler')
   if (listsPublishedNodes(driver)) {
@@ -88,7 +90,7 @@ function chooseControllers({
     resyncMs: flags.values.resync,
     remember: flags.values['recover-lost-volumes'],
   }
-  const parts: AttacherParts = {
+  const deps: AttacherDeps = {
     settings: settingsOf(flags.values, gates, driver.name),
     client,
     driver,
@@ -99,7 +101,17 @@ function chooseControllers({
     clock,
     log,
   }
-  return { queues: [VA_QUEUE, PV_QUEUE], controllers: (lead) => attacherControllers(parts, lead) }
+  return { queues: [VA_QUEUE, PV_QUEUE], controllers: (lead) => attacherControllers(deps, lead) }
+}
+
+/** Returns the controllers of one term as leader. */
+export function attacherControllers(deps: AttacherDeps, { assertLeading }: Lead): readonly Controller[] {
+  const api = guarded(deps.client, assertLeading)
+  if (deps.attaching === undefined) return [trivialController({ ...deps, api })]
+  const { volumes } = deps.attaching
+  const finalizers = new VolumeFinalizers({ api, volumes, finalizer: deps.settings.finalizer })
+  const term: AttacherTerm = { ...deps, ...deps.attaching, finalizers, api, assertLeading }
+  return [attachmentController(term), volumeController(term)]
 }
 
 function whyTrivial({ capabilities }: Driver): string | undefined {
@@ -112,7 +124,11 @@ function whyTrivial({ capabilities }: Driver): string | undefined {
   return undefined
 }
 
-function settingsOf(values: Parts['flags']['values'], gates: Parts['gates'], driverName: string): AttacherSettings {
+function settingsOf(
+  values: AttacherStart['flags']['values'],
+  gates: AttacherStart['gates'],
+  driverName: string,
+): AttacherSettings {
   return {
     driverName,
     finalizer: finalizerName(driverName),

@@ -1,8 +1,8 @@
-/** What tests, benchmarks and images know about this sidecar besides its flags. */
+/** Facts about this sidecar for tests, benchmarks and images. */
 export const facts = {
   /** The Go package that it replaces. */
   original: 'github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher',
-  /** The permissions in the charts of drivers; it may need no more. */
+  /** The permissions in the charts of drivers. The sidecar must not need more. */
   rules: [
     { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch'] },
     { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
@@ -11,10 +11,10 @@ export const facts = {
     { apiGroups: ['storage.k8s.io'], resources: ['volumeattachments/status'], verbs: ['patch'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
-  /** The call to the driver that its work ends in. */
+  /** The method of the driver that it calls. */
   call: 'ControllerPublishVolume',
-  /** Logged when its caches are filled and its work begins. */
+  /** The log line that reports the start of the work, when the caches are filled. */
   startLine: 'Starting CSI attacher',
-  /** What a Lease is called, before the name of the driver. */
+  /** The prefix of the name of its Lease. */
   leasePrefix: 'external-attacher-leader-',
 } as const

@@ -3,7 +3,7 @@ import type { Flag } from '@csi-sidecars/sidecar'
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-/** The attacher's flags beside those of every sidecar. Names, types and defaults never change. */
+/** The flags of the attacher, in addition to the standard flags. Names, types and defaults never change. */
 export const ATTACHER_FLAGS = [
   {
     name: 'default-fstype',

@@ -6,7 +6,10 @@ import type { HandshakeTable } from '@csi-sidecars/sidecar'
 
 const SECOND = 1000
 
-/** How the attacher gets to know its driver. A plugin without a controller service is not asked what its controller can do. */
+/**
+ * Returns the questions to the driver at the start. A plugin without a controller service is not asked for its
+ * capabilities.
+ */
 export function handshakeOf(values: {
   readonly timeout: number
   readonly 'csi-address': string

@@ -28,15 +28,15 @@ async function first(match: object, count = 1): Promise<Cluster['driver']['calls
   return (await cluster.driver.log.until(match, { count })).at(-1)
 }
 
-describe('a flag reaches what it is for', () => {
-  it('--default-fstype', async () => {
+describe('the flags of the attacher', () => {
+  it('`--default-fstype` sets the file system type of a publish', async () => {
     start('--default-fstype=xfs')
     expect((await first(PUBLISH))?.request).toMatchObject({
       volumeCapability: { accessType: { value: { fsType: 'xfs' } } },
     })
   })
 
-  it('--timeout, which is the deadline on the wire', async () => {
+  it('`--timeout` sets the deadline of a call', async () => {
     start('--timeout=3s')
     for (const match of [PUBLISH, LIST]) {
       const allowed = (await first(match))?.deadlineMs ?? 0
@@ -45,25 +45,25 @@ describe('a flag reaches what it is for', () => {
     }
   })
 
-  it('--max-entries and --reconcile-sync', async () => {
+  it('`--max-entries` and `--reconcile-sync` set the size and the period of listings', async () => {
     start('--max-entries=7', '--reconcile-sync=20ms')
     expect((await first(LIST, 3))?.request).toMatchObject({ maxEntries: 7, startingToken: '' })
   })
 
-  it('--reconcile-confirmations', async () => {
+  it('`--reconcile-confirmations` sets the number of listings before a forced publish', async () => {
     start('--reconcile-confirmations=1', '--reconcile-sync=20ms')
     await cluster.api.until(VOLUME_ATTACHMENTS, { name: 'va-1' }, (object) => object?.status?.attached === true)
     cluster.driver.script('ListVolumes', () => ({ entries: [], nextToken: '' }))
     await first(PUBLISH, 2)
   })
 
-  it('--retry-interval-start', async () => {
+  it('`--retry-interval-start` sets the first back-off', async () => {
     cluster.driver.faults.add({ match: PUBLISH, times: 2, action: { do: 'fail', code: 'INTERNAL' } })
     start('--retry-interval-start=20ms')
     await first({ ...PUBLISH, code: 0 })
   })
 
-  it('--resync, ahead of the back-off', async () => {
+  it('`--resync` retries before the back-off ends', async () => {
     cluster.driver.faults.add({ match: PUBLISH, times: 1, action: { do: 'fail', code: 'INTERNAL' } })
     start('--retry-interval-start=10m', '--retry-interval-max=10m', '--resync=100ms')
     await first({ ...PUBLISH, code: 0 })
@@ -72,14 +72,17 @@ describe('a flag reaches what it is for', () => {
   it.each([
     { on: true, errorCode: 13 },
     { on: false, errorCode: undefined },
-  ])('--feature-gates=MutableCSINodeAllocatableCount=$on: errorCode $errorCode', async ({ on, errorCode }) => {
-    cluster.driver.faults.add({ match: PUBLISH, action: { do: 'fail', code: 'INTERNAL' } })
-    start(`--feature-gates=MutableCSINodeAllocatableCount=${on}`)
-    const failed = await cluster.api.until(
-      VOLUME_ATTACHMENTS,
-      { name: 'va-1' },
-      (object) => object?.status?.attachError != null,
-    )
-    expect(failed?.status?.attachError?.errorCode).toBe(errorCode)
-  })
+  ])(
+    '`--feature-gates=MutableCSINodeAllocatableCount=$on` stores the errorCode $errorCode',
+    async ({ on, errorCode }) => {
+      cluster.driver.faults.add({ match: PUBLISH, action: { do: 'fail', code: 'INTERNAL' } })
+      start(`--feature-gates=MutableCSINodeAllocatableCount=${on}`)
+      const failed = await cluster.api.until(
+        VOLUME_ATTACHMENTS,
+        { name: 'va-1' },
+        (object) => object?.status?.attachError != null,
+      )
+      expect(failed?.status?.attachError?.errorCode).toBe(errorCode)
+    },
+  )
 })

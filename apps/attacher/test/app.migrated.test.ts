@@ -95,7 +95,7 @@ const run = ({ kubeconfig, driver }: Cluster, signal: AbortSignal): Promise<void
   runAttacher({ kubeconfig, socket: driver.socket }, signal)
 
 describe('an in-tree volume', () => {
-  it.each(ROWS)('is attached and detached as its driver knows it: $name', async ({ sent, ...row }) => {
+  it.each(ROWS)('attaches and detaches the translated volume: $name', async ({ sent, ...row }) => {
     const { volumeId, volumeContext, secrets = {} } = sent
     const steps: Step[] = [
       { write: 'PATCH volumeattachments/va-1' },
@@ -121,7 +121,7 @@ describe('an in-tree volume', () => {
     })
   })
 
-  it('that cannot be translated is reported, and stops no other attachment', async () => {
+  it('reports a volume that cannot be translated, and attaches the others', async () => {
     const kind = { azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Shared' } }
     const good = pv('pv-2', { metadata: { finalizers: [FINALIZER] } })
     await runScenario({

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { runAttacher } from '../src/testing/run-attacher.ts'
 
 const PUBLISH = { method: 'ControllerPublishVolume' }
-/** No back-off can be what makes something happen within the time that a test waits. */
+/** The back-off is longer than a test waits, so a retry cannot cause the expected calls. */
 const LONG_RETRIES = ['--retry-interval-start=10m', '--retry-interval-max=10m']
 
 let cluster: Cluster
@@ -38,7 +38,7 @@ async function failed(name: string): Promise<string | undefined> {
 }
 
 describe('a running attacher', () => {
-  it('attaches as soon as the node has the driver', async () => {
+  it('attaches at once when the driver registers on the node', async () => {
     start(...LONG_RETRIES)
     cluster.add(attachment('1', 'node-2'))
     expect(await failed('va-1')).toBe('csinode.storage.k8s.io "node-2" not found')
@@ -48,7 +48,7 @@ describe('a running attacher', () => {
     await attached('va-1')
   })
 
-  it('attaches as soon as the volume is there', async () => {
+  it('attaches at once when the volume is created', async () => {
     start(...LONG_RETRIES)
     cluster.add(attachment('9'))
     expect(await failed('va-9')).toBe('persistentvolume "pv-9" not found')
@@ -57,7 +57,7 @@ describe('a running attacher', () => {
     await attached('va-9')
   })
 
-  it('outlives its driver, and attaches as soon as that is back, without a word to users', async () => {
+  it('survives a lost driver, and attaches without an error when the driver is back', async () => {
     start(...LONG_RETRIES)
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'))
@@ -72,7 +72,7 @@ describe('a running attacher', () => {
     expect(errors).toEqual([])
   })
 
-  it('works on as many attachments at a time as it has workers', async () => {
+  it('works on one attachment for each worker at the same time', async () => {
     start('--worker-threads=2')
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'), attachment('2'), attachment('3'))
@@ -82,7 +82,7 @@ describe('a running attacher', () => {
     expect(cluster.driver.log.mostInFlight).toBe(2)
   })
 
-  it('spares a node with --max-inflight-per-node', async () => {
+  it('runs at most `--max-inflight-per-node` calls for one node', async () => {
     start('--max-inflight-per-node=1')
     cluster.add(csiNode('node-2'))
     const hold = cluster.driver.faults.hold({ ...PUBLISH, nodeId: 'node-1-id' })
@@ -96,7 +96,7 @@ describe('a running attacher', () => {
     await attached('va-2')
   })
 
-  it('asked to end, waits for the call that runs and stores what came of it', async () => {
+  it('waits at its end for a running call, and stores its result', async () => {
     start()
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'))
@@ -107,7 +107,7 @@ describe('a running attacher', () => {
     expect(cluster.api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.status?.attached).toBe(true)
   })
 
-  it('detaches at its start what was deleted while it was away', async () => {
+  it('detaches at its start the attachments that were deleted while it was down', async () => {
     start()
     cluster.add(attachment('1'))
     await attached('va-1')

@@ -30,8 +30,8 @@ const scenario = (options: Omit<Scenario, 'run'> & { flags?: readonly string[] }
   return runScenario({ ignoreCalls: ['ListVolumes'], ...rest, run })
 }
 
-describe('on the wire', () => {
-  it('an attach is finalizers, publish, status', async () => {
+describe('the requests of the attacher', () => {
+  it('an attach adds finalizers, publishes, and writes the status', async () => {
     await scenario({
       given: { objects: [pv(), csiNode()] },
       when: (cluster) => cluster.add(va()),
@@ -51,7 +51,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('a detach is unpublish and one write, with the secret that the volume names', async () => {
+  it('a detach unpublishes with the secret of the volume, and writes once', async () => {
     const ref = { spec: { csi: { controllerPublishSecretRef: { name: 'creds', namespace: 'default' } } } }
     await scenario({
       given: {
@@ -78,7 +78,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('a driver that cannot attach is not called: the attachment is marked, one that is being deleted too', async () => {
+  it('a driver without attach is not called, and all attachments are marked as attached', async () => {
     const body = { ...UID, status: { attached: true } }
     await scenario({
       given: {
@@ -96,7 +96,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('an in-tree volume is held as it is, and published as its driver knows it', async () => {
+  it('an in-tree volume gets the finalizer, and its translation is published', async () => {
     const metadata = { annotations: { 'pv.kubernetes.io/migrated-to': DRIVER } }
     const spec = { csi: null, awsElasticBlockStore: { volumeID: 'aws://zone/vol-7', fsType: 'xfs', partition: 1 } }
     await scenario({
@@ -114,7 +114,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('an inline volume has no PersistentVolume to hold', async () => {
+  it('an attach of an inline volume writes to no PersistentVolume', async () => {
     const inlineVolumeSpec = { accessModes: ['ReadWriteMany'], csi: { driver: DRIVER, volumeHandle: 'inline-1' } }
     await scenario({
       given: {

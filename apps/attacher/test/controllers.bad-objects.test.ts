@@ -8,7 +8,7 @@ interface Row {
   readonly va?: object
   readonly pv?: object
   readonly node?: object
-  /** The error that its users see; undefined where the object can be attached all the same. */
+  /** The error for users. Undefined if the object can be attached. */
   readonly error: string | undefined
 }
 
@@ -83,7 +83,7 @@ const ROWS: Row[] = [
 ]
 
 describe('a bad object', () => {
-  it.each(ROWS)('is reported, and stops no other attachment: $name', async ({ va, pv, node, error }) => {
+  it.each(ROWS)('reports the object, and attaches the others: $name', async ({ va, pv, node, error }) => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     const metadata = { name: 'bad' }
@@ -102,7 +102,7 @@ describe('a bad object', () => {
     expect(trouble).toEqual([])
   })
 
-  it('without a name, or that is none, is left out', async () => {
+  it('ignores an object without a name, and a value that is no object', async () => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     scenario.api.server.create(VOLUME_ATTACHMENTS, { metadata: { name: null }, spec: { attacher: DRIVER } } as never)

@@ -6,8 +6,8 @@ import { AttacherScenario } from '../src/testing/model/scenario.ts'
 const PUBLISH = 'call publish vol-own n1-id'
 const STATUS = 'patch volumeattachments/own.n1/status'
 
-describe('asked to stop', () => {
-  it('lets a running attach end and stores what came of it, takes nothing new and leaves nothing behind', async () => {
+describe('a stop', () => {
+  it('lets a running attach end, stores its result, and starts no other run', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
     scenario.createAttachment('shared', 'n1', false)
@@ -25,7 +25,7 @@ describe('asked to stop', () => {
     expect(scenario.clock.pending).toBe(0)
   })
 
-  it('before its caches are filled, ends without having begun', async () => {
+  it('ends the controllers before their start if the caches are not filled', async () => {
     const scenario = new AttacherScenario()
     scenario.start()
     const { running } = scenario
@@ -34,7 +34,7 @@ describe('asked to stop', () => {
     expect(running.log.lines).toEqual([])
   })
 
-  it('with back-offs and listings pending, forgets them', async () => {
+  it('drops pending back-offs and listings', async () => {
     const scenario = await AttacherScenario.begin({ lists: true })
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
@@ -46,8 +46,8 @@ describe('asked to stop', () => {
   })
 })
 
-describe('without the lease', () => {
-  it('a running call is given up, and nothing is written', async () => {
+describe('the loss of the lease', () => {
+  it('cancels a running call, and writes nothing', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
     const { running } = scenario
@@ -60,8 +60,8 @@ describe('without the lease', () => {
   })
 })
 
-describe('calls at the same time', () => {
-  it('are at most one publish for a volume of a single node, which no detach from another node waits for', async () => {
+describe('concurrent calls', () => {
+  it('publish a volume of a single node once at a time, and no detach from another node waits for it', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('own', 'n2')
@@ -73,7 +73,7 @@ describe('calls at the same time', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n2-id', 'call unpublish vol-own n1-id'])
   })
 
-  it('are none for a volume while a detach of it runs, and the detach goes first', async () => {
+  it('start no publish of a volume while a detach of it runs', async () => {
     const scenario = await AttacherScenario.begin({ settings: { workers: 1 } })
     await scenario.answerAtOnce()
     await scenario.create('own', 'n1')
@@ -88,7 +88,7 @@ describe('calls at the same time', () => {
     expect(scenario.callLog.slice(1)).toEqual(['unpublish vol-own n1-id', 'publish vol-own n2-id'])
   })
 
-  it('are many for a volume of many nodes', async () => {
+  it('publish a volume of many nodes several times at once', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('shared', 'n1')
     await scenario.create('shared', 'n2')
@@ -96,7 +96,7 @@ describe('calls at the same time', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-shared n1-id', 'call publish vol-shared n2-id'])
   })
 
-  it('are as many for a node as the flag says', async () => {
+  it('run at most `--max-inflight-per-node` times for one node', async () => {
     const scenario = await AttacherScenario.begin({ settings: { maxInflightPerNode: 1 } })
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('shared', 'n1')
@@ -104,7 +104,7 @@ describe('calls at the same time', () => {
     expect(scenario.inFlight).toEqual([PUBLISH, 'patch persistentvolumes/shared'])
   })
 
-  it('of detaches occupy all workers, and an attach starts beyond them', async () => {
+  it('start an attach although detaches occupy all workers', async () => {
     const scenario = await AttacherScenario.begin()
     const names = Array.from({ length: 20 }, (_, index) => `a${index}`)
     for (const name of [...names, 'late']) scenario.createVolume(name)
@@ -124,7 +124,7 @@ describe('calls at the same time', () => {
 })
 
 describe('a comparison with the driver', () => {
-  it('publishes again what two listings miss', async () => {
+  it('publishes an attached volume again if two listings lack it', async () => {
     const scenario = await AttacherScenario.begin({ lists: true })
     await scenario.answer('call list')
     await scenario.answerAtOnce()
@@ -137,7 +137,7 @@ describe('a comparison with the driver', () => {
     expect(scenario.takePatches()).toHaveLength(3)
   })
 
-  it('does not publish twice what is being published while it is listed', async () => {
+  it('does not publish a volume again whose publish runs during the listing', async () => {
     const scenario = await AttacherScenario.begin({ lists: true, settings: { confirmations: 1 } })
     await scenario.answer('call list')
     await scenario.addFinalizers('own')
@@ -148,7 +148,7 @@ describe('a comparison with the driver', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('is not made with a driver that cannot list where volumes are', async () => {
+  it('does not start if the driver cannot list published nodes', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.clock.advance(600_000)
     expect(scenario.inFlight).toEqual([])

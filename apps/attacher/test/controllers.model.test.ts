@@ -9,7 +9,7 @@ import { AttacherModel, NODES, VOLUMES, vaName } from '../src/testing/model/atta
 import { calmDown, checkConverged } from '../src/testing/model/convergence.ts'
 
 const RESOURCES = { va: VOLUME_ATTACHMENTS, pv: PERSISTENT_VOLUMES, node: CSI_NODES }
-/** Answers of the API server, and no answer. */
+/** The failures of requests to the API server; 0: no answer. */
 const API_FAULTS = [
   [0, '', 'connection reset'],
   [409, 'Conflict', 'the object has been modified'],
@@ -84,7 +84,7 @@ function faultOf({ label }: InFlight, fault: number): Error {
   return apiError(code, reason, message)
 }
 
-/** Every event is delivered, and the oldest request answered, several times over. */
+/** Delivers all events and answers the oldest request, several times. */
 async function flow(model: AttacherModel, rounds: number): Promise<void> {
   for (let left = rounds; left > 0; left -= 1) {
     model.process?.deliver()
@@ -188,12 +188,12 @@ async function check(steps: readonly Step[]): Promise<void> {
   checkConverged(model)
 }
 
-/** More: `MODEL_RUNS=20000 MODEL_SEED=7 npm test -- --testPathPatterns model`. */
+/** Run more sequences with `MODEL_RUNS=20000 MODEL_SEED=7 npm test -- --testPathPatterns model`. */
 const runs = Number(process.env['MODEL_RUNS'] ?? 150)
 const seed = Number(process.env['MODEL_SEED'] ?? 20_260_101)
 
-describe('whatever happens', () => {
-  it('ends with everything where it belongs', async () => {
+describe('a random sequence of events and faults', () => {
+  it('converges: API and driver agree', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), check), { numRuns: runs, seed })
   }, 600_000)
 })

@@ -31,7 +31,7 @@ async function attached(): Promise<void> {
   await scenario.deliver()
 }
 
-/** The volume is deleted, and its finalizer removed by hand. */
+/** Deletes the volume and removes its finalizer by hand. */
 async function lose(): Promise<void> {
   scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
   scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })
@@ -39,7 +39,7 @@ async function lose(): Promise<void> {
 }
 
 describe('an attach', () => {
-  it('is reported step by step, and counts when it is done', async () => {
+  it('reports each step, and counts the attach when it is done', async () => {
     expect(pending()).toEqual([])
     await scenario.create('own')
     expect(states()).toEqual(['attach own.n1 writing APIWrite'])
@@ -58,7 +58,7 @@ describe('an attach', () => {
     expect([states(), await seconds('attach')]).toEqual([[], 1])
   })
 
-  it('that the driver refuses waits for its next try, or for a detach elsewhere', async () => {
+  it('waits for its next try or for a detach elsewhere if the driver refuses it', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.FailedPrecondition, 'in use'))
     await scenario.answer(STATUS)
@@ -81,7 +81,7 @@ describe('an attach', () => {
     expect(pending()).toMatchObject([{ state: 'waiting', reason: 'CSINodeMissing', waitsFor: ['CSINode n1'] }])
   })
 
-  it('whose driver is away is reported with that reason', async () => {
+  it('reports a lost driver as the reason', async () => {
     scenario.running.driver.lose()
     await scenario.create('own')
     expect(pending()).toMatchObject([{ state: 'queued', reason: 'DriverAway', waitsFor: ['CSI driver'], tries: 0 }])
@@ -95,7 +95,7 @@ describe('an attach', () => {
 })
 
 describe('a detach whose volume is gone', () => {
-  it('is blocked, and tried again only when the volume is back', async () => {
+  it('blocks until the volume is back', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -112,7 +112,7 @@ describe('a detach whose volume is gone', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('is tried again while its status does not say why it is blocked', async () => {
+  it('retries until the status shows the error', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -124,7 +124,7 @@ describe('a detach whose volume is gone', () => {
 describe('with --recover-lost-volumes', () => {
   beforeEach(() => begin(true))
 
-  it('the attach notes the volume with its finalizer, in one write', async () => {
+  it('an attach records the volume and the finalizer in one write', async () => {
     await scenario.addFinalizers('own')
     const [note = ''] = scenario.takePatches().filter((each) => each.includes('volumeattachments'))
     expect(note).toContain('"csi-sidecars/volume-handle":"vol-own"')
@@ -132,7 +132,7 @@ describe('with --recover-lost-volumes', () => {
     expect(note).toContain(FINALIZER)
   })
 
-  it('the detach goes by that, once, though its end has to be written twice', async () => {
+  it('a detach uses the recorded volume once, although its end is written twice', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -149,7 +149,7 @@ describe('with --recover-lost-volumes', () => {
     expect(scenario.callLog.filter((call) => call.startsWith('unpublish'))).toHaveLength(1)
   })
 
-  it('a volume that the driver does not know either is on no node', async () => {
+  it('a volume that the driver does not know counts as detached', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -158,7 +158,7 @@ describe('with --recover-lost-volumes', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('nothing is called while the volume is there after all', async () => {
+  it('a detach makes no call if the API server still has the volume', async () => {
     await attached()
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })

@@ -13,7 +13,7 @@ beforeEach(async () => {
   scenario = await AttacherScenario.begin()
 })
 
-/** The error of the attach that has just failed is stored. */
+/** Answers the write of the error of the failed attach. */
 async function failedWith(message: string): Promise<void> {
   await scenario.answer(STATUS)
   await scenario.deliver()
@@ -21,7 +21,7 @@ async function failedWith(message: string): Promise<void> {
   expect(scenario.inFlight).toEqual([])
 }
 
-/** The volume is published on n2, and the driver refuses it on n1 for that. */
+/** Publishes the volume on n2. The driver then refuses it on n1. */
 async function refusedForOtherNode(): Promise<void> {
   await scenario.addFinalizers('own', 'n2')
   await scenario.answer('call publish vol-own n2-id')
@@ -32,11 +32,11 @@ async function refusedForOtherNode(): Promise<void> {
   await failedWith('rpc error: code = FailedPrecondition desc = attached elsewhere')
 }
 
-describe('waiting work wakes at once', () => {
+describe('waiting work', () => {
   it.each([
     { name: 'the node', present: false, message: 'csinode.storage.k8s.io "n1" not found' },
     { name: 'the driver on the node', present: true, message: 'CSINode n1 does not contain driver csi.example.com' },
-  ])('when $name comes', async ({ present, message }) => {
+  ])('runs at once when $name is created', async ({ present, message }) => {
     if (present) scenario.createNode('n1', false)
     else scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
@@ -48,7 +48,7 @@ describe('waiting work wakes at once', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('when the node comes while the steps before it run', async () => {
+  it('runs at once when the node is created while earlier steps run', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -59,7 +59,7 @@ describe('waiting work wakes at once', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('when the volume comes', async () => {
+  it('runs at once when the volume is created', async () => {
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     await scenario.deliver()
     await scenario.create('own')
@@ -83,7 +83,7 @@ describe('waiting work wakes at once', () => {
       message: 'pv spec contained non-csi source that was not migrated',
     },
   ])(
-    'when a volume comes in the place of $name, not for what is done to that one',
+    'runs at once when a volume replaces $name, and not for a change of that volume',
     async ({ wrong, deleting, message }) => {
       scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, wrong)
       if (deleting) scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
@@ -101,7 +101,7 @@ describe('waiting work wakes at once', () => {
     },
   )
 
-  it('when the driver is back; until then nothing is sent to it and no error is recorded', async () => {
+  it('runs when the driver is back, and records no error before that', async () => {
     await scenario.addFinalizers('own')
     scenario.running.driver.lose()
     await scenario.settle()
@@ -114,7 +114,7 @@ describe('waiting work wakes at once', () => {
     expect(scenario.inFlight.toSorted()).toEqual([PUBLISH, 'patch persistentvolumes/shared'])
   })
 
-  it('when a detach of ours has taken the volume off another node', async () => {
+  it('runs at once after our detach from another node', async () => {
     await refusedForOtherNode()
     await scenario.remove('own', 'n2')
     await scenario.answer('call unpublish vol-own n2-id')
@@ -122,9 +122,9 @@ describe('waiting work wakes at once', () => {
     expect(scenario.inFlight).toEqual([PUBLISH])
   })
 
-  it('when it has left the other node while a try failed before its publish', async () => {
+  it('runs after a detach from another node that ended while a try failed before its publish', async () => {
     await refusedForOtherNode()
-    // The next try has a finalizer to add, and the server is busy.
+    // The next try must add a finalizer, and the API server is busy.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
     await scenario.deliver()
     await scenario.answer('patch volumeattachments/own.n1', apiError(500, 'InternalError', 'etcd is away'))
@@ -137,7 +137,7 @@ describe('waiting work wakes at once', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('when the access modes of the volume are corrected', async () => {
+  it('runs at once when the access modes of the volume are corrected', async () => {
     scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
     await scenario.deliver()
     await scenario.create('own')
@@ -148,7 +148,7 @@ describe('waiting work wakes at once', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('but not for a cause that others wait for', async () => {
+  it('does not run for the cause of another key', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
     await failedWith('rpc error: code = Internal desc = no')
@@ -160,7 +160,7 @@ describe('waiting work wakes at once', () => {
     expect(scenario.inFlight).toEqual([])
   })
 
-  it('but not what has gone meanwhile', async () => {
+  it('does not run for a deleted attachment', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -174,7 +174,7 @@ describe('waiting work wakes at once', () => {
 })
 
 describe('a detach', () => {
-  it('is tried at once, with a back-off of its own, though the attach has failed for long', async () => {
+  it('runs at once with a fresh back-off, although the attach has failed for long', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000, 8_000]) {
       await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
@@ -220,14 +220,14 @@ describe('an attachment that is recreated under its name', () => {
     }
   })
 
-  it('has a back-off of its own', async () => {
+  it('starts with a fresh back-off', async () => {
     await scenario.remove('own')
     await scenario.create('own')
     await fail()
     await retriesAfter(1_000)
   })
 
-  it('has it also when a run over the former one is still to fail', async () => {
+  it('starts with a fresh back-off if a run over the deleted attachment fails later', async () => {
     await retriesAfter(4_000)
     await scenario.remove('own')
     await scenario.create('own')
@@ -238,8 +238,8 @@ describe('an attachment that is recreated under its name', () => {
   })
 })
 
-describe('a driver', () => {
-  it('that says when to come back is asked then', async () => {
+describe('an answer with `RetryInfo`', () => {
+  it('delays the next call as the driver asks', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }))
     await scenario.answer(STATUS)

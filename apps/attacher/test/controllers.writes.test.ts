@@ -1,7 +1,7 @@
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { NODE_ID_ANNOTATION } from '../src/caches/names.ts'
+import { NODE_ID_ANNOTATION } from '../src/caches/attachment.ts'
 import { apiError } from '../src/testing/api-error.ts'
 import { AttacherScenario } from '../src/testing/model/scenario.ts'
 import { FINALIZER } from '../src/testing/views.ts'
@@ -43,7 +43,7 @@ describe('an attach and a detach', () => {
   it.each([
     { name: 'before their answers', early: true },
     { name: 'long after their answers', early: false },
-  ])('take no more when the watch brings our own writes $name', async ({ early }) => {
+  ])('take no further write when the watch delivers our own writes $name', async ({ early }) => {
     await scenario.create('own')
     const through = async (label: string): Promise<void> => {
       await scenario.apply(label)
@@ -64,7 +64,7 @@ describe('an attach and a detach', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })
 
-  it('of one attachment come one after the other: a publish that runs is finished and stored first', async () => {
+  it('run one after the other for one attachment: a running publish is stored first', async () => {
     await scenario.addFinalizers('own')
     await scenario.remove('own')
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
@@ -84,7 +84,7 @@ describe('an attach and a detach', () => {
     expect(scenario.api.server.get(PERSISTENT_VOLUMES, { name: 'shared' })).toBeUndefined()
   })
 
-  it('are not repeated after a restart, and what was deleted meanwhile is detached', async () => {
+  it('do not repeat after a restart, and a deleted attachment is detached', async () => {
     await scenario.answerAtOnce()
     await scenario.create('own', 'n1')
     await scenario.create('shared', 'n1')
@@ -98,11 +98,11 @@ describe('an attach and a detach', () => {
   })
 })
 
-describe('what others change while a run is under way', () => {
+describe('a change of another writer during a run', () => {
   const FOREIGN = 'example.com/other'
   const no = new RpcError(CODES.Internal, 'no')
 
-  it('is kept when our finalizer is added', async () => {
+  it('stays when our finalizer is added', async () => {
     await scenario.create('own')
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: [FOREIGN] } })
     await scenario.deliver()
@@ -111,7 +111,7 @@ describe('what others change while a run is under way', () => {
     expect(scenario.attachment('own', 'n1')?.metadata?.finalizers).toEqual([FOREIGN, FINALIZER])
   })
 
-  it('skips a write that another writer has already done', async () => {
+  it('replaces our write if it is the same', async () => {
     await scenario.create('own')
     scenario.api.edit(
       VOLUME_ATTACHMENTS,
@@ -125,7 +125,7 @@ describe('what others change while a run is under way', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('does not come back when our finalizer is removed', async () => {
+  it('stays when our finalizer is removed', async () => {
     scenario.createAttachment('own', 'n1', true)
     await scenario.deliver()
     await scenario.answer('patch persistentvolumes/own')
@@ -141,7 +141,7 @@ describe('what others change while a run is under way', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })
 
-  it('counts when an error is stored once more', async () => {
+  it('stays when an error is stored again', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer('call publish vol-own n1-id', no)
     await scenario.answer('patch volumeattachments/own.n1/status')
@@ -159,7 +159,7 @@ describe('a failed attach', () => {
   const full = new RpcError(CODES.ResourceExhausted, 'full')
   const publishAgain = async (): Promise<void> => scenario.answer('call publish vol-own n1-id', full)
 
-  it('is tried again after 1, 2, 4 seconds, and after a success from the start', async () => {
+  it('retries after 1, 2 and 4 seconds, and begins with 1 second after a success', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000]) {
       await publishAgain()
@@ -182,7 +182,7 @@ describe('a failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('starts over, too, where another writer reverts the status before the success is seen', async () => {
+  it('begins with 1 second again if another writer reverts the status before the watch shows the success', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000]) {
       await publishAgain()
@@ -204,7 +204,7 @@ describe('a failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('is tried early by a resync, and when another writer changes the object', async () => {
+  it('retries early after a resync, and after a change of another writer', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()
     await scenario.answer('patch volumeattachments/own.n1/status')
@@ -216,7 +216,7 @@ describe('a failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('leaves no error behind that the cache never saw', async () => {
+  it('clears an error that the cache never showed', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()
     await scenario.apply('patch volumeattachments/own.n1/status')

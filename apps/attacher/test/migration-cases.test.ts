@@ -2,23 +2,22 @@ import {
   comparable,
   expectedOutcome,
   type MigrationInput,
+  type MigrationOutcome,
   migrationCases,
-  type Outcome,
   outcomeOf,
 } from '@csi-sidecars/csi-translation/testing'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
 import { attachmentProjection } from '../src/caches/attachment.ts'
-import { finalizerName } from '../src/caches/names.ts'
 import { volumeProjection } from '../src/caches/volume.ts'
-import { decideRelease, type VolumeSettings } from '../src/persistent-volume/decide.ts'
+import { decideRelease, type VolumeReleaseSettings } from '../src/persistent-volume/decide.ts'
 import { onVolume } from '../src/persistent-volume/triggers.ts'
-import { listedHandle } from '../src/published-nodes/diff.ts'
+import { finalizerName } from '../src/term/deps.ts'
 import { apiError } from '../src/testing/api-error.ts'
 import { DRIVER } from '../src/testing/views.ts'
-import { callSource, type SourceFailure } from '../src/volume-attachment/call-source.ts'
-import { secretOf } from '../src/volume-attachment/decide-attach.ts'
-import { readVolume, type VolumeView } from '../src/volume-attachment/observe.ts'
+import { secretIsReferenced } from '../src/volume-attachment/checks.ts'
+import { callSource, listedHandle, type PublishSourceFailure } from '../src/volumes/call-source.ts'
+import { type AttachVolumeView, readVolume } from '../src/volumes/volume-view.ts'
 
 /** The attacher's operations by the name of their direction. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
@@ -50,7 +49,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
         volumeContext: csi.volumeAttributes,
         fsType: csi.fsType,
         readOnly: csi.readOnly,
-        publishSecretRef: secretOf(csi.controllerPublishSecretRef),
+        publishSecretRef: secretIsReferenced({ source })?.steps[0]?.ref,
       }
     },
   ],
@@ -65,10 +64,10 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
   ['attacherFinalizerName', ({ driverName = '' }) => finalizerName(driverName)],
 ])
 
-const settingsOf = (driverName: string): VolumeSettings => ({ driverName, finalizer: finalizerName(driverName) })
+const settingsOf = (driverName: string): VolumeReleaseSettings => ({ driverName, finalizer: finalizerName(driverName) })
 
-/** As the app comes to it: through the caches, and through the API for another driver's volume. */
-function volumeView({ volumeAttachmentSource = {}, pv }: MigrationInput): Promise<VolumeView> {
+/** Returns the volume as the app reads it: from the caches, or from the API for another driver's volume. */
+function volumeView({ volumeAttachmentSource = {}, pv }: MigrationInput): Promise<AttachVolumeView> {
   const spec = { attacher: DRIVER, nodeName: 'node1', source: volumeAttachmentSource }
   const va = attachmentProjection(DRIVER)({ metadata: { name: 'va1' }, spec })
   const volume = pv == null ? undefined : volumeProjection(DRIVER)(pv)
@@ -77,10 +76,10 @@ function volumeView({ volumeAttachmentSource = {}, pv }: MigrationInput): Promis
   return readVolume(va, { volumes, api: { get } }, new AbortController().signal)
 }
 
-const coded = ({ code, message }: SourceFailure): Error => Object.assign(new Error(message), { code })
+const coded = ({ code, message }: PublishSourceFailure): Error => Object.assign(new Error(message), { code })
 
-/** What is absent in a source may as well be empty or false; the values of the volume's context count as they are. */
-function asSource(outcome: Outcome): Outcome {
+/** Compares sources without absent, empty and false fields. The values of the volume context count unchanged. */
+function asSource(outcome: MigrationOutcome): MigrationOutcome {
   if (!('output' in outcome) || typeof outcome.output !== 'object') return outcome
   const { volumeContext, ...rest } = outcome.output as Readonly<Record<string, unknown>>
   return { output: comparable({ csi: { ...rest, volumeAttributes: volumeContext } }) }

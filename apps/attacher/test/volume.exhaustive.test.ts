@@ -1,9 +1,9 @@
 import { explore } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { PARTS, type Parts, volumeModel } from '../src/testing/exhaustive/volume-model.ts'
+import { VOLUME_RULES, type VolumeRules, volumeModel } from '../src/testing/exhaustive/volume-model.ts'
 
-/** Each of them leaves a state behind from which nothing leads on. */
-const BROKEN: readonly (readonly [fault: string, parts: Partial<Parts>])[] = [
+/** Each fault leaves a state from which no move leads to the goal. */
+const BROKEN: readonly (readonly [fault: string, rules: Partial<VolumeRules>])[] = [
   ['no change of it is due', { onVolume: () => [] }],
   ['the end of an attachment is not noticed', { onAttachmentGone: () => [] }],
   ['a lost finalizer goes unnoticed', { hasLostFinalizer: () => false }],
@@ -11,7 +11,7 @@ const BROKEN: readonly (readonly [fault: string, parts: Partial<Parts>])[] = [
   ['it is never released', { decideRelease: () => undefined }],
   [
     'it is released though another attachment has it',
-    { decideRelease: (pv, _, settings) => PARTS.decideRelease(pv, [], settings) },
+    { decideRelease: (pv, _, settings) => VOLUME_RULES.decideRelease(pv, [], settings) },
   ],
 ]
 
@@ -19,11 +19,11 @@ describe("one PersistentVolume's finalizer", () => {
   it('no reachable state is stuck', () => {
     const explored = explore(volumeModel())
     expect(explored.problem).toBeUndefined()
-    // docs/testing.md names this number.
+    // The number of states is in docs/testing.md.
     expect(explored.states).toBe(5_743)
   })
 
-  it.each(BROKEN)('one is where %s', (_, parts) => {
-    expect(explore(volumeModel(parts)).problem).toBeDefined()
+  it.each(BROKEN)('a state is stuck if %s', (_, rules) => {
+    expect(explore(volumeModel(rules)).problem).toBeDefined()
   })
 })

@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { Checker } from './checks/checker.ts'
 import type { SeedResult } from './seed.ts'
 
-/** What is found before the first seed, while the abilities of the driver are tried. */
+/** Collects findings before the first seed, while the abilities of the driver are tried. */
 export class EarlyFindings {
   readonly #clock: Clock
   readonly #checker: Checker
@@ -28,10 +28,10 @@ export class EarlyFindings {
     onLost: (what: string): void => this.#find(`the driver was lost again and again when ${what} was tried`),
   }
 
-  /** For a driver that the test has started. */
+  /** Watches a driver that the test has started. */
   readonly onDeath = (how: string): void => this.#find(`the driver ended ${how} while ${this.#trying}`)
 
-  /** None, or what was found so far as one result. Nothing counts as early after that. */
+  /** Returns the findings so far as one result, or nothing. Later findings do not count as early. */
   results(): SeedResult[] {
     this.#over = true
     if (!this.any) return []

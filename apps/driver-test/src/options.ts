@@ -7,25 +7,25 @@ import type { InferredOptionTypes } from 'yargs'
 import { KINDS, type Kind, kindOf, listOf, pairsOf, parametersOf, quoted } from './option-values.ts'
 import { PROGRAM } from './place.ts'
 
-/** What a person asks for on the command line. */
+/** The options of the command line. */
 export interface TestOptions {
-  /** Of the controller service: `unix:///path`. */
+  /** The address of the controller service: `unix:///path`. */
   readonly driver: string
-  /** Of node services; empty: it is emulated. */
+  /** The addresses of node services. Empty: the node service is emulated. */
   readonly nodeSockets: readonly string[]
   readonly driverCommands: readonly string[]
   /** A file with the driver's CSIDriver. */
   readonly csiDriverFile: string | undefined
-  /** For the folders of the nodes; without it one that is created for the test. */
+  /** The folder for the nodes. Without it the test creates one. */
   readonly data: string | undefined
-  /** What the driver calls its nodes; empty: its node service is asked. */
+  /** The driver's IDs of its nodes. Empty: the node service is asked. */
   readonly nodeIds: readonly string[]
   /** Kinds of volumes to try; undefined: all that the driver takes. */
   readonly capabilities: readonly Kind[] | undefined
   readonly parameters: Readonly<Record<string, string>>
-  /** Of volumes that pods declare themselves. */
+  /** The attributes of inline volumes. */
   readonly inlineAttributes: Readonly<Record<string, string>>
-  /** Of VolumeAttributesClasses, for each of them. */
+  /** The parameters of each VolumeAttributesClass. */
   readonly attributes: readonly Readonly<Record<string, string>>[]
   readonly seeds: readonly number[]
   readonly seconds: number
@@ -151,7 +151,7 @@ export function againLine(options: TestOptions, seed?: number): string {
   return `${ownCommand()} ${flags.join(' ')}`
 }
 
-/** What was started by a path is no command of the shell: npx for instance removes it from the PATH again. */
+/** A program started by its path is no command of the shell. npx, for example, removes it from the PATH again. */
 function ownCommand(): string {
   const [node, script = ''] = process.argv
   const started =

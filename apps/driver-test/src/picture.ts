@@ -8,7 +8,7 @@ interface Bar {
   readonly to: number | undefined
 }
 
-/** The calls that begin a state, with those that end it and the field that says where. */
+/** The methods that begin a state, the methods that end it, and the field with the place. */
 const STATES = [
   { what: 'created', begin: 'CreateVolume', end: 'DeleteVolume', where: '' },
   { what: 'attached', begin: 'ControllerPublishVolume', end: 'ControllerUnpublishVolume', where: 'nodeId' },
@@ -21,7 +21,7 @@ const WIDTH = 640
 const ROW = 22
 const HEAD = 30
 
-/** Where a volume was when, by the successes of its calls, as an SVG. Empty for no calls. */
+/** Returns an SVG that shows the places of a volume over time, by its successful calls. Empty without calls. */
 export function pictureOf(calls: readonly ProxiedCall[], shortened: (path: string) => string): string {
   const [first] = calls
   if (first === undefined) return ''

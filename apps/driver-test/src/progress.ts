@@ -7,9 +7,9 @@ export interface ProgressOutput {
 }
 
 const WIDTH = 20
-/** Of the lines where there is no terminal: one after each share of the time. */
+/** Without a terminal a line is printed after each share of the time. */
 const SHARE = 0.25
-/** To the start of the line, and what was there is cleared. */
+/** Moves to the start of the line and clears it. */
 const CLEAR = '\r\u001b[K'
 
 /** Shows how far a seed is: a bar in a terminal, lines elsewhere. */

@@ -3,11 +3,11 @@ import type { Finding } from './checks/checker.ts'
 import { CHECKS, type CheckName } from './checks/checks.ts'
 import type { SeedResult } from './seed.ts'
 
-/** What is reported at the end. */
+/** The results of a whole test. */
 export interface TestReport {
   readonly driver: string
   readonly address: string
-  /** What was not tried, and why. */
+  /** Features that were not tried, with reasons. */
   readonly leftOut: readonly string[]
   readonly results: readonly SeedResult[]
   /** The command that repeats a seed, or all of them. */
@@ -22,7 +22,7 @@ export function isGood({ findings, clusterFaults }: SeedResult): boolean {
   return findings.length + clusterFaults.length === 0
 }
 
-/** For CI: a suite for each seed, a case for each check. */
+/** Returns a JUnit report for CI: a suite for each seed, a case for each check. */
 export function junitOf({ driver, leftOut: untried, results, again }: TestReport): string {
   const suites = results.map((result) => {
     const { title, seed, seconds, findings, clusterFaults } = result
@@ -60,7 +60,7 @@ function xml(text: string): string {
     .replaceAll('"', '&quot;')
 }
 
-/** For people, in this file: a summary of a pull request, an issue at the driver's. */
+/** Returns a Markdown report for people, for example for a pull request or an issue of the driver. */
 export function markdownOf({ driver, address, leftOut, results, again }: TestReport, file: string): string {
   const bad = results.filter((result) => !isGood(result))
   const quiet = results.some(({ interrupted }) => interrupted)
@@ -132,7 +132,7 @@ function pictureName(file: string, title: string, index: number): string {
   return `${basename(file, '.md')}-${title.replaceAll(' ', '-')}-${index + 1}.svg`
 }
 
-/** The pictures beside the Markdown of this file, by their names. */
+/** Returns the pictures for the folder of the Markdown file, by name. */
 export function picturesOf({ results }: TestReport, file: string): ReadonlyMap<string, string> {
   return new Map(
     results.flatMap(({ title, findings }) =>

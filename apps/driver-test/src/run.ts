@@ -16,7 +16,7 @@ import { againLine, type TestOptions } from './options.ts'
 import { ProgressPrinter } from './progress.ts'
 import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
 import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
-import { comparisonOf, verdictLines, verdictOf } from './verdict.ts'
+import { comparisonOf, remainingText, verdictLines, verdictOf } from './verdict.ts'
 
 const PREFIX = 'csi-devcluster-'
 /** The exit code of a run that was interrupted. */
@@ -45,7 +45,7 @@ export async function runDriverTest(options: TestOptions, parts: RunParts, signa
 
 interface TestParts extends RunParts {
   readonly directory: string
-  /** For the folders of the nodes; created for this test, so that it may be removed. */
+  /** The folder for the nodes. The test creates it, and may remove it. */
   readonly data: string
 }
 
@@ -68,7 +68,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
     await writeReports(options, { driver, address, leftOut: [why], results, again: () => againLine(options) })
     return 1
   }
-  /** A driver that ends is a finding, and what it has kept from the test is no failure of the test. */
+  /** A driver that ends is a finding. The test itself has not failed. */
   const unlessEnded = (error: unknown): string => {
     if (!early.any || signal.aborted) throw error
     return messageOf(error)
@@ -97,7 +97,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const usual = { ...options, durationMs: seconds * 1000, convergeMs: convergeSeconds * 1000, abilities, csiDriver }
   const progress = new ProgressPrinter(terminal)
   const onProgress = (state: SeedProgress): void => progress.show(state)
-  // With what was found before the seeds: a driver that is gone by then has no seed.
+  // These findings come from before the seeds, because a lost driver has no seed.
   await writeReports(options, report)
   const gone = own?.watchGone()
   using life = scope(signal, gone)
@@ -117,6 +117,8 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
       const result = await runWith(`seed-${seed}`, binaries)
       const verdict = verdictOf(result, results)
       results.push(result)
+      const remaining = remainingText(result, options.seeds.length - options.seeds.indexOf(seed) - 1)
+      if (remaining !== undefined) verdict.appendix.push(remaining)
       if (compare !== undefined && !signal.aborted) {
         const others = { attacher: join(compare, 'csi-attacher'), resizer: join(compare, 'csi-resizer') }
         const other = await runWith(`seed-${seed}-compared`, others)
@@ -125,7 +127,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
         verdict.appendix.push(...comparison)
         results.push({ ...other, title, comparison })
       }
-      // After each seed: what was found is not lost with what comes then.
+      // Reports are written after each seed, so that a later failure loses nothing.
       await writeReports(options, report)
       return verdict
     },

@@ -35,9 +35,9 @@ export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAtt
   readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
   /** The object with which the driver's author registers it in a cluster. */
   readonly csiDriver: CSIDriver | undefined
-  /** For the sockets and the logs of this seed. */
+  /** The folder for the sockets and the logs of this seed. */
   readonly directory: string
-  /** For the folders of the nodes, where their node services have sockets of their own. */
+  /** The folder for the nodes, if their node services have sockets of their own. */
   readonly data: string
 }
 
@@ -46,11 +46,11 @@ export interface SeedParts {
   readonly direct: Driver
   /** Of the driver itself. */
   readonly address: string
-  /** Node services with sockets of their own; where there is none it is emulated. */
+  /** Node services with sockets of their own. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
-  /** Where the driver is ours to kill. */
+  /** The process of the driver, if the test has started it. */
   readonly own: Pick<DriverProcess, 'kill' | 'killAll' | 'watchDeaths'> | undefined
-  /** Aborted when the driver does not stay up any more. */
+  /** Aborted when the driver ends again and again. */
   readonly gone?: AbortSignal | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -77,17 +77,17 @@ export interface SeedResult {
   /** The same by method. */
   readonly callsOf: ReadonlyMap<string, number>
   readonly findings: readonly Finding[]
-  /** What the cluster did that it must not do, whatever the driver does. */
+  /** Actions of the cluster that break a rule, regardless of the driver. */
   readonly clusterFaults: readonly string[]
-  /** What could not be deleted when it was over. */
+  /** Objects that could not be deleted at the end. */
   readonly undeleted: readonly string[]
   /** The rest was not tried. */
   readonly interrupted: boolean
-  /** How it differs from the run before it, with other sidecars; missing where it is not compared. */
+  /** The differences from the run with other sidecars. Undefined without a comparison. */
   readonly comparison?: readonly string[]
 }
 
-/** For a run that has failed or was interrupted, and has to end soon. */
+/** The time for the end of a failed or interrupted run. */
 const CLEAR_UP_MS = 20_000
 
 /** One seed: a fresh cluster with the proxy between it and the driver, disturbed by plan, and seedResult. */
@@ -121,7 +121,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     const died = (how: string): void =>
       checker.find({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
     if (parts.own !== undefined) stack.defer(parts.own.watchDeaths(died))
-    /** Sidecars that have ended though nothing disturbed them any more, the last of them last. */
+    /** Sidecars that ended after the last fault, in order. */
     const troubles: string[] = []
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
@@ -134,9 +134,9 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     stack.defer(progress.stop)
     const report = ({ is }: ChaosEvent): void => {
       if (is !== 'calm') return
-      // Until then sidecars are killed by plan.
+      // The plan kills sidecars until then.
       troubles.splice(0)
-      progress.now('everything has to converge')
+      progress.now(`everything has to converge, in ${options.convergeMs / 1000} s at most`)
     }
     const target = { api, driver: driverUnderTest, ...hands, clock, log, report }
     const chaos = { ...options, can: abilities.can }
@@ -168,7 +168,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
   } catch (error) {
     if (parts.gone?.aborted === true)
       return result({ undeleted: [`all of it: ${messageOf(parts.gone.reason)}`], interrupted: true })
-    // Also after an interruption: what the test has created is not left to the driver's owner.
+    // The test deletes its objects even after an interruption. The owner of the driver must not find them.
     using limit = deadline(clock, CLEAR_UP_MS, { what: 'clearing up' })
     const undeleted = await clearUp(undo, limit.signal)
     for (const text of undeleted) log.info('Left at the driver', { text })
@@ -266,7 +266,7 @@ async function whileWatched<T>(
   }
 }
 
-/** With the volume of the claim, by its name. */
+/** Names the volume of the claim. */
 function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
   const about = found && volumeNameOf({ uid: found.metadata?.uid ?? '' })

@@ -4,7 +4,7 @@ import { CHECKS } from './checks/checks.ts'
 import { CLUSTER_RULES, occurrencesText } from './report.ts'
 import type { SeedResult } from './seed.ts'
 
-/** What the terminal shows of a seed. What an earlier one has found is shown without its calls. */
+/** Returns the lines about a seed. A finding of an earlier seed is shown without its calls. */
 export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): Verdict & { appendix: string[] } {
   const { actions, calls, findings, clusterFaults, undeleted, interrupted } = result
   const shown = new Map(findings.map((finding) => [lineOf(finding), detailsOf(finding, earlier)]))
@@ -38,7 +38,7 @@ export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[
   ]
 }
 
-/** By cause; what the cluster did wrong may be the fault of its sidecars. */
+/** Groups findings by cause. A broken rule of the cluster may be the fault of its sidecars. */
 function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, string> {
   return new Map([
     ...findings.map((finding) => [causeOf(finding), `${CHECKS[finding.check]}: ${lineOf(finding)}`] as const),
@@ -46,7 +46,16 @@ function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, s
   ])
 }
 
-/** Of what was found before the first seed. */
+/** Announces how long the remaining seeds take, after a seed with findings. */
+export function remainingText(result: SeedResult, remaining: number): string | undefined {
+  const { findings, seconds, title, interrupted } = result
+  if (findings.length === 0 || remaining === 0 || interrupted) return undefined
+  const each = Math.ceil(seconds)
+  const seeds = remaining === 1 ? 'One more seed' : `${remaining} more seeds`
+  return `${seeds}: up to ${remaining * each} s, if each takes ${each} s as ${title} did. --patience shortens them.`
+}
+
+/** The label of findings before the first seed. */
 export function verdictLines(results: readonly SeedResult[], again: string): readonly string[] {
   return results.flatMap(({ title, findings }) => [
     `FAIL ${title}\n`,

@@ -16,7 +16,7 @@ const file = (name: string): string => {
   return join(home, '.kube', name)
 }
 
-it('the kubeconfig is that of the flag, of KUBECONFIG, of the home folder, in this order', () => {
+it('the kubeconfig comes from the flag, else from KUBECONFIG, else from the home folder', () => {
   const usual = file('config')
   const [a, b] = [file('a'), file('b')]
   expect(kubeconfigFiles('/flag', { KUBECONFIG: a }, home)).toEqual(['/flag'])
@@ -24,7 +24,7 @@ it('the kubeconfig is that of the flag, of KUBECONFIG, of the home folder, in th
   expect(kubeconfigFiles(undefined, {}, home)).toEqual([usual])
 })
 
-it('of several files those that are missing do not count; if all are, the first is missed by name', () => {
+it('missing files of KUBECONFIG are ignored, and the first is named if all are missing', () => {
   const a = file('a')
   expect(kubeconfigFiles(undefined, { KUBECONFIG: `/no:${a}` }, home)).toEqual([a])
   expect(kubeconfigFiles(undefined, { KUBECONFIG: '/no:/neither' }, home)).toEqual(['/no'])

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path'
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv, home: string): readonly string[] {
   if (flag !== undefined) return [flag]
   const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '')
-  // Of several files those that are missing do not count. If none is there, the first is missed by name.
+  // Missing files of a list are ignored. If all are missing, the error names the first.
   if (named.length > 0) return named.some(existsSync) ? named.filter(existsSync) : named.slice(0, 1)
   const usual = join(home, '.kube', 'config')
   return existsSync(usual) || env['KUBERNETES_SERVICE_HOST'] === undefined ? [usual] : []

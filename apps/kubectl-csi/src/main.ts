@@ -5,8 +5,8 @@ import { createKubeClient, flowOptions, loadClusterConfig } from '@csi-sidecars/
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { readOnly } from './facts/reader.ts'
 import { kubeconfigFiles } from './kubeconfig.ts'
-import { type Options, parseOptions } from './options.ts'
-import { oneLine } from './output/one-line.ts'
+import { type PluginOptions, parseOptions } from './options.ts'
+import { oneLine } from './output/explanation.ts'
 import { run } from './run.ts'
 
 const UNKNOWN = 2
@@ -35,7 +35,7 @@ async function main(): Promise<number> {
   }
 }
 
-async function ask(options: Options, write: (text: string) => void): Promise<number> {
+async function ask(options: PluginOptions, write: (text: string) => void): Promise<number> {
   const { env } = process
   const sources = { env, clock: systemClock, log: silentLogger }
   const kubeconfig = kubeconfigFiles(options.kubeconfig, env, homedir())

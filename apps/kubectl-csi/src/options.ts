@@ -5,8 +5,8 @@ import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
 import { programVersion } from './version.ts'
 
-/** What a person asks for. */
-export type Question =
+/** The question on the command line. */
+export type CommandQuestion =
   | {
       readonly ask: 'explain'
       readonly kind: SubjectKind
@@ -15,8 +15,8 @@ export type Question =
     }
   | { readonly ask: 'stuck' }
 
-export interface Options {
-  readonly question: Question
+export interface PluginOptions {
+  readonly question: CommandQuestion
   readonly kubeconfig: string | undefined
   readonly context: string | undefined
   readonly json: boolean
@@ -38,12 +38,12 @@ const USAGE =
 export async function parseOptions(
   args: readonly string[],
   write: (text: string) => void,
-): Promise<Options | 'answered'> {
-  let question: Question | undefined
+): Promise<PluginOptions | 'answered'> {
+  let question: CommandQuestion | undefined
   const parser = yargs([...args])
     .scriptName('kubectl-csi')
     .usage(`$0 COMMAND\n\n${USAGE}`)
-    // Of a flag that is given twice the last one counts, as for kubectl.
+    // If a flag is repeated, the last value counts, as in kubectl.
     .parserConfiguration({ 'duplicate-arguments-array': false })
     .options({
       kubeconfig: { type: 'string', describe: 'Path to the kubeconfig file to use', requiresArg: true },
@@ -110,7 +110,7 @@ function wantsKind(argv: unknown, current: string): boolean {
 }
 
 /** `pod web` or `pod/web`. */
-function explainQuestion(given: string, name: string | undefined, namespace: string | undefined): Question {
+function explainQuestion(given: string, name: string | undefined, namespace: string | undefined): CommandQuestion {
   const [word = '', ...rest] = name === undefined ? given.split('/') : [given]
   const kind = (Object.keys(ALIASES) as SubjectKind[]).find((each) => ALIASES[each].includes(word.toLowerCase()))
   if (kind === undefined) throw new Error(`explain ${word}: known are ${Object.keys(KINDS).join(', ')}`)

@@ -41,13 +41,13 @@ describe('explain', () => {
     ['pvc', 'pvc-1', `PersistentVolumeClaim default/pvc-1: ${CAUSE} (VolumeAttachment va-1).`],
     ['pod', 'web', `Pod default/web: ${CAUSE} (VolumeAttachment va-1).`],
     ['node', 'node-1', `Node node-1: ${CAUSE} (VolumeAttachment va-1).`],
-  ] as const)('%s %s leads to the one who waits', async (kind, name, first) => {
+  ] as const)('%s %s leads to the waiting party', async (kind, name, first) => {
     const server = serving([...SOUND, BARE, WAITING])
     expect(await ask(clientOf(server), explain(kind, name))).toMatchObject({ code: 1, first })
     expect(new Set(server.requests.entries.map(({ method }) => method))).toEqual(new Set(['GET']))
   })
 
-  it('has evidence with object and field, the text of the page, how sure it is, and what was not seen', async () => {
+  it('shows evidence with object and field, the text of the page, the certainty, and the unseen objects', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('va', 'va-1'))
     expect(text.split('\n\n').map((part) => part.split('\n')[0])).toEqual([
       `VolumeAttachment va-1: ${CAUSE}.`,
@@ -63,7 +63,7 @@ describe('explain', () => {
     )
   })
 
-  it('names what delays a pod before what its claim waits for', async () => {
+  it('explains the attach of a pod before the expansion of its claim', async () => {
     const grows = bound({ claim: { spec: { resources: { requests: { storage: '2Gi' } } } } }).claim
     const others = SOUND.filter(([resource]) => resource !== PERSISTENT_VOLUME_CLAIMS)
     const server = serving([...others, [PERSISTENT_VOLUME_CLAIMS, grows], BARE, WAITING])
@@ -94,7 +94,7 @@ describe('explain', () => {
     expect(JSON.parse(json).findings[0].waitsFor).toContain(message)
   })
 
-  it('names what the claim of a pod without a node waits for first, but not where the claim waits for the pod', async () => {
+  it('explains a pod without a node by its claim, unless the claim waits for the pod', async () => {
     const unbound = (storageClassName: string): Stored => [
       PERSISTENT_VOLUME_CLAIMS,
       pvc('pvc-1', {
@@ -116,7 +116,7 @@ describe('explain', () => {
     })
   })
 
-  it('says in JSON what it says in words', async () => {
+  it('has the same content in JSON', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('pv', 'pv-1'), { json: true })
     expect(JSON.parse(text)).toMatchObject({
       subject: { kind: 'PersistentVolume', name: 'pv-1' },
@@ -154,7 +154,7 @@ describe('explain', () => {
     await expect(ask(clientOf(serving(SOUND)), explain(kind, 'no'))).rejects.toThrow(`${what} does not exist`)
   })
 
-  it('still reports what is under way, with exit code 0', async () => {
+  it('reports work that is under way, with exit code 0', async () => {
     const young: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(3) } })]
     const server = serving([...SOUND, [CSI_NODES, csiNode()], young])
     const { code, text } = await ask(clientOf(server), explain('va', 'va-1'))
@@ -198,7 +198,7 @@ describe('stuck', () => {
     ],
   ]
 
-  it('lists who waits, by reason, and pods without a requested attach', async () => {
+  it('lists waits by reason, including pods without a requested attach', async () => {
     const { code, text } = await ask(clientOf(serving([...SOUND, ...refusedPod])), STUCK)
     expect(code).toBe(1)
     expect(text).toContain('1 object is stuck, the oldest for 1m. More on each: kubectl csi explain.')
@@ -207,7 +207,7 @@ describe('stuck', () => {
     )
   })
 
-  it('shows the oldest of many that wait for the same reason, and in JSON all of them', async () => {
+  it('shows the oldest waits of one reason, and all of them in JSON', async () => {
     const many = Array.from({ length: 25 }, (_, index): Stored => {
       const name = `va-${index}`
       return [VOLUME_ATTACHMENTS, va(name, { metadata: { creationTimestamp: ago(100 + index) } })]
@@ -222,7 +222,7 @@ describe('stuck', () => {
     expect(items).toHaveLength(25)
   })
 
-  it('knows from the lists what does not exist', async () => {
+  it('derives missing objects from the lists', async () => {
     const lost: Stored = [VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'lost' } } })]
     const { text } = await ask(clientOf(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE])), STUCK)
     expect(text).toContain('waits for PersistentVolume lost, which does not exist')

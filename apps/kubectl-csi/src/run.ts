@@ -5,12 +5,13 @@ import { collect, KINDS } from './facts/collect.ts'
 import { collectAll } from './facts/collect-all.ts'
 import { collectPending } from './facts/collect-pending.ts'
 import { collectSidecarPods } from './facts/collect-sidecars.ts'
-import { Collection } from './facts/collection.ts'
-import { type Facts, type Ref, textOf } from './facts/facts.ts'
-import { Reader, type ReadOnlyClient } from './facts/reader.ts'
-import type { Finding } from './findings/finding.ts'
+import { FactCollection } from './facts/collection.ts'
+import { type ClusterFacts, type KindRef, textOf } from './facts/facts.ts'
+import { ApiReader, type ReadOnlyClient } from './facts/reader.ts'
+import { explainedFindings } from './findings/chain.ts'
+import type { WaitFinding } from './findings/finding.ts'
 import { findingsOf } from './findings/findings.ts'
-import type { Options, Question } from './options.ts'
+import type { CommandQuestion, PluginOptions } from './options.ts'
 import { EXIT_CODES, explanationJson, verdictOf } from './output/explanation.ts'
 import { stuckJson, stuckText } from './output/stuck-list.ts'
 import { explanationText } from './output/text.ts'
@@ -31,13 +32,13 @@ export class NoSuchObjectError extends Error {
 }
 
 /** Resolves with the exit code: 0 well, 1 stuck, 2 unknown. */
-export function run(options: Options, around: Surroundings): Promise<number> {
+export function run(options: PluginOptions, around: Surroundings): Promise<number> {
   const { question } = options
   return question.ask === 'stuck' ? stuck(options, around) : explain(question, options, around)
 }
 
-async function stuck(options: Options, { client, clock, signal, write }: Surroundings): Promise<number> {
-  const into = new Collection(new Reader(client, signal))
+async function stuck(options: PluginOptions, { client, clock, signal, write }: Surroundings): Promise<number> {
+  const into = new FactCollection(new ApiReader(client, signal))
   await collectAll(into)
   await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
@@ -48,23 +49,21 @@ async function stuck(options: Options, { client, clock, signal, write }: Surroun
 }
 
 async function explain(
-  question: Question & { ask: 'explain' },
-  options: Options,
+  question: CommandQuestion & { ask: 'explain' },
+  options: PluginOptions,
   around: Surroundings,
 ): Promise<number> {
   const adviser = adviserOf(operationsText())
   const { client, clock, signal, write } = around
   const namespaced = question.kind === 'pod' || question.kind === 'pvc'
   const namespace = namespaced ? (question.namespace ?? around.namespace) : undefined
-  const subject: Ref = { kind: KINDS[question.kind], ...(namespaced ? { namespace } : {}), name: question.name }
-  const into = new Collection(new Reader(client, signal))
+  const subject: KindRef = { kind: KINDS[question.kind], ...(namespaced ? { namespace } : {}), name: question.name }
+  const into = new FactCollection(new ApiReader(client, signal))
   if (!(await collect(question.kind, subject, into))) throw new NoSuchObjectError(`${textOf(subject)} does not exist`)
   await collectSidecarPods(into, 'namespaces')
   await collectPending(into, clock, signal)
   const { facts, findings: all } = found(into.facts(clock.now(), options.stuckAfterMs))
-  const findings = all
-    .filter((finding) => concerns(finding, subject))
-    .toSorted((a, b) => distance(a, subject) - distance(b, subject))
+  const findings = explainedFindings(all, subject, facts)
   const explained = { subject, findings, facts, adviser }
   const well = WELL[question.kind](subject, facts)
   write(options.json ? explanationJson(explained) : explanationText({ ...explained, well }))
@@ -72,23 +71,7 @@ async function explain(
 }
 
 /** The findings, and the facts with the objects among what was not seen that are not understood. */
-function found(facts: Facts): { readonly facts: Facts; readonly findings: readonly Finding[] } {
+function found(facts: ClusterFacts): { readonly facts: ClusterFacts; readonly findings: readonly WaitFinding[] } {
   const { findings, unseen } = findingsOf(facts)
   return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }
 }
-
-/** Other pods are read only because they may use the same claim: what they wait for is their own matter. */
-function concerns({ object }: Finding, subject: Ref): boolean {
-  return object.kind !== 'Pod' || textOf(object) === textOf(subject)
-}
-
-/**
- * A pod can start while its claim grows, but not before its volume is attached; and no node is chosen for it before its
- * claim is bound.
- */
-function distance({ object, stuck, reason }: Finding, { kind }: Ref): number {
-  const ofClaim = kind === 'Pod' && object.kind === 'PersistentVolumeClaim'
-  return (stuck ? 0 : 3) + (ofClaim ? (BEFORE_SCHEDULING.has(reason) ? -1 : 1) : 0)
-}
-
-const BEFORE_SCHEDULING: ReadonlySet<string> = new Set(['StorageClassMissing', 'ClaimNotBound'])

@@ -5,6 +5,7 @@ import { ATTACHER_LEASE, lease } from './testing/facts.ts'
 import {
   attachedThere,
   attachment,
+  type BlockedState,
   CLAIM,
   CLASS,
   CSI_NODE,
@@ -18,7 +19,6 @@ import {
   ofPod,
   reporting,
   SOUND,
-  type State,
   there,
   VOLUME,
   WEBHOOK,
@@ -27,7 +27,7 @@ import {
 
 /** States in which a volume cannot be attached and mounted. */
 
-const STATES: Readonly<Record<string, State>> = {
+const STATES: Readonly<Record<string, BlockedState>> = {
   // Attaching.
   'attaching: a CSINode without drivers': {
     of: ['va', 'va-1'],
@@ -123,8 +123,8 @@ const STATES: Readonly<Record<string, State>> = {
   'attaching: a pod in Terminating on another node': {
     of: ['pod', 'web'],
     objects: [...SOUND, CLAIM, web(), endingThere, attachedThere, [NODES, node('node-2', 'True')]],
-    reason: 'MultiAttach',
-    says: 'volume pv-1 to be detached from node node-2, where old ends: it can be attached to one node only',
+    reason: 'PodEnding',
+    says: 'the kubelet of node node-2 to end it and to unmount its volumes (Pod default/old)',
   },
   'attaching: a pod in Terminating on a node that is not ready': {
     of: ['pod', 'web'],

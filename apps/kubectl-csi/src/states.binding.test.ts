@@ -2,11 +2,11 @@ import { PERSISTENT_VOLUMES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { pv, storageClass } from '@csi-sidecars/testkit'
 import { it } from '@jest/globals'
 import {
+  type BlockedState,
   CLASS,
   checkState,
   ofClaim,
   provisioning,
-  type State,
   unbound,
   unscheduled,
   VOLUME,
@@ -16,7 +16,7 @@ import {
 
 /** States in which a volume cannot be pending, provisioned, and its pod scheduled. */
 
-const STATES: Readonly<Record<string, State>> = {
+const STATES: Readonly<Record<string, BlockedState>> = {
   // Pending.
   'pending: no class, and no default one': {
     of: ['pvc', 'pvc-1'],
@@ -69,8 +69,8 @@ const STATES: Readonly<Record<string, State>> = {
       unbound({ storageClassName: 'sc-1' }),
       web({ spec: { nodeName: null } }),
     ],
-    reason: 'ConsumerNotScheduled',
-    says: 'the scheduler to choose a node for Pod default/web',
+    reason: 'NotScheduled',
+    says: 'the scheduler to choose a node (Pod default/web)',
   },
   // Provisioning.
   'provisioning: no provisioner answers': {

@@ -3,6 +3,7 @@ import { pod, vac } from '@csi-sidecars/testkit'
 import { it } from '@jest/globals'
 import {
   attachment,
+  type BlockedState,
   CLASS,
   checkState,
   FORBIDDEN,
@@ -11,14 +12,13 @@ import {
   modifying,
   ofClaim,
   SOUND,
-  type State,
   VOLUME,
   WEBHOOK,
 } from './testing/states.ts'
 
 /** States in which a volume cannot be expanded and modified. */
 
-const STATES: Readonly<Record<string, State>> = {
+const STATES: Readonly<Record<string, BlockedState>> = {
   // Expanding.
   'expanding: no resizer': {
     of: ['pvc', 'pvc-1'],
@@ -102,6 +102,20 @@ const STATES: Readonly<Record<string, State>> = {
     reason: 'ModifyInfeasible',
     says: 'another VolumeAttributesClass: csi.example.com refuses the parameters of gold',
   },
+  'modifying: a driver that cannot modify volumes': {
+    of: ['pvc', 'pvc-1'],
+    objects: [
+      ...SOUND,
+      [VOLUME_ATTRIBUTES_CLASSES, vac('gold')],
+      modifying(undefined),
+      ofClaim(
+        'VolumeModifyFailed',
+        'VAC "gold" cannot be applied: CSI driver csi.example.com does not support ControllerModifyVolume.',
+      ),
+    ],
+    reason: 'ModifyNotSupported',
+    says: 'a claim without VolumeAttributesClass: driver csi.example.com cannot modify volumes',
+  },
   'modifying: RBAC': {
     of: ['pvc', 'pvc-1'],
     objects: [
@@ -117,7 +131,7 @@ const STATES: Readonly<Record<string, State>> = {
     of: ['pvc', 'pvc-1'],
     objects: [...SOUND, [VOLUME_ATTRIBUTES_CLASSES, vac('gold')], modifying(undefined)],
     reason: 'NotBegun',
-    says: 'its turn to be modified to gold, or for a driver that can modify volumes',
+    says: 'its turn to be modified to gold',
   },
 }
 

@@ -4,6 +4,7 @@ import { it } from '@jest/globals'
 import { ATTACHER_LEASE, ago, lease } from './testing/facts.ts'
 import {
   attachment,
+  type BlockedState,
   CLAIM,
   CLASS,
   CSI_NODE,
@@ -14,7 +15,6 @@ import {
   NODE,
   released,
   SOUND,
-  type State,
   said,
   VOLUME,
   WEBHOOK,
@@ -23,7 +23,7 @@ import {
 
 /** States in which a volume cannot be detached and deleted. */
 
-const STATES: Readonly<Record<string, State>> = {
+const STATES: Readonly<Record<string, BlockedState>> = {
   // Detaching.
   'detaching: the driver refuses': {
     of: ['va', 'va-1'],

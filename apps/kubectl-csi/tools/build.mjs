@@ -1,5 +1,5 @@
-// Bundles src/main.ts into dist/kubectl-csi.cjs, one file that Node 20 or later runs, with the package.json of what npx
-// runs and the manifest for krew beside it. images/tools makes the executables for Linux of it. The page with the advice is part of the file.
+// Bundles src/main.ts into dist/kubectl-csi.cjs, which Node 20 or later runs. The file contains the page with the advice.
+// The package.json for npx and the manifest for krew are next to it. images/tools builds the Linux executables from it.
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild'
 import { START_FLAGS } from '../../../tools/start-flags.mjs'
@@ -71,6 +71,6 @@ const published = { ...manifest, bin: { [NAME]: `${NAME}.cjs` }, files: [`${NAME
 writeFileSync('dist/package.json', `${JSON.stringify(published, undefined, 2)}\n`)
 const krew = readFileSync('krew.yaml', 'utf8')
 writeFileSync('dist/krew.yaml', krew.replaceAll('VERSION', release).replaceAll('OLDEST_NODE', OLDEST_NODE))
-// What is in the bundle, and what an executable of it starts with.
+// The packages in the bundle, and the start of an executable.
 writeFileSync(`dist/${NAME}.meta.json`, JSON.stringify(metafile))
 writeFileSync('dist/sea.json', JSON.stringify({ execArgv: START_FLAGS }))

@@ -1,11 +1,11 @@
 import { systemClock } from '@csi-sidecars/base'
-import { combinableDriverApp, combine } from '@csi-sidecars/sidecar'
+import { combine } from '@csi-sidecars/sidecar'
 import { type Ended, runInProcess } from '@csi-sidecars/sidecar/testing'
 import { startCluster } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { livenessprobe } from './app.ts'
 
-const program = combine('csi-sidecars', [combinableDriverApp(livenessprobe)])
+const program = combine('csi-sidecars', { byDefault: [], onRequest: [livenessprobe] })
 
 const run = (args: readonly string[], options: Parameters<typeof runInProcess>[2] = {}): Promise<Ended> =>
   runInProcess(program, ['--controllers=livenessprobe', ...args], options)

@@ -46,21 +46,22 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
   gates: RESIZER_GATES,
   lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${sanitizeName(driverName)}` },
   start: {
-    failures: {
-      addresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set.',
-      config: 'Failed to create cluster config',
-      client: 'Failed to create kube client',
-    },
+    bothAddresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set.',
+    configFailed: 'Failed to create cluster config',
+    clientFailed: 'Failed to create kube client',
   },
-  master: ({ values }) => values.master,
-  contradiction: whyNoNodeDeployment,
-  onEachNode: ({ values }) => values['node-deployment'],
-  gatesOfServer,
-  async checkServer(flags, env, server) {
-    const nodeName = nodeNameOf(flags, env)
+  configure: (flags, env) => ({
+    contradiction: whyNoNodeDeployment(flags, env),
+    master: flags.values.master,
+    onEachNode: flags.values['node-deployment'],
+    handshake: handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
+  }),
+  async askServer(server) {
+    const gates = await gatesOfServer(server.gates, server)
+    const nodeName = nodeNameOf(server.flags, server.env)
     if (nodeName !== undefined) await checkNodeRights(nodeName, server)
+    return gates
   },
-  handshake: (flags) => handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
   controllers: chooseControllers,
 }
 

@@ -4,7 +4,12 @@ import {
   NodeServiceCapability_RPC_Type as NodeRpc,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import { type ConnectionFailures, type HandshakeTable, type Question, StartError } from '@csi-sidecars/sidecar'
+import {
+  type CapabilityQuestion,
+  type ConnectionFailures,
+  type HandshakeTable,
+  StartError,
+} from '@csi-sidecars/sidecar'
 
 export interface HandshakeLimits {
   readonly probeMs: number
@@ -43,7 +48,7 @@ function connectionFailures(message: string): ConnectionFailures {
  * Resize and modify ask for themselves, each with its own limit: users who watch the calls of a start or grep for the
  * step that failed find those of the Go original. The node is asked only where the controller cannot expand.
  */
-function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly Question[] {
+function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly CapabilityQuestion[] {
   const resize = 'Failed to create CSI resizer'
   const noService = new Error('CSI driver does not support controller service')
   const check = (what: string, about = 'controller'): string =>

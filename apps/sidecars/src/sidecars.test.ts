@@ -1,5 +1,5 @@
 import { CONFIG_MAPS, LEASES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { combinable, combine } from '@csi-sidecars/sidecar'
+import { combine } from '@csi-sidecars/sidecar'
 import { runInProcess, testSidecar } from '@csi-sidecars/sidecar/testing'
 import { bound, type Cluster, csiNode, startCluster, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
@@ -51,7 +51,7 @@ describe('one process', () => {
     await using cluster = await startCluster({ objects: [...Object.values(bound()), csiNode(), va(), label] })
     const { api } = cluster
     const stop = new AbortController()
-    const three = combine('csi-three', [...SIDECARS.map(({ value }) => value), combinable(testSidecar)])
+    const three = combine('csi-three', { byDefault: [...SIDECARS.map(({ value }) => value), testSidecar] })
     const ended = run(cluster, [...ELECTION, '--test-label=third'], { signal: stop.signal, program: three })
     await api.until(VOLUME_ATTACHMENTS, { name: 'va-1' }, (object) => object?.status?.attached === true)
     await api.until(
@@ -65,13 +65,12 @@ describe('one process', () => {
     expect((await ended).ending).toEqual({ code: 0 })
   })
 
-  it('names no app that is not released', async () => {
+  it('names its apps in the help', async () => {
     const { log } = await runInProcess(sidecars, ['--help'])
     expect(log).toContain(
       'Comma-separated controllers to run: attacher, resizer, livenessprobe. (default "attacher,resizer")',
     )
     expect(log).toMatch(/of external-attacher v\S+, external-resizer v\S+ and livenessprobe v\S+\.\n$/)
-    expect(log).not.toContain('noop')
     const refused = await runInProcess(sidecars, ['--controllers=driver'])
     expect(refused.log).toMatch(/"driver" is none of attacher, resizer, livenessprobe\n/)
   })

@@ -1,41 +1,24 @@
 import { attacher } from '@csi-sidecars/attacher'
 import { livenessprobe } from '@csi-sidecars/livenessprobe'
-import { noop } from '@csi-sidecars/noop'
 import { resizer } from '@csi-sidecars/resizer'
-import { type CombinedApp, combinable, combinableDriverApp, combine, type Program } from '@csi-sidecars/sidecar'
+import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/sidecar'
 
-interface Row {
+/** A released sidecar: it has an image, an executable and a section in the chart. */
+interface Sidecar {
   /** Its folder under apps, its prefix before flags, its section in the chart's values. */
-  readonly app: string
-  /** What it does, for the label of its image. */
+  readonly app: AppName
+  /** Its task, for the label of its image. */
   readonly does: string
-  /** False: no image, executable, chart section, document or help text mentions it. */
-  readonly released: boolean
-  readonly value: CombinedApp
+  readonly value: App
 }
 
-const ROWS = [
-  {
-    app: 'attacher',
-    does: 'VolumeAttachments to ControllerPublishVolume and back',
-    released: true,
-    value: combinable(attacher),
-  },
-  {
-    app: 'resizer',
-    does: 'claims to ControllerExpandVolume and ControllerModifyVolume',
-    released: true,
-    value: combinable(resizer),
-  },
-  { app: 'noop', does: 'nothing, as a template', released: false, value: combinable(noop, { released: false }) },
-] as const satisfies readonly Row[]
-
-type Sidecar = Extract<(typeof ROWS)[number], { readonly released: true }>
+export type AppName = 'attacher' | 'resizer'
 
 /** The released sidecars. Images, executables, chart tests, end-to-end tests, benchmarks and documents follow this list. */
-export const SIDECARS: readonly Sidecar[] = ROWS.filter((row): row is Sidecar => row.released)
-
-export type AppName = Sidecar['app']
+export const SIDECARS: readonly Sidecar[] = [
+  { app: 'attacher', does: 'VolumeAttachments to ControllerPublishVolume and back', value: attacher },
+  { app: 'resizer', does: 'claims to ControllerExpandVolume and ControllerModifyVolume', value: resizer },
+]
 
 export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
 
@@ -44,8 +27,14 @@ export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>
   return Object.fromEntries(APPS.map((app) => [app, make(app)])) as Record<AppName, T>
 }
 
-/** It runs in the combined process only: no image, no executable. As a container of its own it would need several times the memory of its original. */
-export const LIVENESSPROBE = combinableDriverApp(livenessprobe)
+/**
+ * It runs in the combined process only and has neither image nor executable: in a container of its own it would need
+ * several times the memory of its original.
+ */
+export const LIVENESSPROBE: DriverApp = livenessprobe
 
-/** The controllers that one process can run. */
-export const sidecars: Program = combine('csi-sidecars', [...ROWS.map(({ value }) => value), LIVENESSPROBE])
+/** The apps of the combined process. */
+export const CHOICE = { byDefault: SIDECARS.map(({ value }) => value), onRequest: [LIVENESSPROBE] }
+
+/** The program of the combined process. */
+export const sidecars: Program = combine('csi-sidecars', CHOICE)

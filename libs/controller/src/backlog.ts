@@ -29,6 +29,13 @@ interface Series {
 
 type WorkLabel = (typeof WORK_SECONDS.labels)[number]
 
+export interface BacklogOptions {
+  readonly driver: string
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly missingPermissions?: () => readonly string[]
+}
+
 /**
  * The pending work of all controllers of a process. Nothing is kept here: each reader makes the controllers look at
  * their pending keys.
@@ -36,14 +43,17 @@ type WorkLabel = (typeof WORK_SECONDS.labels)[number]
 export class Backlog {
   /** The driver's name. */
   readonly driver: string
+  /** The rules that the role of this process lacks. */
+  readonly missingPermissions: () => readonly string[]
   readonly #clock: Clock
   readonly #sources = new Set<() => Iterable<PendingWork>>()
   readonly #work: Histogram<WorkLabel>
   readonly #wait: Histogram<WorkLabel>
   readonly #skipped: Counter<'driver_name'>
 
-  constructor({ driver, clock, metrics }: { driver: string; clock: Clock; metrics: Metrics }) {
+  constructor({ driver, clock, metrics, missingPermissions = () => [] }: BacklogOptions) {
     this.driver = driver
+    this.missingPermissions = missingPermissions
     this.#clock = clock
     this.#work = metrics.histogram(WORK_SECONDS)
     this.#wait = metrics.histogram(WORK_WAIT_SECONDS)

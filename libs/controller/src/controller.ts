@@ -1,79 +1,125 @@
+import type { Informer } from '@csi-sidecars/informer'
 import type { KeyOrder } from '@csi-sidecars/workqueue'
-import type { ReadCache } from './lead.ts'
-import type { Outcome } from './outcome.ts'
-import type { PendingTable, Phase, Subject } from './pending.ts'
+import type { PendingTable, Subject } from './pending.ts'
 import type { Enqueuer, Source } from './sources.ts'
 import type { Cause } from './waiting.ts'
 
-/** One run over one key. */
+/**
+ * The result of a run over a key. Only the schedule turns it into a queue operation.
+ *
+ * Guarantees: the queue runs a key again only as its last outcome says, or if a source adds the key.
+ *
+ * Caveats: an error that `reconcile` throws counts as `retry` with that error as its cause.
+ */
+export type Outcome =
+  /** Nothing is left to do until something changes. Earlier failures are forgotten. `done`: the pending work is done, and its duration counts. */
+  | { readonly kind: 'settled'; readonly done?: true }
+  /**
+   * The run has failed; the key runs again after its back-off. `afterMs`: milliseconds that the API server or the driver
+   * asks for. They replace the back-off between its first and its longest value; the back-off itself does not change.
+   */
+  | { readonly kind: 'retry'; readonly cause: unknown; readonly afterMs?: number | undefined }
+  /** The run has failed, and no retry helps. The key waits for one of the causes that the run has named. */
+  | { readonly kind: 'blocked'; readonly cause: unknown }
+  /** The key runs again after `ms` milliseconds, whatever its back-off is. */
+  | { readonly kind: 'postponed'; readonly ms: number }
+  /** The state changed during the run. The key runs again at once. */
+  | { readonly kind: 'again' }
+  /** The object or the request was replaced during the run. The key runs again at once, and the failures are forgotten. */
+  | { readonly kind: 'superseded'; readonly cause: unknown }
+  /** Shutdown or a lost lease has stopped the run. The next leader starts from the beginning. */
+  | { readonly kind: 'stopped' }
+
+export const SETTLED: Outcome = { kind: 'settled' }
+/** Settled, and the pending work of the key is done. */
+export const DONE: Outcome = { kind: 'settled', done: true }
+export const AGAIN: Outcome = { kind: 'again' }
+export const STOPPED: Outcome = { kind: 'stopped' }
+
+/**
+ * One run over one key.
+ *
+ * Guarantees: a key is never in two runs at the same time. While the run uses `signal` for its calls and writes, reports
+ * show its phase: the guarded clients enter `calling` and `writing` for it.
+ *
+ * Caveats: a change that the run has not seen starts another run, without the back-off of this run.
+ */
 export interface Run {
   /** Aborted when the run must end now. */
   readonly signal: AbortSignal
-  /** The last run has failed and this one repeats it: its requests to the API server have low priority until it succeeds. */
+  /** True if the last run over the key has failed. Its requests to the API server should have low priority. */
   readonly retrying: boolean
-  /** What the key waited for when the run began; it may continue to wait for a part of it. */
+  /** The causes that the key waited for when the run began. The key may continue to wait for some of them. */
   readonly waitedFor: readonly Cause[]
   /**
-   * What the key waits for from now on; nothing, when called without causes. A run that fails without a call leaves the
-   * causes as they are, so that a failure before the decision loses none. Call it with the decision, not with the
-   * failure: what is missing may come while the steps before the failure run.
+   * Sets the causes that the key waits for; without causes the key waits for nothing. A run that fails without a call
+   * leaves the causes as they are. Call it with the decision, not with the failure: the missing object may come while the
+   * steps before the failure run.
    */
   waitFor(...causes: readonly Cause[]): void
   /**
-   * Call it right before the caches are read again: what the key was added for until now needs no other run. Each run
-   * begins with it.
+   * Reads the caches again. Changes that added the key before this moment need no other run. Each run begins with such a
+   * read, so only a run that decides twice calls it.
    */
-  markSeen(): void
-  /** Reports what the run does from now on. */
-  enter(phase: Phase): void
-  /** Reports that what was due for the key is done, if the run is settled: its duration is counted then. */
-  complete(): void
+  observe<T>(read: () => T): T
 }
 
-/** What a trace of a run records about the key's object. */
+/** The facts about the key's object that a trace of a run records. */
 export interface TraceSubject {
   /** The operation: `attach`. */
   readonly operation: string
-  /** The names of the object and of related ones, by their attributes in traces. */
+  /** The names of the object and of related objects, by their attributes in traces. */
   readonly names: Readonly<Record<string, string>>
-  /** From the object, where a user wants the runs over it to be a part of that trace. */
+  /** The annotation `traceparent` of the object: the runs over it become a part of that trace. */
   readonly traceparent: string | undefined
 }
 
+/** A cache that decisions read. */
+export type ReadCache = Pick<Informer<unknown, never>, 'caughtUp'>
+
 /**
- * A controller as a value. `runTerm` owns its queue: what feeds, wakes and pauses it, and what follows from each run.
+ * A controller as a value. `runTerm` owns its queue: it feeds, wakes and pauses the keys, and acts on each outcome.
+ *
+ * Guarantees: `reconcile` runs for at most `workers` keys, and for each key once at a time. It starts when the caches
+ * contain all writes of an earlier leader, and, with `callsDriver`, while the driver is connected.
+ *
+ * Caveats: the functions about a key are called often and must be cheap. They read caches and nothing else.
+ *
+ * Errors: an error of `reconcile` is a failed run of its key. An error of any other function ends the term.
  */
 export interface Controller {
-  /** The name of its queue in metrics. Queues of one name add up. */
+  /** The name of the queue in metrics. The numbers of queues with the same name are added. */
   readonly name: string
-  /** How many keys are in work at the same time. With 0 or less it runs and works on no key. */
+  /** The number of keys in work at the same time. With 0 or less no key is worked on. */
   readonly workers: number
+  /** Milliseconds after the first failure of a key, and at most. The wait doubles with each failure. */
   readonly backoff: { readonly baseMs: number; readonly maxMs: number }
-  /** The order in which keys are worked on. Left out: first come, first served. */
+  /** The order of the keys. Default: first come, first served. */
   readonly order?: KeyOrder
-  /** What its decisions read: it starts when these contain everything that an earlier leader has done. */
+  /** The caches that decisions read. */
   readonly caches: readonly ReadCache[]
-  /** What adds keys, started in this order. */
+  /** The sources of keys, started in this order. */
   readonly sources: readonly Source[]
-  /** Works on one key. Must end soon after the signal is aborted. Whatever it throws is a failed run of this key. */
+  /** Works on one key. Must end soon after the signal is aborted. */
   readonly reconcile: (key: string, run: Run) => Promise<Outcome>
-  /** Read at the start of a run, where runs are traced. */
+  /** Names the object of a run for its trace. Called when a traced run starts. */
   readonly traceSubject?: (key: string) => TraceSubject
-  /** Wraps each run and what follows from its outcome. Must return that outcome. */
+  /** Wraps each run. Must return the outcome of the run. */
   readonly around?: (key: string, run: () => Promise<Outcome>) => Promise<Outcome>
-  /** Called for every failed run, before the key is planned again. */
+  /** Called for each failed run, before the key is planned again. */
   readonly onFailure?: (key: string, cause: unknown) => void
-  /** How its pending keys are reported. Left out: they are not. */
+  /** The table of reports about pending keys. Default: pending keys are not reported. */
   readonly pending?: PendingTable
-  /** Called when what was due for a key is done, with the time since when it was due: milliseconds since 1970. */
+  /** Called when the pending work of a key is done. `since` is when the work became due, in milliseconds since 1970. */
   readonly onComplete?: (key: string, subject: Subject, since: number) => void
-  /** Whether its runs call the driver: no key is started while the driver is away. */
+  /** True: runs call the driver, so no run starts while the driver is away. */
   readonly callsDriver: boolean
-  /** The driver is back, and may be another one: forget what is known from the old one. */
+  /** Called when the driver is back. It may be another driver: drop all knowledge about the old one. */
   readonly onDriverReturn?: () => void
-  /** Called when its caches are ready and it starts, and when it has ended after that. */
+  /** Called when the caches are ready and the controller starts. */
   readonly onStart?: () => void
+  /** Called when a started controller has ended. */
   readonly onEnd?: () => void
-  /** Runs beside the workers until the signal ends it. */
+  /** Runs in addition to the workers until the signal ends it. */
   readonly alongside?: (queue: Enqueuer, stop: AbortSignal) => Promise<void>
 }

@@ -3,7 +3,7 @@ import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 
 /** Why a run has failed, for reports. */
-export interface Failure {
+export interface RunFailure {
   /** One of a small set. Undefined where neither the driver nor the API server has refused anything. */
   readonly reason: string | undefined
   readonly code: string | undefined
@@ -28,7 +28,7 @@ const API_REASONS: ReadonlySet<string> = new Set([
 ])
 
 /** By the driver's or the server's answer, wherever it is among the causes. */
-export function failureOf(thrown: unknown): Failure {
+export function failureOf(thrown: unknown): RunFailure {
   const text = messageOf(thrown)
   const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
   for (const cause of causesOf(thrown)) {
@@ -41,7 +41,7 @@ export function failureOf(thrown: unknown): Failure {
   return { reason: undefined, code: undefined, message }
 }
 
-function apiReason({ code, reason, details }: ApiError): Pick<Failure, 'reason' | 'code'> {
+function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reason' | 'code'> {
   if (code === 0) return { reason: 'APIUnreachable', code: undefined }
   const known = API_REASONS.has(reason) ? reason : 'Refused'
   const subject = details?.kind === 'secrets' ? 'Secret' : 'API'

@@ -1,7 +1,5 @@
 export { Backlog } from './backlog.ts'
-export type { Controller, Run, TraceSubject } from './controller.ts'
-export type { Lead } from './lead.ts'
-export { AGAIN, type Outcome, SETTLED } from './outcome.ts'
+export { AGAIN, type Controller, DONE, type Outcome, type Run, SETTLED, type TraceSubject } from './controller.ts'
 export type { PendingTable, PendingWork, Subject } from './pending.ts'
 export {
   causesOf,
@@ -16,5 +14,5 @@ export {
   type Source,
   type Trigger,
 } from './sources.ts'
-export { runTerm } from './term.ts'
+export { type Lead, runTerm } from './term.ts'
 export type { Cause } from './waiting.ts'

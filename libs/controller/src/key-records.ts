@@ -1,8 +1,8 @@
-import type { Clock } from '@csi-sidecars/base'
+import type { Clock, Phase } from '@csi-sidecars/base'
 import type { Backlog } from './backlog.ts'
 import type { Controller } from './controller.ts'
 import { failureOf } from './failure.ts'
-import { dueSince, type PendingWork, type Phase, type Subject } from './pending.ts'
+import { dueSince, type PendingWork, type Subject } from './pending.ts'
 import { type KeyRecord, pendingWork } from './pending-work.ts'
 import type { KeyPosition } from './schedule.ts'
 

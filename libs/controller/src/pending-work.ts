@@ -1,5 +1,5 @@
 import { isStuck, remedyOf } from '@csi-sidecars/waits'
-import type { Failure } from './failure.ts'
+import type { RunFailure } from './failure.ts'
 import { dueSince, type KeyState, type PendingTable, type PendingWork, type Subject } from './pending.ts'
 import type { Cause } from './waiting.ts'
 
@@ -9,7 +9,7 @@ export interface KeyRecord {
   readonly addedAt: number
   /** Runs that have begun. */
   tries: number
-  failure: Failure | undefined
+  failure: RunFailure | undefined
   /** The last run has failed, and is to be repeated. */
   retrying: boolean
   /** No retry helps: only what it waits for does. */

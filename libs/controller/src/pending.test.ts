@@ -1,12 +1,11 @@
-import { CancelledError } from '@csi-sidecars/base'
+import { CancelledError, inPhase, type Phase } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Backlog } from './backlog.ts'
-import type { Controller, Run } from './controller.ts'
-import { type Outcome, SETTLED } from './outcome.ts'
+import { type Controller, DONE, type Outcome, type Run, SETTLED } from './controller.ts'
 import type { PendingWork, Subject } from './pending.ts'
 import type { Enqueuer } from './sources.ts'
 import { runTerm } from './term.ts'
@@ -205,14 +204,13 @@ describe('a key that waits', () => {
 })
 
 describe('a key in work', () => {
-  test.each<[Parameters<Run['enter']>[0] | undefined, string, string, readonly string[]]>([
+  test.each<[Phase | undefined, string, string, readonly string[]]>([
     [undefined, 'deciding', 'Reading', []],
     ['calling', 'calling', 'DriverCall', ['CSI driver']],
     ['writing', 'writing', 'APIWrite', ['API server']],
-  ])('that has entered %s is %s', async (phase, state, reason, waitsFor) => {
+  ])('that is in the phase %s is %s', async (phase, state, reason, waitsFor) => {
     reconcile = async (_, run) => {
-      if (phase !== undefined) run.enter(phase)
-      return await forever()
+      return await (phase === undefined ? forever() : inPhase(phase, run.signal, forever))
     }
     await add('a', 'b')
     const [a, b] = pending()
@@ -268,10 +266,9 @@ describe('metrics', () => {
 
   test('count what is done from when it was due, and how long of that it waited', async () => {
     subject = { operation: 'attach', sinceSeconds: NOW / 1000 - 5 }
-    reconcile = async (_, run) => {
+    reconcile = async () => {
       await clock.sleep(2000)
-      run.complete()
-      return SETTLED
+      return DONE
     }
     await add('a')
     await clock.advance(2000)
@@ -282,14 +279,11 @@ describe('metrics', () => {
     expect(completed).toEqual(['attach a since -4001'])
   })
 
-  test.each<[string, Outcome, boolean]>([
-    ['that was only looked at', SETTLED, false],
-    ['that has failed in the end', { kind: 'retry', cause: new Error('no') }, true],
-  ])('do not count work as done %s', async (_, outcome, complete) => {
-    reconcile = async (__, run) => {
-      if (complete) run.complete()
-      return outcome
-    }
+  test.each<[string, Outcome]>([
+    ['that was only looked at', SETTLED],
+    ['that has failed', { kind: 'retry', cause: new Error('no') }],
+  ])('do not count work as done %s', async (_, outcome) => {
+    reconcile = async () => outcome
     await add('a')
     expect(completed).toEqual([])
   })

@@ -1,5 +1,4 @@
-/** What a run does, for reports of what a key is doing. */
-export type Phase = 'deciding' | 'calling' | 'writing'
+import type { Phase } from '@csi-sidecars/base'
 
 /** What a key is doing. `waiting`: for a cause, and for its back-off if it has one. */
 export type KeyState = 'queued' | 'waiting' | 'backoff' | Phase

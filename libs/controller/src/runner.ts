@@ -1,8 +1,7 @@
-import { aborted, isAbort } from '@csi-sidecars/base'
-import type { Priority, WorkQueue } from '@csi-sidecars/workqueue'
-import type { Controller, Run } from './controller.ts'
+import { aborted, isAbort, onPhase, scope } from '@csi-sidecars/base'
+import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
+import { type Controller, type Outcome, type Run, STOPPED } from './controller.ts'
 import { type ActiveRun, KeyRecords, type KeyRecordsOptions } from './key-records.ts'
-import { type Outcome, STOPPED } from './outcome.ts'
 import type { PendingWork } from './pending.ts'
 import { type FollowedDriver, Schedule } from './schedule.ts'
 import type { Enqueuer } from './sources.ts'
@@ -12,8 +11,6 @@ import type { Cause } from './waiting.ts'
 interface Active extends Run, ActiveRun {
   /** It has called `waitFor`. */
   decided: boolean
-  /** It has called `complete`. */
-  completed: boolean
   /** How often the driver had come back when it began. */
   readonly driverReturns: number
 }
@@ -30,7 +27,7 @@ export class Runner implements Enqueuer {
     this.#records = new KeyRecords(controller, options)
   }
 
-  add(key: string, priority?: Priority): void {
+  add(key: string, priority?: KeyPriority): void {
     this.#records.of(key)
     this.#schedule.add(key, priority)
   }
@@ -76,7 +73,10 @@ export class Runner implements Enqueuer {
     else await Promise.all(Array.from({ length: workers }, () => this.#worker(stop, cut)))
   }
 
-  async #worker(stop: AbortSignal, cut: AbortSignal): Promise<void> {
+  async #worker(stop: AbortSignal, allCut: AbortSignal): Promise<void> {
+    // A signal for each worker identifies its run.
+    using life = scope(allCut)
+    const cut = life.signal
     for (;;) {
       const key = await this.#schedule.next(stop)
       if (key === undefined) return
@@ -90,12 +90,16 @@ export class Runner implements Enqueuer {
 
   async #run(key: string, cut: AbortSignal): Promise<Outcome> {
     const run = this.#begin(key, cut)
+    const ignorePhases = onPhase(cut, (phase) => {
+      run.phase = phase
+    })
     const outcome = await this.#attempt(key, run, cut)
+    ignorePhases()
     this.#records.endRun(key)
     if (outcome.kind === 'settled' && !run.decided) this.#schedule.waitFor(key, [])
     if ('cause' in outcome) this.#records.recordFailure(key, outcome)
     this.#schedule.settle(key, outcome, run.driverReturns)
-    if (outcome.kind === 'settled') this.#settled(key, run)
+    if (outcome.kind === 'settled') this.#settled(key, run, outcome.done === true)
     return outcome
   }
 
@@ -110,17 +114,13 @@ export class Runner implements Enqueuer {
       decided: false,
       driverReturns: this.#schedule.driverReturns,
       subject,
-      completed: false,
       waitFor: (...causes) => {
         run.decided = true
         this.#schedule.waitFor(key, causes)
       },
-      markSeen: () => this.#schedule.markSeen(key),
-      enter: (phase) => {
-        run.phase = phase
-      },
-      complete: () => {
-        run.completed = true
+      observe: (read) => {
+        this.#schedule.markSeen(key)
+        return read()
       },
     }
     this.#records.activate(key, run)
@@ -137,8 +137,8 @@ export class Runner implements Enqueuer {
   }
 
   /** What comes next for the key is other work, unless the key waits for what is missing. */
-  #settled(key: string, { subject, completed }: Active): void {
-    if (completed && subject !== undefined) this.#records.complete(key, subject)
+  #settled(key: string, { subject }: Active, done: boolean): void {
+    if (done && subject !== undefined) this.#records.complete(key, subject)
     if (this.#schedule.causesOf(key).length === 0) this.#records.renew(key)
   }
 }

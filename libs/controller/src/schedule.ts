@@ -1,11 +1,10 @@
 import { unreachable } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
-import type { Priority, WorkQueue } from '@csi-sidecars/workqueue'
-import type { Controller } from './controller.ts'
+import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
+import type { Controller, Outcome } from './controller.ts'
 import { serverWaitOf } from './failure.ts'
-import type { Outcome } from './outcome.ts'
 import type { KeyState } from './pending.ts'
-import { type Cause, Waiting } from './waiting.ts'
+import { type Cause, WaitingKeys } from './waiting.ts'
 
 /** The driver, as far as it decides whether keys are started. */
 export type FollowedDriver = Pick<Driver, 'state' | 'subscribe'>
@@ -27,7 +26,7 @@ export interface KeyPosition {
 export class Schedule {
   readonly #queue: WorkQueue
   readonly #backoff: Controller['backoff']
-  readonly #waiting = new Waiting()
+  readonly #waiting = new WaitingKeys()
   #driverReturns = 0
   #paused = false
 
@@ -41,7 +40,7 @@ export class Schedule {
     return this.#driverReturns
   }
 
-  add(key: string, priority?: Priority): void {
+  add(key: string, priority?: KeyPriority): void {
     this.#queue.add(key, priority)
   }
 
@@ -162,7 +161,7 @@ export class Schedule {
     this.#queue.resume()
   }
 
-  #retryNow(key: string, priority?: Priority): void {
+  #retryNow(key: string, priority?: KeyPriority): void {
     this.#queue.forget(key)
     this.#queue.add(key, priority)
   }

@@ -1,11 +1,11 @@
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
-import type { Priority } from '@csi-sidecars/workqueue'
+import type { KeyPriority } from '@csi-sidecars/workqueue'
 import type { Cause } from './waiting.ts'
 
 /** A controller's queue, as events see it. */
 export interface Enqueuer {
   /** Run over the key. Its failures still count. */
-  add(key: string, priority?: Priority): void
+  add(key: string, priority?: KeyPriority): void
   /** Earlier failures no longer count: the key's next failure waits as the first one does. */
   resetBackoff(key: string): void
   /** Other work is wanted of the key: earlier failures no longer count, and its age begins now. */
@@ -37,7 +37,7 @@ export function keysOf<T>(
   hasFailed: (object: T) => boolean = () => false,
 ): Source {
   return (queue) => {
-    const handle = (event: InformerEvent<T>, priority: Priority): void => {
+    const handle = (event: InformerEvent<T>, priority: KeyPriority): void => {
       for (const key of trigger(event, queue)) queue.add(key, priority)
     }
     const stop = informer.subscribe((event) =>

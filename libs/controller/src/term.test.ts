@@ -2,8 +2,7 @@ import { aborted, CancelledError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { Controller } from './controller.ts'
-import { AGAIN, type Outcome, SETTLED, STOPPED } from './outcome.ts'
+import { AGAIN, type Controller, type Outcome, SETTLED, STOPPED } from './controller.ts'
 import { runTerm } from './term.ts'
 import {
   busy,
@@ -80,7 +79,7 @@ describe('an outcome', () => {
   test('retry waits, although the key was added before the run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       term.queue.add(key)
-      run.markSeen()
+      run.observe(() => undefined)
       return RETRY
     })
     await term.add('a')

@@ -1,28 +1,45 @@
-import { aborted, CancelledError, type Clock, type Scope, scope, TokenBucket } from '@csi-sidecars/base'
+import { aborted, CancelledError, type Clock, isAbort, type Scope, scope, TokenBucket } from '@csi-sidecars/base'
 import { perKeyExponential, type QueueMetrics, WorkQueue } from '@csi-sidecars/workqueue'
 import type { Backlog } from './backlog.ts'
-import type { Controller } from './controller.ts'
-import { caughtUp, type Lead } from './lead.ts'
+import type { Controller, ReadCache } from './controller.ts'
 import { Runner } from './runner.ts'
 import type { FollowedDriver } from './schedule.ts'
 
-/** What the controllers of a term share. */
+/**
+ * The right of one process to act, for one term.
+ *
+ * Guarantees: `cut` is aborted after `stop`, or with it.
+ *
+ * Caveats: the right may end at any moment, so check it right before each call and each write.
+ */
+export interface Lead {
+  /** Aborted when no new work may start. Running work may end. */
+  readonly stop: AbortSignal
+  /** Aborted when all work must end now: the lease is lost, or the time to drain is over. */
+  readonly cut: AbortSignal
+  /** Throws unless this process may act at this moment. */
+  readonly assertLeading: () => void
+  /** The moment since which no other process acts, in monotonic milliseconds. */
+  readonly soleSince: number
+}
+
+/** The parts that the controllers of a term share. */
 export interface TermOptions {
   readonly clock: Clock
-  /** Undefined where nothing is called. */
+  /** Undefined: no controller calls a driver. */
   readonly driver?: FollowedDriver
-  /** Undefined where queues have no metrics. */
+  /** Undefined: queues have no metrics. */
   readonly queues?: QueueMetrics
-  /** Undefined where pending work is not reported. */
+  /** Undefined: pending work is not reported. */
   readonly backlog?: Backlog | undefined
 }
 
 /**
- * Runs controllers until `lead.stop` is aborted and all runs have ended. Each starts when its caches are ready.
- * Where one throws, all are cut short, and the error is thrown when all runs have ended.
+ * Runs controllers until `lead.stop` is aborted and all runs have ended. Each controller starts when its caches are ready.
+ * If a controller throws, all are cut short, and the error is thrown when all runs have ended.
  */
 export async function runTerm(lead: Lead, controllers: readonly Controller[], options: TermOptions): Promise<void> {
-  // Without controllers nothing else runs until the end.
+  // Without controllers no other promise lasts until the end.
   if (controllers.length === 0) await aborted(lead.stop)
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
@@ -36,7 +53,7 @@ export async function runTerm(lead: Lead, controllers: readonly Controller[], op
 async function runController(lead: Lead, controller: Controller, options: TermOptions): Promise<void> {
   if (!(await caughtUp(controller.caches, lead))) return
   controller.onStart?.()
-  // Signals of its own: with the idle workers of all controllers on one signal each wait for a key would be expensive.
+  // Each controller has its own signals: with the idle workers of all controllers on one signal each wait would be slow.
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
   const queue = newQueue(controller, options)
@@ -54,7 +71,21 @@ async function runController(lead: Lead, controller: Controller, options: TermOp
   }
 }
 
-/** Waits for all of them, also where one fails: that calls `onFailure`, and its error is thrown when the others have ended. */
+/**
+ * Waits until the caches contain all writes of an earlier leader: the cache of a standby may be behind, and work that it
+ * shows may be done already. Resolves with false if stopped before.
+ */
+async function caughtUp(caches: readonly ReadCache[], { stop, soleSince }: Lead): Promise<boolean> {
+  try {
+    await Promise.all(caches.map((cache) => cache.caughtUp(soleSince, stop)))
+    return true
+  } catch (error) {
+    if (stop.aborted && isAbort(error)) return false
+    throw error
+  }
+}
+
+/** Waits for all parts. The first failure calls `onFailure`, and its error is thrown when the other parts have ended. */
 async function allEnded(parts: readonly (Promise<void> | undefined)[], onFailure: () => void): Promise<void> {
   const watched = parts.map((part) =>
     part?.catch((error: unknown) => {
@@ -70,10 +101,7 @@ function end(...scopes: readonly Scope[]): void {
   for (const each of scopes) each.abort(new CancelledError('a controller failed'))
 }
 
-/**
- * Retries. A few thousand keys that fail for one reason would otherwise occupy the driver, the API server and the CPU,
- * and none of them is urgent.
- */
+/** The pace of retries. Thousands of keys that fail for one reason must not occupy the driver, the API server and the CPU. */
 const RETRIES_PER_SECOND = 100
 const RETRIES_AT_ONCE = 500
 

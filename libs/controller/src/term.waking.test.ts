@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { type Outcome, SETTLED } from './outcome.ts'
+import { type Outcome, SETTLED } from './controller.ts'
 import { busy, endTerms, hanging, RETRY, type Reconcile, Term } from './testing/scripted-term.ts'
 import type { Cause } from './waiting.ts'
 

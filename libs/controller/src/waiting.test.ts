@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type Cause, Waiting } from './waiting.ts'
+import { type Cause, WaitingKeys } from './waiting.ts'
 
 const node = (name: string): Cause => ({ on: 'node', name })
 const driver: Cause = { on: 'driver' }
 
-let waiting: Waiting
+let waiting: WaitingKeys
 beforeEach(() => {
-  waiting = new Waiting()
+  waiting = new WaitingKeys()
 })
 
 const known = () => ['a', 'b'].map((key) => waiting.has(key))

@@ -8,7 +8,7 @@ export interface Cause {
 }
 
 /** Which keys wait for what, found by the cause: an event costs as much as there are keys that wait for it. */
-export class Waiting {
+export class WaitingKeys {
   readonly #causes = new Map<string, readonly Cause[]>()
   readonly #keys = new Map<string, Set<string>>()
 

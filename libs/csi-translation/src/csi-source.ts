@@ -1,6 +1,6 @@
 import type { CSIPersistentVolumeSource, SecretReference } from '@csi-sidecars/kube-types'
 
-/** A CSI source as the API writes it: without what is false or empty, except the handle. */
+/** Returns a CSI source as the API writes it: without false and empty fields, except the handle. */
 export function csiSource(source: {
   readonly driver: string
   readonly volumeHandle: string | undefined
@@ -17,7 +17,7 @@ export function csiSource(source: {
   }
 }
 
-/** What the two kinds of sources share, each part only if it says something. */
+/** Returns the common fields of both kinds of sources, without false and empty ones. */
 export function fsTypeAndReadOnly({ fsType, readOnly }: FsTypeAndReadOnly): FsTypeAndReadOnly {
   return { ...(readOnly && { readOnly }), ...(fsType && { fsType }) }
 }

@@ -10,6 +10,6 @@ it.each<[text: string, inQuotes: string]>([
   ['é€😀', '"é€😀"'],
   ['\u00a0\u200b', '"\\u00a0\\u200b"'],
   ['\u{e0001}', '"\\U000e0001"'],
-])('%j is quoted as Go does', (text, inQuotes) => {
+])('quotes %j as Go does', (text, inQuotes) => {
   expect(quoted(text)).toBe(inQuotes)
 })

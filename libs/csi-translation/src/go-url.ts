@@ -1,12 +1,12 @@
 import { isIPv6 } from 'node:net'
 import { quoted } from './go-text.ts'
 
-/** A text that Go's net/url does not take; the message is Go's. */
+/** The error for a text that Go's `net/url` refuses. The message is Go's. */
 export class UrlError extends Error {
   override readonly name = 'UrlError'
 }
 
-/** ASCII characters that are valid unescaped in a host. */
+/** The ASCII characters that are valid unescaped in a host. */
 const HOST = /[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/
 const ESCAPE = /^%[0-9a-fA-F]{2}$/
 const USER_INFO = /^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/
@@ -15,8 +15,8 @@ const PORT = /^(?::[0-9]*)?$/
 const CONTROL = /[\x00-\x1f\x7f]/
 
 /**
- * The decoded path of a URL that has a scheme and `//`, by Go's rules. The runtime's own URL would tidy dot segments
- * away, keep escapes and take hosts that Go refuses.
+ * Returns the decoded path of a URL with a scheme and `//`, by Go's rules. The `URL` of the runtime removes dot
+ * segments, keeps escapes, and accepts hosts that Go refuses.
  */
 export function urlPath(text: string): string {
   const hash = text.indexOf('#')
@@ -78,7 +78,7 @@ function checkPort(port: string): void {
   if (!PORT.test(port)) throw new UrlError(`invalid port ${quoted(port)} after host`)
 }
 
-/** Only bytes above ASCII, and the percent sign itself, may be escaped in a host. */
+/** Decodes a host, in which only bytes above ASCII and the percent sign may be escaped. */
 function checkHostText(host: string): void {
   for (let at = 0; at < host.length; at += 1) {
     const character = host.charAt(at)

@@ -7,7 +7,7 @@ import { expectedOutcome, type MigrationInput, migrationCases, outcomeOf } from 
 import { addTopology } from './topology.ts'
 import * as translate from './translate.ts'
 
-/** The library's own operations by the name of their direction. */
+/** The operations of the library by the name of their direction. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
   ['inTreePVToCSI', ({ pv }) => translate.translateInTreePVToCSI(pv)],
   [

@@ -5,9 +5,9 @@ import type {
   StorageClass,
   Volume,
 } from '@csi-sidecars/kube-types'
-import type { Affinity, Labels } from './topology.ts'
+import type { Affinity, TopologyLabels } from './topology.ts'
 
-/** The fields in which volumes and pods name a source of an in-tree plugin. */
+/** The fields of volumes and pods that contain the source of an in-tree plugin. */
 export type SourceField =
   | 'awsElasticBlockStore'
   | 'azureDisk'
@@ -20,21 +20,21 @@ export type SourceField =
 export type VolumeSource<Field extends SourceField> = NonNullable<PersistentVolumeSpec[Field]>
 export type InlineSource<Field extends SourceField> = NonNullable<Volume[Field]>
 
-/** One in-tree plugin. Sources may lack any field, even required ones: an empty object is a source too. */
+/** The rules of one in-tree plugin. Sources may lack any field, also required ones: an empty object is a source too. */
 export interface PluginRules<Field extends SourceField> {
   readonly inTreeName: string
   readonly driverName: string
   readonly field: Field
   volumeToCsi(source: VolumeSource<Field>, pv: PersistentVolume): CsiSpec
   inlineToCsi(source: InlineSource<Field>, volume: Volume, podNamespace: string): InlineVolume
-  /** The source has a handle at least, if an empty one. */
-  volumeToInTree(csi: CSIPersistentVolumeSource, pv: PersistentVolume): InTreeVolume<Field>
+  /** Returns an in-tree source. The CSI source always has a handle, which may be empty. */
+  volumeToInTree(csi: CSIPersistentVolumeSource, pv: PersistentVolume): InTreeSource<Field>
   classToCsi(storageClass: StorageClass): StorageClass
-  /** Completes a handle that was made without knowing where the volume is. */
+  /** Completes a handle that was built without the location of the volume. */
   readonly repairHandle?: (handle: string, nodeId: string) => string
 }
 
-/** The parts of a volume's spec that translation changes; what is undefined stays as it is. */
+/** The fields of a volume's spec that translation changes. Undefined fields stay as they are. */
 export interface CsiSpec {
   readonly csi: CSIPersistentVolumeSource
   readonly nodeAffinity?: Affinity | undefined
@@ -42,22 +42,25 @@ export interface CsiSpec {
 }
 
 export interface InlineVolume {
-  /** Unique for each disk: the staging path is made of it. By default the driver's name and the handle. */
+  /**
+   * The name of the PersistentVolume for a volume in a pod. It must be unique for each disk, because the staging path
+   * contains it. By default it consists of the driver's name and the handle.
+   */
   readonly name?: string
   readonly csi: CSIPersistentVolumeSource
-  /** ReadWriteOnce by default. */
+  /** The access modes of a volume in a pod. By default they are ReadWriteOnce. */
   readonly accessMode?: string
 }
 
-export interface InTreeVolume<Field extends SourceField> {
+export interface InTreeSource<Field extends SourceField> {
   readonly source: VolumeSource<Field>
   readonly nodeAffinity?: Affinity | undefined
-  readonly labels?: Labels | undefined
-  readonly annotations?: Labels | undefined
+  readonly labels?: TopologyLabels | undefined
+  readonly annotations?: TopologyLabels | undefined
 }
 
-/** A plugin of any kind. Whatever it is given stays unchanged; results share their unchanged parts with it. */
-export interface Plugin {
+/** A plugin of any kind. It never changes its input. Results share their unchanged parts with the input. */
+export interface InTreePlugin {
   readonly inTreeName: string
   readonly driverName: string
   ownsVolume(pv: PersistentVolume): boolean
@@ -70,7 +73,7 @@ export interface Plugin {
   repairHandle(handle: string, nodeId: string): string
 }
 
-export function createPlugin<Field extends SourceField>(rules: PluginRules<Field>): Plugin {
+export function createPlugin<Field extends SourceField>(rules: PluginRules<Field>): InTreePlugin {
   const { inTreeName, driverName, field } = rules
   return {
     inTreeName,
@@ -87,7 +90,7 @@ export function createPlugin<Field extends SourceField>(rules: PluginRules<Field
       if (source === undefined) return undefined
       const { csi, accessMode = 'ReadWriteOnce', ...given } = rules.inlineToCsi(source, volume, podNamespace)
       const { name = `${driverName}-${csi.volumeHandle}` } = given
-      // A pod's own volume is never a block device, and nothing defaults the mode later.
+      // A volume in a pod is never a block device, and nothing sets a default mode later.
       return {
         metadata: name === '' ? {} : { name },
         spec: { csi, accessModes: [accessMode], volumeMode: 'Filesystem' },

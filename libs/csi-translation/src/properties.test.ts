@@ -1,10 +1,9 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { PLUGINS } from './registry.ts'
 import { comparable, outcomeOf } from './testing.ts'
 import { BETA, GA } from './topology.ts'
-import { isPVMigratable, translateCSIPVToInTree, translateInTreePVToCSI } from './translate.ts'
+import { isPVMigratable, PLUGINS, translateCSIPVToInTree, translateInTreePVToCSI } from './translate.ts'
 
 const zone = fc.constantFrom('us-east1-a', 'us-east1-b', 'us-east1-a__us-east1-b', 'us-west-2a', 'z', '', '__')
 const text = fc.oneof(
@@ -62,7 +61,7 @@ const volume: fc.Arbitrary<PersistentVolume> = fc
 
 const translated = (pv: PersistentVolume) => outcomeOf(() => translateInTreePVToCSI(pv))
 
-it('a translation depends on the volume alone, not on the order of its keys', () => {
+it('the order of keys does not change a translation', () => {
   fc.assert(
     fc.property(volume, (pv) => {
       const once = translated(pv)
@@ -72,7 +71,7 @@ it('a translation depends on the volume alone, not on the order of its keys', ()
   )
 })
 
-it('a translation never changes what it is given', () => {
+it('a translation never changes its input', () => {
   fc.assert(
     fc.property(volume, (pv) => {
       const before = structuredClone(pv)
@@ -83,7 +82,7 @@ it('a translation never changes what it is given', () => {
   )
 })
 
-it('unknown fields change nothing', () => {
+it('unknown fields do not change a translation', () => {
   fc.assert(
     fc.property(volume, fc.jsonValue(), (pv, unknown) => {
       const plain = translated(pv)
@@ -93,7 +92,7 @@ it('unknown fields change nothing', () => {
   )
 })
 
-it('a translated volume belongs to the CSI driver, and keeps everything that migration does not touch', () => {
+it('a translated volume belongs to the CSI driver, and keeps all other fields', () => {
   const drivers = new Set(PLUGINS.map(({ driverName }) => driverName))
   fc.assert(
     fc.property(volume, (pv) => {
@@ -128,7 +127,7 @@ function frozen<T>(value: T): T {
   return value
 }
 
-/** The same with one more field in every object but the maps of text. */
+/** Returns a copy with an unknown field in each object except maps of texts. */
 function withField(value: unknown, field: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => withField(item, field))
   if (typeof value !== 'object' || value === null) return value

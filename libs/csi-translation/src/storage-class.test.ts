@@ -34,13 +34,13 @@ describe('parameters', () => {
       },
     ],
     ['gce-pd', {}, undefined],
-  ])('of %s: %j', (plugin, before, after) => {
+  ])('become for %s with %j the parameters of the driver', (plugin, before, after) => {
     expect(translated(plugin, { parameters: before })).toEqual(
       classOf(plugin, after === undefined ? {} : { parameters: after }),
     )
   })
 
-  it('of Portworx name its secrets for each call, and its provisioner changes', () => {
+  it('name the secrets of Portworx for each call, with another provisioner', () => {
     const { provisioner, parameters } = translated('portworx-volume', {
       parameters: { 'OpenStorage.io/auth-secret-name': 's', repl: '2' },
     })
@@ -96,7 +96,7 @@ describe('topologies', () => {
     expect(translated(plugin, before)).toEqual(classOf(plugin, after))
   })
 
-  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('of %s exclude zone parameters', (plugin) => {
+  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('exclude zone parameters for %s', (plugin) => {
     const both = { parameters: { zone: 'a' }, allowedTopologies: topology(GA.zone, 'a') }
     expect(() => translated(plugin, both)).toThrow(
       expect.objectContaining({

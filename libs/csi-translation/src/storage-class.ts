@@ -1,16 +1,22 @@
 import type { StorageClass, TopologySelectorTerm } from '@csi-sidecars/kube-types'
-import { entriesByKey } from './text-map.ts'
 import { BETA, GA } from './topology.ts'
 import { TranslationError } from './translation-error.ts'
 
+export type TextMap = { readonly [key: string]: string }
+
+/** Returns the entries in the order of their keys. So the same spelling of a name always comes last, and wins. */
+export function entriesByKey(map: TextMap | null | undefined): [key: string, value: string][] {
+  return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
 type Parameter = readonly [key: string, value: string]
 
-/** What becomes of one parameter; its key is compared in lower case. */
+/** The translation of one parameter. Its key is compared in lower case. */
 export type ParameterRule = (lowerKey: string, parameter: Parameter) => readonly Parameter[]
 
 export const keep: ParameterRule = (_key, parameter) => [parameter]
 
-/** The provisioner strips parameters with its own prefix before the driver sees them. */
+/** The prefix of parameters that the provisioner removes before the driver sees them. */
 export const renameFsType: ParameterRule = (key, parameter) =>
   key === 'fstype' ? [['csi.storage.k8s.io/fstype', parameter[1]]] : [parameter]
 
@@ -22,7 +28,7 @@ export function withParameters(storageClass: StorageClass, rule: ParameterRule):
   return changed.length > 0 ? { ...rest, parameters: Object.fromEntries(changed) } : rest
 }
 
-/** As withParameters, and the parameters `zone` and `zones` become a topology of the driver. */
+/** Translates parameters like `withParameters`, and turns `zone` and `zones` into a topology of the driver. */
 export function withZones(storageClass: StorageClass, driverKey: string, rule: ParameterRule): StorageClass {
   let zones: readonly string[] | undefined
   const translated = withParameters(storageClass, (key, parameter) => {
@@ -40,7 +46,7 @@ export function withZones(storageClass: StorageClass, driverKey: string, rule: P
   return { ...translated, allowedTopologies: [{ matchLabelExpressions: [{ key: driverKey, values: zones }] }] }
 }
 
-/** The well-known zone keys become the driver's; other keys pass. */
+/** Renames the well-known zone keys to the key of the driver. Other keys stay. */
 export function withTopologyKey(storageClass: StorageClass, driverKey: string): StorageClass {
   return mapTopologies(storageClass, (expression) =>
     expression.key === GA.zone || expression.key === BETA.zone ? { ...expression, key: driverKey } : expression,

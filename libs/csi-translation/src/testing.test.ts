@@ -10,7 +10,7 @@ afterEach(() => {
   else process.env['MIGRATION_CASES'] = given
 })
 
-it('reads the cases of the file that the environment names after those of the repository', () => {
+it('reads the cases of `MIGRATION_CASES` after the cases of the repository', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cases-'))
   const file = join(folder, 'more.json')
   const more = { id: 'more', plugin: 'none', direction: 'isPVMigratable', input: { pv: null }, output: false }
@@ -22,7 +22,7 @@ it('reads the cases of the file that the environment names after those of the re
   rmSync(folder, { recursive: true })
 })
 
-it('fails when that file cannot be read', () => {
+it('fails if the file of `MIGRATION_CASES` cannot be read', () => {
   process.env['MIGRATION_CASES'] = '/nowhere/cases.json'
   expect(() => migrationCases(() => true)).toThrow('ENOENT')
 })
@@ -42,11 +42,11 @@ it.each<[what: string, value: unknown, form: unknown]>([
   ['a secret reference without parts is one', { aSecretRef: { name: '' } }, { aSecretRef: {} }],
   ['elsewhere false and empty text count', { readOnly: false, name: '' }, { readOnly: false, name: '' }],
   ['null and empty lists are absent', { a: null, b: [], c: [{ d: [''] }] }, { c: [{ d: [''] }] }],
-])('%s', (_what, value, form) => {
+])('`comparable` treats %s', (_what, value, form) => {
   expect(comparable(value)).toEqual(form)
 })
 
-it('a failure counts by its code; one without is a mistake', () => {
+it('an error with a code is an outcome, and an error without a code is thrown', () => {
   const failure = Object.assign(new Error('no'), { code: 'NO' })
   const thrown = outcomeOf(() => {
     throw failure

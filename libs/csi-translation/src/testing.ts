@@ -8,14 +8,16 @@ import type {
   VolumeAttachmentSource,
 } from '@csi-sidecars/kube-types'
 
-/** One line of a file of migration cases. Each package runs the directions that it owns, one test a case. */
+/**
+ * One line of a file of migration cases. Each package runs the directions that it owns, with one test for each case.
+ */
 export interface MigrationCase {
   readonly id: string
   readonly plugin: string
-  /** The operation. */
+  /** The name of the operation. */
   readonly direction: string
   readonly note?: string
-  /** The operation's arguments by name; objects as on the wire. */
+  /** The arguments of the operation by name. Objects have their JSON form. */
   readonly input: MigrationInput
   readonly output?: unknown
   readonly error?: { readonly code: string; readonly meaning: string }
@@ -39,24 +41,26 @@ export interface MigrationInput {
   readonly pvc?: PersistentVolumeClaim
 }
 
-/** What an operation came to, in a form that compares. */
-export type Outcome = { readonly output: unknown } | { readonly error: unknown }
+/** The outcome of an operation, in a form that can be compared. */
+export type MigrationOutcome = { readonly output: unknown } | { readonly error: unknown }
 
 const SAMPLE = new URL('../testdata/migration-cases.json', import.meta.url)
 
-/** The cases of the repository and of the file that MIGRATION_CASES names, as far as `owns` takes their direction. */
+/**
+ * Returns the cases of the repository, and of the file that `MIGRATION_CASES` names, whose direction `owns` accepts.
+ */
 export function migrationCases(owns: (direction: string) => boolean): readonly MigrationCase[] {
   const more = process.env['MIGRATION_CASES']
   const cases = [SAMPLE, ...(more ? [more] : [])].flatMap((file) => JSON.parse(readFileSync(file, 'utf8')))
   return cases.filter((each: MigrationCase) => owns(each.direction))
 }
 
-export function expectedOutcome({ output, error }: MigrationCase): Outcome {
+export function expectedOutcome({ output, error }: MigrationCase): MigrationOutcome {
   return error === undefined ? { output: comparable(output) } : { error: error.code }
 }
 
-/** Runs an operation. A failure counts by its code alone; one without a code is a mistake and passes through. */
-export function outcomeOf(operation: () => unknown): Outcome {
+/** Runs an operation. A failure is compared by its code. An error without a code is a mistake and is thrown. */
+export function outcomeOf(operation: () => unknown): MigrationOutcome {
   try {
     return { output: comparable(operation()) }
   } catch (thrown) {
@@ -75,12 +79,12 @@ const SOURCES = new Set([
   'portworxVolume',
   'vsphereVolume',
 ])
-/** Maps from text to text: each of their values counts, an empty one too. */
+/** The fields that are maps of texts. Each value counts, also an empty one. */
 const TEXT_MAPS = new Set(['annotations', 'capacity', 'labels', 'parameters', 'volumeAttributes'])
 
 /**
- * The value without what the API treats as absent: nulls, empty lists and maps; and inside sources and
- * secret references also false, 0 and empty text.
+ * Returns the value without the parts that the API treats as absent: nulls, empty lists and empty maps. In sources and
+ * secret references, false, 0 and empty texts are absent too.
  */
 export function comparable(value: unknown, inSource = false): unknown {
   if (Array.isArray(value)) return value.map((item) => comparable(item, inSource))

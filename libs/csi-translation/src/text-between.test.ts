@@ -2,10 +2,10 @@ import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { textBehind, textBetween } from './text-between.ts'
 
-/** Texts of few characters, so that marks are found. */
+/** Texts of few characters, so that the marks occur often. */
 const texts = fc.string({ unit: fc.constantFrom('a', 'b', '/', '\n', 'x'), maxLength: 30 })
 
-test('finds what the expressions of Go find', () => {
+test('the searches find the same texts as the expressions of Go', () => {
   fc.assert(
     fc.property(texts, (text) => {
       const last = { at: /(?=\/b)/g, length: 2 }

@@ -1,12 +1,12 @@
-/** How a text ends: with a mark that begins where `at` matches, without a width of its own, and has `length` characters. */
+/** A mark at the end of a search. It begins where `at` matches, without width, and has `length` characters. */
 export interface LastMark {
   readonly at: RegExp
   readonly length: number
 }
 
 /**
- * What follows the last mark in the first line that has all marks in this order, as Go's
- * `mark.*mark.*last(.+)` finds it; undefined where no line has. In linear time: these texts come from users.
+ * Returns the text behind the last mark in the first line that has all marks in this order, as Go's
+ * `mark.*mark.*last(.+)` does. Undefined if no line has them. It takes linear time, because users write these texts.
  */
 export function textBehind(text: string, marks: readonly string[], last: LastMark): string | undefined {
   for (const line of text.split('\n')) {
@@ -22,7 +22,7 @@ export function textBehind(text: string, marks: readonly string[], last: LastMar
   return undefined
 }
 
-/** Where the last of the marks ends. */
+/** Returns the end of the last mark. Undefined if a mark is missing. */
 function endOf(line: string, marks: readonly string[]): number | undefined {
   let from = 0
   for (const mark of marks) {
@@ -33,7 +33,7 @@ function endOf(line: string, marks: readonly string[]): number | undefined {
   return from
 }
 
-/** The text between two marks, the first of one and the last of the other, in the first line that has one. */
+/** Returns the text between the first `before` and the last `behind`, in the first line that has such a text. */
 export function textBetween(text: string, before: string, behind: string): string | undefined {
   for (const line of text.split('\n')) {
     const at = line.indexOf(before)

@@ -1,6 +1,6 @@
 import type { NodeSelectorRequirement, PersistentVolume } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { addTopology, affinityToCsi, BETA, GA, type Labels, topologyToInTree } from './topology.ts'
+import { addTopology, affinityToCsi, BETA, GA, type TopologyLabels, topologyToInTree } from './topology.ts'
 import { TranslationError } from './translation-error.ts'
 
 const KEY = 'topology.gke.io/zone'
@@ -11,13 +11,13 @@ const exists = (key: string) => ({ key, operator: 'Exists' })
 const affinity = (terms: Terms) => ({
   required: { nodeSelectorTerms: terms.map((matchExpressions) => ({ matchExpressions })) },
 })
-const volume = (labels?: Labels, terms?: Terms): PersistentVolume => ({
+const volume = (labels?: TopologyLabels, terms?: Terms): PersistentVolume => ({
   metadata: { labels },
   spec: { nodeAffinity: terms && affinity(terms) },
 })
 
 describe('affinityToCsi', () => {
-  it.each<[what: string, labels: Labels | undefined, before: Terms | undefined, after: Terms | undefined]>([
+  it.each<[what: string, labels: TopologyLabels | undefined, before: Terms | undefined, after: Terms | undefined]>([
     ['nothing is known', undefined, undefined, undefined],
     ['a GA label', { [GA.zone]: 'a' }, undefined, [[within(KEY, 'a')]]],
     [
@@ -82,7 +82,7 @@ describe('affinityToCsi', () => {
     expect(affinityToCsi(volume(labels, before), KEY)).toEqual(after && affinity(after))
   })
 
-  it('never looks at match fields', () => {
+  it('ignores match fields', () => {
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchFields: [within(BETA.zone, 'b')] }] } }
     const pv = { metadata: { labels: { [GA.zone]: 'a' } }, spec: { nodeAffinity } }
     expect(affinityToCsi(pv, KEY)).toEqual({
@@ -99,7 +99,7 @@ describe('topologyToInTree', () => {
     return zones.map((zone) => zone.slice(0, 2)).join('+')
   }
 
-  it.each<[what: string, before: PersistentVolume, labels: Labels | undefined, terms: Terms | undefined]>([
+  it.each<[what: string, before: PersistentVolume, labels: TopologyLabels | undefined, terms: Terms | undefined]>([
     ['no affinity', volume({ a: 'b' }), { a: 'b' }, undefined],
     [
       'zone and region come back as affinity and labels',
@@ -127,14 +127,14 @@ describe('topologyToInTree', () => {
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('adds no region if none is known', () => {
+  it('adds no region if the volume has none', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),
     })
   })
 
-  it('fails on a term without zones, and says for which volume', () => {
+  it('fails on a term without zones, and names the volume', () => {
     const pv = volume(undefined, [[within('other', 'x')]])
     expect(() => topologyToInTree(pv, KEY, regionOf)).toThrow(
       expect.objectContaining({

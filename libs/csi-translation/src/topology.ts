@@ -7,24 +7,24 @@ import type {
 import { explaining, TranslationError } from './translation-error.ts'
 
 export type Affinity = NonNullable<PersistentVolumeSpec['nodeAffinity']>
-export type Labels = { readonly [key: string]: string }
+export type TopologyLabels = { readonly [key: string]: string }
 
-/** The two generations of well-known keys, for labels and for affinity alike. */
-export interface Family {
+/** The two generations of well-known keys, for labels and for affinity. */
+export interface TopologyFamily {
   readonly zone: string
   readonly region: string
 }
-export const GA: Family = { zone: 'topology.kubernetes.io/zone', region: 'topology.kubernetes.io/region' }
-export const BETA: Family = {
+export const GA: TopologyFamily = { zone: 'topology.kubernetes.io/zone', region: 'topology.kubernetes.io/region' }
+export const BETA: TopologyFamily = {
   zone: 'failure-domain.beta.kubernetes.io/zone',
   region: 'failure-domain.beta.kubernetes.io/region',
 }
 
-/** Separates several zones in the zone label of a volume. */
+/** The separator of several zones in the zone label of a volume. */
 export const ZONE_DELIMITER = '__'
 
-/** Which generation a volume uses. Zone keys alone decide, and affinity comes before labels. */
-export function familyOf(pv: PersistentVolume): Family {
+/** Returns the generation that a volume uses. Only zone keys count, and affinity comes before labels. */
+export function familyOf(pv: PersistentVolume): TopologyFamily {
   const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
   if (keys.has(GA.zone)) return GA
   if (keys.has(BETA.zone)) return BETA
@@ -32,11 +32,11 @@ export function familyOf(pv: PersistentVolume): Family {
   return !Object.hasOwn(labels, GA.zone) && Object.hasOwn(labels, BETA.zone) ? BETA : GA
 }
 
-/** The volume's affinity in terms of the driver's zone key. Labels feed it, and are never changed. */
+/** Returns the affinity of the volume with the driver's zone key. It uses the labels, and never changes them. */
 export function affinityToCsi(pv: PersistentVolume, driverKey: string): Affinity | undefined {
   const family = familyOf(pv)
   const zoned = keyToCsi(pv, { from: family.zone, to: driverKey, partsOf: (label) => label.split(ZONE_DELIMITER) })
-  // Nodes of today carry the GA region label only.
+  // Current nodes have the GA region label only.
   return family === BETA && valuesOf(zoned, BETA.region).length > 0 ? renamed(zoned, BETA.region, GA.region) : zoned
 }
 
@@ -47,7 +47,7 @@ interface KeyChange {
   readonly affinity?: Affinity | undefined
 }
 
-/** Renames a key that the affinity gives values to; failing that, requires what the label of that name says. */
+/** Renames a key that the affinity has values for. Otherwise it requires the value of the label of that name. */
 export function keyToCsi(pv: PersistentVolume, change: KeyChange): Affinity | undefined {
   const { from, to, partsOf, affinity = pv.spec?.nodeAffinity ?? undefined } = change
   if (valuesOf(affinity, from).length > 0) return renamed(affinity, from, to)
@@ -57,7 +57,7 @@ export function keyToCsi(pv: PersistentVolume, change: KeyChange): Affinity | un
   return values.length > 0 ? required(affinity, to, values) : affinity
 }
 
-/** The volume with one more requirement in each term of its affinity. */
+/** Returns the affinity with one more requirement in each term. */
 export function addTopology(pv: PersistentVolume, driverKey: string, zones: readonly string[]): PersistentVolume {
   const values = validValues(zones)
   if (values.length === 0) throw new TranslationError('NO_VALID_ZONES', 'there are no valid zones to add to pv')
@@ -66,10 +66,10 @@ export function addTopology(pv: PersistentVolume, driverKey: string, zones: read
 
 export interface InTreeTopology {
   readonly nodeAffinity: Affinity | undefined
-  readonly labels: Labels | undefined
+  readonly labels: TopologyLabels | undefined
 }
 
-/** The reverse direction: the driver's key becomes the zone key, and labels say what the affinity requires. */
+/** Translates back: the driver's key becomes the zone key, and labels repeat the requirements of the affinity. */
 export function topologyToInTree(
   pv: PersistentVolume,
   driverKey: string,
@@ -92,7 +92,7 @@ export function topologyToInTree(
   return { nodeAffinity, labels }
 }
 
-/** The region that all the zones lie in. */
+/** Returns the region of all zones. */
 export function commonRegion(zones: readonly string[], regionOf: (zone: string) => string): string {
   if (zones.length === 0) throw new TranslationError('NO_ZONES', 'no zones specified')
   const regions = [...new Set(zones.map(regionOf))].sort()
@@ -103,18 +103,18 @@ export function commonRegion(zones: readonly string[], regionOf: (zone: string) 
   return regions.join()
 }
 
-/** Labels that are there already win. */
-export function labelled(labels: Labels | undefined, added: Labels): Labels | undefined {
+/** Adds labels. Existing labels stay. */
+export function labelled(labels: TopologyLabels | undefined, added: TopologyLabels): TopologyLabels | undefined {
   return Object.keys(added).length > 0 ? { ...added, ...labels } : labels
 }
 
-/** The values that any expression gives to the key, each once, sorted. */
+/** Returns the sorted values of the key in all expressions, each once. */
 export function valuesOf(affinity: Affinity | undefined, key: string): readonly string[] {
   const expressions = expressionsOf(affinity).filter((expression) => expression.key === key)
   return [...new Set(expressions.flatMap(({ values }) => values ?? []))].sort()
 }
 
-/** The key renamed in every expression; operators, values and their order stay, nothing is merged. */
+/** Renames the key in all expressions. Operators, values and their order stay, and nothing is merged. */
 export function renamed(affinity: Affinity | undefined, from: string, to: string): Affinity | undefined {
   if (!expressionsOf(affinity).some(({ key }) => key === from)) return affinity
   return withTerms(affinity, (term) => ({
@@ -123,10 +123,10 @@ export function renamed(affinity: Affinity | undefined, from: string, to: string
   }))
 }
 
-/** Each term lacking a region gets the one its zones lie in. */
+/** Adds the region of its zones to each term without a region. */
 function withRegions(
   affinity: Affinity | undefined,
-  family: Family,
+  family: TopologyFamily,
   regionOf: (zones: readonly string[]) => string,
 ): Affinity | undefined {
   if (termsOf(affinity).length === 0) return affinity
@@ -138,7 +138,7 @@ function withRegions(
   })
 }
 
-/** Terms are alternatives, so a requirement goes to each of them; without terms it makes the only one. */
+/** Adds a requirement to each term, because terms are alternatives. Without terms it becomes the only term. */
 function required(affinity: Affinity | undefined, key: string, values: readonly string[]): Affinity {
   const sound = termsOf(affinity).length > 0 ? affinity : { ...affinity, required: { nodeSelectorTerms: [{}] } }
   return withTerms(sound, (term) => withExpression(term, { key, operator: 'In', values }))

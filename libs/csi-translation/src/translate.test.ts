@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import * as translation from './translate.ts'
 
-describe("a failure has a code and upstream's message", () => {
+describe('a failed translation', () => {
   const odd = { metadata: { name: 'p"v' }, spec: { hostPath: { path: '/' } } }
   it.each<[message: string, code: string, operation: () => unknown]>([
     ['persistent volume was nil', 'NIL_OBJECT', () => translation.translateInTreePVToCSI(null)],
@@ -59,12 +59,12 @@ describe("a failure has a code and upstream's message", () => {
       'NIL_OBJECT',
       () => translation.inTreePluginNameFromSpec(undefined, null),
     ],
-  ])('%s', (message, code, operation) => {
+  ])('has a code and the message of upstream: %s', (message, code, operation) => {
     expect(operation).toThrow(expect.objectContaining({ name: 'TranslationError', code, message }))
   })
 })
 
-it('a volume is migratable by its source alone, an empty one too', () => {
+it('only the source makes a volume migratable, also an empty source', () => {
   const { isPVMigratable, isInlineMigratable } = translation
   expect(isPVMigratable({ spec: { cinder: JSON.parse('{}') } })).toBe(true)
   expect(isPVMigratable({ spec: JSON.parse('{"cinder":null}') })).toBe(false)

@@ -1,13 +1,41 @@
 import type { PersistentVolume, StorageClass, Volume } from '@csi-sidecars/kube-types'
 import { quoted } from './go-text.ts'
-import type { Plugin } from './plugin.ts'
-import { PLUGINS, pluginByDriver, pluginByInTreeName } from './registry.ts'
+import type { InTreePlugin } from './plugin.ts'
+import { awsEbs } from './plugins/aws-ebs.ts'
+import { azureDisk } from './plugins/azure-disk.ts'
+import { azureFile } from './plugins/azure-file.ts'
+import { cinder } from './plugins/cinder.ts'
+import { gcePd } from './plugins/gce-pd.ts'
+import { portworxVolume } from './plugins/portworx-volume.ts'
+import { vsphereVolume } from './plugins/vsphere-volume.ts'
 import { TranslationError } from './translation-error.ts'
 
-/** Objects as callers find them: a look-up may have found nothing, and JSON says null. */
+/** The plugins. Their order decides for a volume with two sources, which the API refuses. */
+export const PLUGINS: readonly InTreePlugin[] = [
+  awsEbs,
+  gcePd,
+  cinder,
+  azureDisk,
+  azureFile,
+  vsphereVolume,
+  portworxVolume,
+]
+
+const BY_DRIVER = new Map(PLUGINS.map((plugin) => [plugin.driverName, plugin]))
+const BY_IN_TREE_NAME = new Map(PLUGINS.map((plugin) => [plugin.inTreeName, plugin]))
+
+function pluginByDriver(driverName: string): InTreePlugin | undefined {
+  return BY_DRIVER.get(driverName)
+}
+
+function pluginByInTreeName(inTreeName: string): InTreePlugin | undefined {
+  return BY_IN_TREE_NAME.get(inTreeName)
+}
+
+/** An argument of a caller. A look-up may have found nothing, and JSON contains nulls. */
 type Maybe<T> = T | null | undefined
 
-/** Whether this CSI driver took over for an in-tree plugin. */
+/** Reports whether the CSI driver replaces an in-tree plugin. */
 export function isMigratedCSIDriverByName(driverName: string): boolean {
   return pluginByDriver(driverName) !== undefined
 }
@@ -16,7 +44,7 @@ export function isMigratableInTreePluginByName(inTreeName: string): boolean {
   return pluginByInTreeName(inTreeName) !== undefined
 }
 
-/** Whether the volume has an in-tree source that a CSI driver serves now. A CSI volume is not migratable. */
+/** Reports whether the volume has an in-tree source that a CSI driver serves. A CSI volume is not migratable. */
 export function isPVMigratable(pv: Maybe<PersistentVolume>): boolean {
   return pv != null && PLUGINS.some((plugin) => plugin.ownsVolume(pv))
 }
@@ -25,19 +53,19 @@ export function isInlineMigratable(volume: Maybe<Volume>): boolean {
   return volume != null && PLUGINS.some((plugin) => plugin.ownsInline(volume))
 }
 
-/** The volume as its CSI driver is to see it. Everything that migration does not touch is kept. */
+/** Returns the volume for its CSI driver. All fields that migration does not concern stay. */
 export function translateInTreePVToCSI(pv: Maybe<PersistentVolume>): PersistentVolume {
   if (pv == null) throw new TranslationError('NIL_OBJECT', 'persistent volume was nil')
   return firstOf((plugin) => plugin.volumeToCsi(pv)) ?? noLogic(quoted(pv.metadata?.name ?? ''))
 }
 
-/** A pod's own volume as a PersistentVolume, which exists nowhere else. */
+/** Returns a volume of a pod as a PersistentVolume, which exists nowhere else. */
 export function translateInTreeInlineVolumeToCSI(volume: Maybe<Volume>, podNamespace: string): PersistentVolume {
   if (volume == null) throw new TranslationError('NIL_OBJECT', 'persistent volume was nil')
   return firstOf((plugin) => plugin.inlineToCsi(volume, podNamespace)) ?? noLogic(quoted(volume.name ?? ''))
 }
 
-/** The reverse direction, by the driver of the CSI source. */
+/** Translates back, by the driver of the CSI source. */
 export function translateCSIPVToInTree(pv: Maybe<PersistentVolume>): PersistentVolume {
   const csi = pv?.spec?.csi
   if (pv == null || csi == null) throw new TranslationError('NIL_OBJECT', 'CSI persistent volume was nil')
@@ -56,7 +84,7 @@ export function translateInTreeStorageClassToCSI(inTreeName: string, storageClas
   return plugin.classToCsi(storageClass)
 }
 
-/** The handle with what a node's id adds to it. Only GCE's handles can lack anything. */
+/** Completes a handle with parts of a node ID. Only handles of GCE can lack parts. */
 export function repairVolumeHandle(driverName: string, volumeHandle: string, nodeId: string): string {
   return knownDriver(driverName).repairHandle(volumeHandle, nodeId)
 }
@@ -71,7 +99,7 @@ export function inTreeNameFromCSIName(driverName: string): string {
   return knownDriver(driverName).inTreeName
 }
 
-/** The in-tree plugin of a volume; a pod's volume is looked at only when there is no PersistentVolume. */
+/** Returns the in-tree plugin of a volume. The volume of a pod counts only without a PersistentVolume. */
 export function inTreePluginNameFromSpec(pv: Maybe<PersistentVolume>, volume: Maybe<Volume>): string {
   if (pv != null) {
     const plugin = PLUGINS.find((each) => each.ownsVolume(pv))
@@ -84,13 +112,13 @@ export function inTreePluginNameFromSpec(pv: Maybe<PersistentVolume>, volume: Ma
   throw new TranslationError('NIL_OBJECT', 'both persistent volume and volume are nil')
 }
 
-function knownDriver(driverName: string): Plugin {
+function knownDriver(driverName: string): InTreePlugin {
   const plugin = pluginByDriver(driverName)
   if (plugin !== undefined) return plugin
   throw new TranslationError('UNKNOWN_NAME', `could not find In-Tree driver name for CSI plugin ${driverName}`)
 }
 
-function firstOf<T>(translate: (plugin: Plugin) => T | undefined): T | undefined {
+function firstOf<T>(translate: (plugin: InTreePlugin) => T | undefined): T | undefined {
   for (const plugin of PLUGINS) {
     const translated = translate(plugin)
     if (translated !== undefined) return translated

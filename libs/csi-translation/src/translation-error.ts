@@ -1,4 +1,4 @@
-/** What was wrong, for programs; docs and tables name failures by these words. */
+/** The code of a failed translation, for programs. Documents and tables use these codes. */
 export type TranslationErrorCode =
   | 'NIL_OBJECT'
   | 'NO_TRANSLATION_LOGIC'
@@ -21,7 +21,10 @@ export type TranslationErrorCode =
   | 'BAD_PARTITION'
   | 'SC_ZONE_AND_TOPOLOGY'
 
-/** Why a volume, class or handle has no translation. The message is upstream's, as users see it in objects and events. */
+/**
+ * The error of a volume, class or handle without a translation. The message is upstream's, as users see it in objects
+ * and events.
+ */
 export class TranslationError extends Error {
   override readonly name = 'TranslationError'
   readonly code: TranslationErrorCode
@@ -32,7 +35,7 @@ export class TranslationError extends Error {
   }
 }
 
-/** Runs `translate`; its failure keeps its code and gets upstream's description of the operation in front. */
+/** Runs `translate`. An error keeps its code, and upstream's description of the operation begins the message. */
 export function explaining<T>(prefix: string, translate: () => T): T {
   try {
     return translate()

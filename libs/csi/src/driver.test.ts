@@ -1,4 +1,4 @@
-import { CancelledError } from '@csi-sidecars/base'
+import { CancelledError, onPhase, type Phase } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
@@ -286,4 +286,13 @@ test('a guard is asked right before each call and can refuse it', async () => {
   expect(await failureOf(guarded.call(ControllerUnpublishVolume, UNPUBLISH, limits))).toBe(refusal)
   expect(first.calls).toEqual(['ControllerUnpublishVolume'])
   expect([guarded.name, guarded.state, guarded.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
+})
+
+test('a guarded call reports the phase `calling` under its signal, until it ends', async () => {
+  const { driver } = watched()
+  const { signal } = new AbortController()
+  const phases: Phase[] = []
+  onPhase(signal, (phase) => phases.push(phase))
+  await guardedDriver(driver, () => undefined).call(ControllerUnpublishVolume, UNPUBLISH, { ...limits, signal })
+  expect(phases).toEqual(['calling', 'deciding'])
 })

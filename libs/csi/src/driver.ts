@@ -1,4 +1,4 @@
-import { Backoff, CancelledError, type Clock, scope, unreachable } from '@csi-sidecars/base'
+import { Backoff, CancelledError, type Clock, inPhase, scope, unreachable } from '@csi-sidecars/base'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { DriverCapabilities } from './capabilities.ts'
@@ -212,8 +212,8 @@ class ReconnectingDriver implements Driver {
 }
 
 /**
- * The same driver, with `guard` run before each call and right before it is sent; what it throws ends the call. Lines about
- * calls that bring no log of their own go to `log`.
+ * The same driver, with `guard` run before each call and right before it is sent; what it throws ends the call. A call
+ * reports the phase `calling` under its signal. Lines about calls that bring no log of their own go to `log`.
  */
 export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): Driver {
   return {
@@ -232,7 +232,9 @@ export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): 
     failure: driver.failure,
     call: async (method, request, options) => {
       guard()
-      return driver.call(method, request, { ...(log && { log }), ...options, guard })
+      return inPhase('calling', options.signal, () =>
+        driver.call(method, request, { ...(log && { log }), ...options, guard }),
+      )
     },
     subscribe: (listener) => driver.subscribe(listener),
     close: () => driver.close(),

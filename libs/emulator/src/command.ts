@@ -73,7 +73,6 @@ export async function startCommand(
     log,
     port: options.port,
     tls: true,
-    tracksCreation: true,
     faults: faults.api,
     ...(options.data === undefined ? {} : { data: options.data }),
   })

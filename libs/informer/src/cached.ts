@@ -9,7 +9,7 @@ export interface Cached {
 }
 
 /** Identifies one object, and one state of it. */
-export type Identity = Pick<Cached, 'key' | 'uid' | 'resourceVersion'>
+export type ObjectIdentity = Pick<Cached, 'key' | 'uid' | 'resourceVersion'>
 
 /** What one writer of the cache did to one key. */
 export type InformerEvent<T> =

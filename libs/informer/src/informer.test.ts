@@ -65,7 +65,7 @@ describe('a first list that fails', () => {
     cache.create({ client: refusing(new ApiError({ code: 403, reason: 'Forbidden', message }), []) })
     await cache.start()
     const errors = cache.log.lines.filter(({ level }) => level === 'error')
-    expect(errors).toMatchObject([{ message: 'Failed to list', pairs: { resource: 'things' }, error: { message } }])
+    expect(errors).toMatchObject([{ pairs: { rule: 'things.example.com: get, list, watch' }, error: { message } }])
   })
 })
 

@@ -5,9 +5,10 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Cached, IndexFunction, InformerEvent, Reader } from './cached.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { Interner } from './interner.ts'
+import type { MissingPermissions } from './missing-permissions.ts'
 import { Projector } from './projector.ts'
 import type { Feed, SharedWatch } from './shared-watch.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { StoreSnapshot } from './snapshot.ts'
 import { StoreWriter } from './store.ts'
 import { type Replica, Watcher } from './watcher.ts'
 
@@ -54,6 +55,8 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly watch?: SharedWatch<W> | undefined
   readonly clock: Clock
   readonly log: Logger
+  /** Those of the process. Left out: those of this cache alone, which only its log has. */
+  readonly missing?: MissingPermissions | undefined
 }
 
 export function createInformer<W extends KubeObject, T extends Cached>(options: InformerOptions<W, T>): Informer<T, W> {
@@ -66,7 +69,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
   readonly #projector: Projector<W, T>
   readonly #dispatcher: Dispatcher<InformerEvent<T>>
   readonly #watcher: Feed
-  #collecting: Snapshot<T> | undefined
+  #collecting: StoreSnapshot<T> | undefined
   lastActivity: number
 
   constructor(options: InformerOptions<W, T>) {

@@ -1,6 +1,6 @@
 import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Cached, Identity } from './cached.ts'
+import type { Cached, ObjectIdentity } from './cached.ts'
 import type { Interner } from './interner.ts'
 
 export interface ProjectorOptions<W, T> {
@@ -33,7 +33,7 @@ export class Projector<W extends KubeObject, T extends Cached> {
   }
 
   /** Undefined, and reported, for something without a name: it is not even an object. */
-  identify(object: W): Identity | undefined {
+  identify(object: W): ObjectIdentity | undefined {
     const identity = identityOf(object)
     if (identity === undefined) this.#reportOnce(new Error('the object has no name or no resourceVersion'), object)
     return identity
@@ -51,7 +51,7 @@ export class Projector<W extends KubeObject, T extends Cached> {
   }
 }
 
-function identityOf(object: KubeObject): Identity | undefined {
+function identityOf(object: KubeObject): ObjectIdentity | undefined {
   const { name, namespace, uid, resourceVersion } = object.metadata ?? {}
   if (typeof name !== 'string' || typeof resourceVersion !== 'string') return undefined
   return { key: namespace ? `${namespace}/${name}` : name, uid: uid ?? '', resourceVersion }

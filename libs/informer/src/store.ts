@@ -1,8 +1,7 @@
 import { abortable } from '@csi-sidecars/base'
-import type { Cached, Identity, InformerEvent, Reader } from './cached.ts'
-import { type Indexes, Snapshot } from './snapshot.ts'
-import { Tombstones } from './tombstones.ts'
-import { isNewer } from './version.ts'
+import type { Cached, InformerEvent, ObjectIdentity, Reader } from './cached.ts'
+import { type Indexes, StoreSnapshot } from './snapshot.ts'
+import { isNewer, Tombstones } from './tombstones.ts'
 
 /**
  * The one place where the cache changes. No older state replaces an object, and no deleted object returns, from any
@@ -14,17 +13,17 @@ export class StoreWriter<T extends Cached> {
   readonly #tombstones = new Tombstones()
   readonly #synced = Promise.withResolvers<void>()
   #isSynced = false
-  #current: Snapshot<T>
+  #current: StoreSnapshot<T>
   /** The store has seen every change up to this version. */
   #completeTo = ''
   /** Own results and single reads during a list: the list may be older than they are. */
   #learned: Set<string> | undefined
   /** Deletions by own writes during a list: the list may still show these objects. */
-  #ended: Identity[] = []
+  #ended: ObjectIdentity[] = []
 
   constructor(indexes: Indexes<T>) {
     this.#indexes = indexes
-    this.#current = new Snapshot(indexes)
+    this.#current = new StoreSnapshot(indexes)
     this.reader = this.#createReader()
   }
 
@@ -51,7 +50,7 @@ export class StoreWriter<T extends Cached> {
   }
 
   /** Removes an object that is deleted or not kept any more. A newer one of the same name stays. */
-  remove(gone: Identity): readonly InformerEvent<T>[] {
+  remove(gone: ObjectIdentity): readonly InformerEvent<T>[] {
     const before = this.#current.objects.get(gone.key)
     if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []
     this.#tombstones.add(gone)
@@ -68,17 +67,17 @@ export class StoreWriter<T extends Cached> {
   }
 
   /** An empty snapshot for a list that is about to be requested; `replace` makes it the current one. */
-  begin(): Snapshot<T> {
+  begin(): StoreSnapshot<T> {
     this.#learned = new Set()
     this.#ended = []
-    return new Snapshot(this.#indexes)
+    return new StoreSnapshot(this.#indexes)
   }
 
   /**
    * Makes a complete list the current state, at once for all readers. The returned changes are computed lazily, so that
    * thousands of them can be delivered in batches; only own results may come in between.
    */
-  replace(next: Snapshot<T>, resourceVersion: string): Iterable<InformerEvent<T>> {
+  replace(next: StoreSnapshot<T>, resourceVersion: string): Iterable<InformerEvent<T>> {
     const old = this.#current.objects
     // Only these deletions, not all tombstones: a restored server may hold deleted objects again.
     for (const gone of this.#ended) {
@@ -101,7 +100,7 @@ export class StoreWriter<T extends Cached> {
   }
 
   #createReader(): Reader<T> {
-    const current = (): Snapshot<T> => this.#current
+    const current = (): StoreSnapshot<T> => this.#current
     const isSynced = (): boolean => this.#isSynced
     return {
       get: (key) => current().objects.get(key),

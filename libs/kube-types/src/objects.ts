@@ -1,4 +1,5 @@
 export type * from './core.ts'
 export type * from './meta.ts'
+export type * from './snapshots.ts'
 export type { Status } from './status.ts'
 export type * from './storage.ts'

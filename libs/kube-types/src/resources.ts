@@ -10,8 +10,23 @@ import type {
   Secret,
   ServiceAccount,
 } from './core.ts'
+import type { KubeObject } from './meta.ts'
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
-import type { CSIDriver, CSINode, StorageClass, VolumeAttachment, VolumeAttributesClass } from './storage.ts'
+import type {
+  VolumeGroupSnapshot,
+  VolumeGroupSnapshotContent,
+  VolumeSnapshot,
+  VolumeSnapshotClass,
+  VolumeSnapshotContent,
+} from './snapshots.ts'
+import type {
+  CSIDriver,
+  CSINode,
+  CSIStorageCapacity,
+  StorageClass,
+  VolumeAttachment,
+  VolumeAttributesClass,
+} from './storage.ts'
 
 /** Where objects of one kind are served. `type` never exists at run time: it carries the object's type to the verbs. */
 export interface Resource<T> {
@@ -29,6 +44,9 @@ export interface Resource<T> {
 
 const CORE = { group: '', version: 'v1' }
 const STORAGE = { group: 'storage.k8s.io', version: 'v1' }
+const APPS = { group: 'apps', version: 'v1' }
+const SNAPSHOT = { group: 'snapshot.storage.k8s.io', version: 'v1' }
+const GROUP_SNAPSHOT = { group: 'groupsnapshot.storage.k8s.io', version: 'v1' }
 const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' }
 const CLUSTER = { namespaced: false, subresources: [] }
 const NAMESPACED = { namespaced: true, subresources: [] }
@@ -76,6 +94,12 @@ export const SERVICE_ACCOUNTS: Resource<ServiceAccount> = {
 
 export const CSI_DRIVERS: Resource<CSIDriver> = { ...STORAGE, ...CLUSTER, plural: 'csidrivers', kind: 'CSIDriver' }
 export const CSI_NODES: Resource<CSINode> = { ...STORAGE, ...CLUSTER, plural: 'csinodes', kind: 'CSINode' }
+export const CSI_STORAGE_CAPACITIES: Resource<CSIStorageCapacity> = {
+  ...STORAGE,
+  ...NAMESPACED,
+  plural: 'csistoragecapacities',
+  kind: 'CSIStorageCapacity',
+}
 export const STORAGE_CLASSES: Resource<StorageClass> = {
   ...STORAGE,
   ...CLUSTER,
@@ -95,6 +119,67 @@ export const VOLUME_ATTRIBUTES_CLASSES: Resource<VolumeAttributesClass> = {
   plural: 'volumeattributesclasses',
   kind: 'VolumeAttributesClass',
 }
+
+export const VOLUME_SNAPSHOT_CLASSES: Resource<VolumeSnapshotClass> = {
+  ...SNAPSHOT,
+  ...CLUSTER,
+  plural: 'volumesnapshotclasses',
+  kind: 'VolumeSnapshotClass',
+}
+export const VOLUME_SNAPSHOTS: Resource<VolumeSnapshot> = {
+  ...SNAPSHOT,
+  plural: 'volumesnapshots',
+  kind: 'VolumeSnapshot',
+  namespaced: true,
+  subresources: STATUS,
+}
+export const VOLUME_SNAPSHOT_CONTENTS: Resource<VolumeSnapshotContent> = {
+  ...SNAPSHOT,
+  plural: 'volumesnapshotcontents',
+  kind: 'VolumeSnapshotContent',
+  namespaced: false,
+  subresources: STATUS,
+}
+export const VOLUME_GROUP_SNAPSHOT_CLASSES: Resource<VolumeSnapshotClass> = {
+  ...GROUP_SNAPSHOT,
+  ...CLUSTER,
+  plural: 'volumegroupsnapshotclasses',
+  kind: 'VolumeGroupSnapshotClass',
+}
+export const VOLUME_GROUP_SNAPSHOTS: Resource<VolumeGroupSnapshot> = {
+  ...GROUP_SNAPSHOT,
+  plural: 'volumegroupsnapshots',
+  kind: 'VolumeGroupSnapshot',
+  namespaced: true,
+  subresources: STATUS,
+}
+export const VOLUME_GROUP_SNAPSHOT_CONTENTS: Resource<VolumeGroupSnapshotContent> = {
+  ...GROUP_SNAPSHOT,
+  plural: 'volumegroupsnapshotcontents',
+  kind: 'VolumeGroupSnapshotContent',
+  namespaced: false,
+  subresources: STATUS,
+}
+/** The custom resources of snapshots: a cluster without the snapshot CRDs does not serve them. */
+export const SNAPSHOT_RESOURCES: readonly Resource<unknown>[] = [
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOTS,
+  VOLUME_SNAPSHOT_CONTENTS,
+]
+/** The custom resources of group snapshots, which a cluster installs apart from those of snapshots. */
+export const GROUP_SNAPSHOT_RESOURCES: readonly Resource<unknown>[] = [
+  VOLUME_GROUP_SNAPSHOT_CLASSES,
+  VOLUME_GROUP_SNAPSHOTS,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+]
+
+/** Controllers of pods. Only their metadata is read, to find the owner of a pod. */
+export const WORKLOADS: readonly Resource<KubeObject>[] = [
+  { ...APPS, plural: 'daemonsets', kind: 'DaemonSet', namespaced: true, subresources: STATUS },
+  { ...APPS, plural: 'deployments', kind: 'Deployment', namespaced: true, subresources: STATUS },
+  { ...APPS, plural: 'replicasets', kind: 'ReplicaSet', namespaced: true, subresources: STATUS },
+  { ...APPS, plural: 'statefulsets', kind: 'StatefulSet', namespaced: true, subresources: STATUS },
+]
 
 export const LEASES: Resource<Lease> = {
   group: 'coordination.k8s.io',
@@ -132,9 +217,13 @@ export const RESOURCES: readonly Resource<unknown>[] = [
   SERVICE_ACCOUNTS,
   CSI_DRIVERS,
   CSI_NODES,
+  CSI_STORAGE_CAPACITIES,
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
   VOLUME_ATTRIBUTES_CLASSES,
+  ...SNAPSHOT_RESOURCES,
+  ...GROUP_SNAPSHOT_RESOURCES,
+  ...WORKLOADS,
   LEASES,
   CLUSTER_ROLES,
   CLUSTER_ROLE_BINDINGS,

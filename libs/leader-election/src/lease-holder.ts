@@ -5,7 +5,7 @@ import { decideLease, type LeaseDecision } from './decide-lease.ts'
 import { heldLease, type LeaseIdentity, newLease, recordOf, releasedLease, sameRecord } from './lease.ts'
 
 /** The lease after our write, and when that write was sent. */
-export interface Put {
+export interface LeasePut {
   readonly lease: Lease
   readonly sentAt: number
 }
@@ -73,7 +73,7 @@ export class LeaseHolder {
   }
 
   /** As `write`, for a caller that sends two and passes the first answer to `written`. */
-  async put(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<Put> {
+  async put(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<LeasePut> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()
     const seen = this.#seen?.lease
@@ -87,7 +87,7 @@ export class LeaseHolder {
   }
 
   /** Takes the result of `put`. */
-  written({ lease, sentAt }: Put): number {
+  written({ lease, sentAt }: LeasePut): number {
     this.observe(lease)
     return sentAt
   }

@@ -1,6 +1,6 @@
 import { type Clock, messageOf, scope } from '@csi-sidecars/base'
 import { ApiError } from '@csi-sidecars/kube-client'
-import type { LeaseHolder, Put } from './lease-holder.ts'
+import type { LeaseHolder, LeasePut } from './lease-holder.ts'
 import type { Term } from './term.ts'
 
 export interface RenewalOptions {
@@ -91,7 +91,7 @@ async function renewOnce(term: Term, signal: AbortSignal, options: RenewalOption
   }
 }
 
-async function readThenPut(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<Put | undefined> {
+async function readThenPut(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<LeasePut | undefined> {
   await holder.look(signal, { newConnection: true })
   onLook()
   if (holder.decide().do === 'wait') return undefined

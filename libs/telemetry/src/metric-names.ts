@@ -160,6 +160,12 @@ export const PENDING_WORK_OLDEST_SECONDS = {
   labels: ['driver_name', 'operation', 'state', 'reason'],
 } as const satisfies MetricSpec<string>
 
+export const MISSING_PERMISSION = {
+  name: 'csi_sidecar_missing_permission',
+  help: '[ALPHA] 1 for each resource that the API server refuses to list or to watch.',
+  labels: ['resource'],
+} as const satisfies MetricSpec<string>
+
 export const STUCK_WORK = {
   name: 'csi_sidecar_stuck_work',
   help: '[ALPHA] Those that are older than two minutes, or that no retry helps.',

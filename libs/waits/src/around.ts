@@ -1,14 +1,14 @@
 import type { Party } from './wait.ts'
 
 /** A claim, as far as waits depend on it. Sizes are texts, as quantities are written. */
-export interface ClaimState {
+export interface WaitingClaim {
   readonly name: string
   readonly deleting: boolean
   readonly finalizers?: readonly string[] | undefined
   readonly phase: string
   /** Undefined: it names none, and the default class is welcome. Empty: it wants none. */
   readonly className: string | undefined
-  /** Empty when any volume will do. */
+  /** Empty if any volume fits. */
   readonly volumeName: string
   readonly request: string
   readonly capacity: string | undefined
@@ -38,7 +38,7 @@ export interface VolumeState {
   readonly reclaimPolicy: string
 }
 
-export interface AttachmentState {
+export interface WaitingAttachment {
   readonly key: string
   readonly nodeName: string
   readonly deleting: boolean
@@ -56,34 +56,34 @@ export interface NodeState {
 /** Calls or tries that fail: the text of the last one. */
 export type FailureText = string
 
-/** What is known of the class of a claim that has no volume yet. */
-export type ClassState =
+/** The known facts about the class of a claim without a volume. */
+export type ClaimClass =
   | { readonly is: 'none'; readonly hasDefault: boolean }
   | { readonly is: 'missing' }
   | { readonly is: 'present'; readonly waitsForPod: boolean }
 
-/** A claim, its volume and what uses them, at one moment. What is unknown is undefined, and nothing follows from it. */
+/** A claim, its volume and their users at one moment. Unknown facts are undefined and lead to no wait. */
 export interface Around {
-  /** Of the claim, be it there or not; undefined for a volume without one. */
+  /** The key of the claim, whether it exists or not. Undefined for a volume without a claim. */
   readonly claimKey: string | undefined
-  readonly claim: ClaimState | undefined
+  readonly claim: WaitingClaim | undefined
   readonly volume: VolumeState | undefined
-  /** Whether the claim names a volume that does not exist; false where that is unknown. */
+  /** True if the claim names a volume that does not exist. False if that is unknown. */
   readonly volumeGone?: boolean
-  readonly attachments: readonly AttachmentState[]
-  /** Those that use the claim. */
+  readonly attachments: readonly WaitingAttachment[]
+  /** The pods that use the claim. */
   readonly pods: readonly PodState[]
-  /** What the PV controller or the provisioner has last said about a claim that is not bound. */
+  /** The last event of the PV controller or the provisioner about an unbound claim. */
   readonly binding?: { readonly reason: string; readonly message: string } | undefined
-  readonly storageClass?: ClassState | undefined
+  readonly storageClass?: ClaimClass | undefined
   /** The volume's driver attaches. */
   readonly attaches: boolean
-  /** The name of the volume in the status of nodes, where it is known. */
+  /** The name of the volume in the status of nodes, if it is known. */
   readonly nameOnNodes: string | undefined
-  /** There is no such Node, as far as is known. */
+  /** Reports whether the Node is known to be missing. */
   readonly nodeGone?: (name: string) => boolean
   readonly node: (name: string) => NodeState | undefined
-  /** What a party's calls for this volume fail with. */
+  /** Returns the error of the party's calls for this volume. */
   readonly failing: (party: Party, ...methods: readonly string[]) => FailureText | undefined
   /** The last warning about a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
@@ -91,4 +91,16 @@ export interface Around {
 
 export function isTerminated({ phase }: PodState): boolean {
   return phase === 'Succeeded' || phase === 'Failed'
+}
+
+/** The prefix of the attacher's finalizers on VolumeAttachments and PersistentVolumes. The resizer has none. */
+export const OWN_FINALIZERS = 'external-attacher/'
+/** The provisioner keeps a volume with it until the driver has deleted it. */
+export const PROVISIONER_FINALIZERS = 'external-provisioner.volume.kubernetes.io/'
+/** The finalizers of Kubernetes. Other waits explain them. */
+const PROTECTION: ReadonlySet<string> = new Set(['kubernetes.io/pv-protection', 'kubernetes.io/pvc-protection'])
+
+/** Returns the finalizers that neither the sidecars nor Kubernetes remove. Their owners have to remove them. */
+export function foreignFinalizers(finalizers: readonly string[] | undefined): readonly string[] {
+  return (finalizers ?? []).filter((name) => !name.startsWith(OWN_FINALIZERS) && !PROTECTION.has(name))
 }

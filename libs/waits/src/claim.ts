@@ -1,10 +1,9 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { Around, ClaimState } from './around.ts'
-import { foreignFinalizers } from './finalizers.ts'
-import { failingOr, type Wait, type WaitOf, withMessage } from './wait.ts'
+import { type Around, foreignFinalizers, type WaitingClaim } from './around.ts'
+import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 
-/** What a claim waits for, first things first; none when it has all that it asks for. */
-export function claimWaits(claim: ClaimState, around: Around): readonly Wait[] {
+/** Returns the waits of a claim, in the order in which they end. Empty if the claim has everything that it requests. */
+export function claimWaits(claim: WaitingClaim, around: Around): readonly ObjectWait[] {
   const about = { kind: 'claim', name: claim.name } as const
   const lost = lostVolume(claim, around)
   if (lost !== undefined) return [...ending(claim, around), lost].map((wait) => ({ ...wait, about }))
@@ -12,14 +11,14 @@ export function claimWaits(claim: ClaimState, around: Around): readonly Wait[] {
   return [...ending(claim, around), ...rest].map((wait) => ({ ...wait, about }))
 }
 
-function lostVolume({ phase }: ClaimState, { volume, volumeGone }: Around): WaitOf | undefined {
+function lostVolume({ phase }: WaitingClaim, { volume, volumeGone }: Around): WaitOf | undefined {
   if (phase !== 'Lost' && !(phase === 'Bound' && volume === undefined && volumeGone === true)) return undefined
   return { reason: 'VolumeMissing', on: 'persistent-volume' }
 }
 
 const PROTECTION = 'kubernetes.io/pvc-protection'
 
-function ending({ deleting, finalizers }: ClaimState, { pods }: Around): readonly WaitOf[] {
+function ending({ deleting, finalizers }: WaitingClaim, { pods }: Around): readonly WaitOf[] {
   if (!deleting) return []
   const foreign = foreignFinalizers(finalizers)
   const others: WaitOf[] = foreign.length === 0 ? [] : [{ reason: 'ForeignFinalizer', on: 'you', names: foreign }]
@@ -29,14 +28,14 @@ function ending({ deleting, finalizers }: ClaimState, { pods }: Around): readonl
   return [{ on: 'persistent-volume', ...own }, ...others]
 }
 
-/** From the objects first, then from what the PV controller and the provisioner say. */
-function binding(claim: ClaimState, around: Around): readonly WaitOf[] | undefined {
+/** Prefers the objects to the events of the PV controller and the provisioner. */
+function binding(claim: WaitingClaim, around: Around): readonly WaitOf[] | undefined {
   if (claim.phase === 'Bound') return undefined
   const wait = byClass(claim, around) ?? byEvent(claim, around)
   return [wait.message === undefined ? withMessage(wait, around.binding?.message) : wait]
 }
 
-function byClass({ volumeName }: ClaimState, { storageClass, binding: said, pods }: Around): WaitOf | undefined {
+function byClass({ volumeName }: WaitingClaim, { storageClass, binding: said, pods }: Around): WaitOf | undefined {
   if (volumeName !== '') return undefined
   if (storageClass?.is === 'missing') return { reason: 'StorageClassMissing', on: 'you' }
   if (storageClass?.is === 'none' && !storageClass.hasDefault) return { reason: 'NoClass', on: 'you' }
@@ -50,7 +49,7 @@ function byClass({ volumeName }: ClaimState, { storageClass, binding: said, pods
       : { reason: 'NoConsumer', on: 'you' }
 }
 
-function byEvent({ volumeName, className }: ClaimState, around: Around): WaitOf {
+function byEvent({ volumeName, className }: WaitingClaim, around: Around): WaitOf {
   const { binding: said, failing, volume } = around
   switch (said?.reason) {
     case 'WaitForFirstConsumer':
@@ -76,7 +75,7 @@ function byEvent({ volumeName, className }: ClaimState, around: Around): WaitOf 
   }
 }
 
-function resize(claim: ClaimState, around: Around): readonly WaitOf[] {
+function resize(claim: WaitingClaim, around: Around): readonly WaitOf[] {
   const { resizeStatus, request, capacity = '0' } = claim
   if (resizeStatus?.startsWith('Node')) return [nodeResize(resizeStatus, around)]
   if (resizeStatus === undefined && Quantity.parse(request).compare(Quantity.parse(capacity)) <= 0) return []
@@ -98,7 +97,7 @@ function nodeResize(status: string, { pods, failing }: Around): WaitOf {
   return failingOr(failed, 'NodeResizeFails', { reason: 'NodeResizePending', on, node: user.nodeName, names })
 }
 
-function modification(claim: ClaimState, { failing }: Around): readonly WaitOf[] {
+function modification(claim: WaitingClaim, { failing }: Around): readonly WaitOf[] {
   const { attributesClass, currentAttributesClass = '', modifyStatus } = claim
   const isWanted = attributesClass !== '' && attributesClass !== currentAttributesClass
   if (!isWanted && modifyStatus === undefined) return []

@@ -1,6 +1,6 @@
 export * from './around.ts'
+export { type Awaited, awaitedBy, causesFirst } from './chain.ts'
 export { claimWaits } from './claim.ts'
-export { foreignFinalizers, OWN_FINALIZERS } from './finalizers.ts'
 export { podWait } from './pod.ts'
 export * from './stuck.ts'
 export { volumeWaits } from './volume.ts'

@@ -1,8 +1,8 @@
-import { type Around, type AttachmentState, isTerminated, type PodState, type VolumeState } from './around.ts'
-import { failingOr, type Wait, type WaitOf, withMessage } from './wait.ts'
+import { type Around, isTerminated, type PodState, type VolumeState, type WaitingAttachment } from './around.ts'
+import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 
-/** What a pod waits for because of one claim; undefined when it runs, or has ended. */
-export function podWait(pod: PodState, around: Around): Wait | undefined {
+/** Returns the wait of a pod because of one claim. Undefined if the pod runs or has ended. */
+export function podWait(pod: PodState, around: Around): ObjectWait | undefined {
   const wait = pod.deleting ? leaving(pod, around) : arriving(pod, around)
   return wait && { ...wait, about: { kind: 'pod', name: pod.name } }
 }
@@ -15,7 +15,7 @@ function leaving({ nodeName }: PodState, around: Around): WaitOf {
 
 export const UNMOUNT = ['NodeUnpublishVolume', 'NodeUnstageVolume'] as const
 
-/** A node that is away does nothing for its pods. */
+/** A missing or unready node does nothing for its pods. */
 function down(name: string, { node, nodeGone }: Around): WaitOf | undefined {
   if (nodeGone?.(name) === true) return { reason: 'NodeGone', on: 'you', node: name }
   return node(name)?.ready === false ? { reason: 'NodeNotReady', on: `kubelet/${name}`, node: name } : undefined
@@ -51,7 +51,7 @@ function claiming({ nodeName }: PodState, { claim, volume, volumeGone }: Around)
   return { reason: claim.phase === 'Lost' ? 'PodLostVolume' : 'PodWithoutVolume', on: `kubelet/${nodeName}` }
 }
 
-/** From the request for the attachment to the node's report that it is attached. */
+/** Covers the steps from the request for the attachment to the report of the node. */
 function attaching(pod: PodState, around: Around): WaitOf | undefined {
   const { nodeName: node } = pod
   const { volume, attachments, attaches, failing, nameOnNodes } = around
@@ -72,7 +72,7 @@ function attaching(pod: PodState, around: Around): WaitOf | undefined {
   return isReported ? undefined : { reason: 'NotReported', on: 'attach-detach', node }
 }
 
-/** A volume for one node is attached to no second one before it is detached from the first. */
+/** A volume for one node must be detached from that node before it is attached to another. */
 function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, around: Around): WaitOf | undefined {
   const other = around.attachments.find((each) => each.nodeName !== nodeName)
   const shared = accessModes.includes('ReadWriteMany') || accessModes.includes('ReadOnlyMany')
@@ -91,7 +91,7 @@ function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, ar
 
 /** A detach that is under way, or fails. */
 export function detaching(
-  { detachError, nodeName: node }: AttachmentState,
+  { detachError, nodeName: node }: WaitingAttachment,
   { failing }: Around,
   reason: WaitOf['reason'],
 ): WaitOf {

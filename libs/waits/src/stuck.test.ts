@@ -18,7 +18,7 @@ it('work is stuck from the given age on', () => {
   expect(isStuck('retried', { since: now - 200_000, now, olderThanMs: 300_000 })).toBe(false)
 })
 
-it('no retry helps where an object has to change first', () => {
+it('no retry helps if an object has to change first', () => {
   expect(remedyOf('Infeasible')).toBe('blocked')
   expect(remedyOf('DeadlineExceeded')).toBe('retried')
   expect(remedyOf('DeadlineExceeded', 'blocked')).toBe('blocked')

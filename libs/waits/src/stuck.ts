@@ -1,9 +1,9 @@
 /** The one definition of stuck, of `kubectl csi`, `/debug/stuck` and the metric; docs/operations.md has it. */
 
-/** From this age on work is stuck: after about two minutes the kubelet reports that it waits for its volumes. */
+/** The age from which work is stuck. The kubelet reports missing volumes after about two minutes. */
 export const STUCK_AFTER_MS = 120_000
 
-/** What ends a wait. */
+/** The event that ends a wait. */
 export type Remedy =
   /** It ends by itself, or is tried again. */
   | 'retried'
@@ -18,6 +18,7 @@ const NO_RETRY_HELPS: ReadonlySet<string> = new Set([
   'Infeasible',
   'InfeasibleSize',
   'ModifyInfeasible',
+  'ModifyNotSupported',
   'NodeGone',
   'NodeResizeInfeasible',
   'PersistentVolumeMissing',
@@ -26,7 +27,7 @@ const NO_RETRY_HELPS: ReadonlySet<string> = new Set([
   'VolumeMissing',
 ])
 
-/** `given`: what is known beside the reason. */
+/** Returns the remedy of a reason. `given` is the remedy if the reason alone does not decide. */
 export function remedyOf(reason: string, given: Remedy = 'retried'): Remedy {
   return NO_RETRY_HELPS.has(reason) ? 'blocked' : given
 }
@@ -38,7 +39,7 @@ export interface Age {
   readonly olderThanMs?: number
 }
 
-/** Stuck is what no retry helps, and what has waited for two minutes, or for the given time. */
+/** Reports whether a wait is stuck: no retry helps, or it has lasted for two minutes or for `olderThanMs`. */
 export function isStuck(remedy: Remedy, { since, now, olderThanMs }: Age): boolean {
   return now >= stuckFrom(remedy, since ?? Number.NEGATIVE_INFINITY, olderThanMs)
 }

@@ -1,10 +1,16 @@
-import { type Around, isTerminated, type VolumeState } from './around.ts'
-import { foreignFinalizers, OWN_FINALIZERS, PROVISIONER_FINALIZERS } from './finalizers.ts'
+import {
+  type Around,
+  foreignFinalizers,
+  isTerminated,
+  OWN_FINALIZERS,
+  PROVISIONER_FINALIZERS,
+  type VolumeState,
+} from './around.ts'
 import { detaching, UNMOUNT } from './pod.ts'
-import { failingOr, type Wait, type WaitOf } from './wait.ts'
+import { failingOr, type ObjectWait, type WaitOf } from './wait.ts'
 
-/** What a volume waits for that is to leave nodes, or the cluster. */
-export function volumeWaits(around: Around): readonly Wait[] {
+/** Returns the waits of a volume that leaves nodes or the cluster. */
+export function volumeWaits(around: Around): readonly ObjectWait[] {
   const { volume } = around
   const about = { kind: 'volume', name: volume?.key ?? '' } as const
   if (volume === undefined) return leaving(around)
@@ -18,10 +24,10 @@ function isProvisioners(finalizer: string): boolean {
   return finalizer.startsWith(PROVISIONER_FINALIZERS)
 }
 
-/** Attachments that no pod needs any more. */
-function leaving(around: Around): readonly Wait[] {
+/** Returns the waits of attachments that no pod needs. */
+function leaving(around: Around): readonly ObjectWait[] {
   const { volume, attachments, pods, failing, nameOnNodes } = around
-  return attachments.flatMap((attachment): Wait[] => {
+  return attachments.flatMap((attachment): ObjectWait[] => {
     const { nodeName: node, deleting } = attachment
     if (pods.some((pod) => pod.nodeName === node && !isTerminated(pod))) return []
     const about = { kind: 'volume', name: volume?.key ?? '', node } as const

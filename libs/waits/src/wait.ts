@@ -1,6 +1,6 @@
 import type { Remedy } from './stuck.ts'
 
-/** Whose turn it is. */
+/** The party that has to act next. */
 export type Party =
   | 'you'
   | 'scheduler'
@@ -11,23 +11,23 @@ export type Party =
   | 'csi-resizer'
   | `kubelet/${string}`
 
-/** What a wait is about. */
+/** The object of a wait. */
 export interface About {
   readonly kind: 'claim' | 'pod' | 'volume'
   readonly name: string
-  /** Of a volume that leaves it. */
+  /** The node that the volume leaves. */
   readonly node?: string
 }
 
 /** `works`: a party works on it. `waits`: it continues when something else happens. `trouble`: it fails or is blocked. */
-export type Level = 'works' | 'waits' | 'trouble'
+export type WaitLevel = 'works' | 'waits' | 'trouble'
 
-const retried = (level: Level): Kind => ({ level, remedy: 'retried' })
+const retried = (level: WaitLevel): Kind => ({ level, remedy: 'retried' })
 const BLOCKED: Kind = { level: 'trouble', remedy: 'blocked' }
 const IDLE: Kind = { level: 'waits', remedy: 'idle' }
 
 interface Kind {
-  readonly level: Level
+  readonly level: WaitLevel
   readonly remedy: Remedy
 }
 
@@ -101,8 +101,8 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS
 
-/** One wait: what is blocked, by which party. Each user of this package has its own texts. */
-export interface Wait {
+/** One wait of an object for a party. Each user of this package has its own texts. */
+export interface ObjectWait {
   readonly about: About
   readonly reason: Reason
   readonly on: Party
@@ -114,15 +114,15 @@ export interface Wait {
   readonly message?: string
 }
 
-/** A wait before what it is about. */
-export type WaitOf = Omit<Wait, 'about'>
+/** A wait without its object. */
+export type WaitOf = Omit<ObjectWait, 'about'>
 
 /** A failing call is the reason, else the reason is that it has not ended. */
 export function failingOr(message: string | undefined, fails: Reason, otherwise: WaitOf): WaitOf {
   return message === undefined ? otherwise : { ...otherwise, reason: fails, message }
 }
 
-/** `message` only where there is one. */
+/** Adds the message, if there is one. */
 export function withMessage(wait: WaitOf, message: string | undefined): WaitOf {
   return message === undefined ? wait : { ...wait, message }
 }

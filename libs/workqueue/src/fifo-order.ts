@@ -1,11 +1,11 @@
-import { FAIRNESS_INTERVAL, type KeyOrder, type Priority } from './order.ts'
+import { FAIRNESS_INTERVAL, type KeyOrder, type KeyPriority } from './order.ts'
 
 /** How many taken tickets are kept before their room is reclaimed. */
 const SLACK = 1024
 
 interface Ticket {
   readonly key: string
-  readonly priority: Priority
+  readonly priority: KeyPriority
   readonly among: Tickets
   /** It has left the order by another way than `take`. */
   withdrawn: boolean
@@ -43,7 +43,7 @@ export class FifoOrder implements KeyOrder {
     return this.#waiting.size
   }
 
-  push(key: string, priority: Priority = 'normal'): void {
+  push(key: string, priority: KeyPriority = 'normal'): void {
     this.#join({ key, priority, among: this.#keys, withdrawn: false })
   }
 
@@ -90,7 +90,7 @@ export class FifoOrder implements KeyOrder {
 
 /** Tickets of both priorities, each in the order in which they came. */
 class Tickets {
-  readonly #queues: Readonly<Record<Priority, TicketQueue>> = { normal: new TicketQueue(), retry: new TicketQueue() }
+  readonly #queues: Readonly<Record<KeyPriority, TicketQueue>> = { normal: new TicketQueue(), retry: new TicketQueue() }
   #picks = 0
 
   push(ticket: Ticket): void {

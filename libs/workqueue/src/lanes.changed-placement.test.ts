@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
+import type { Placement } from './lane.ts'
 import { Lanes } from './lanes.ts'
-import type { Placement } from './placement.ts'
 import { ATTACH, DETACH, lanesOf, one } from './testing/lanes-setup.ts'
 
 describe('a key whose placement changes', () => {

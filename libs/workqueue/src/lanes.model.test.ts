@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import type { Placement } from './lane.ts'
 import { Lanes } from './lanes.ts'
-import type { Priority } from './order.ts'
-import type { Placement } from './placement.ts'
+import type { KeyPriority } from './order.ts'
 
 const LIMITS = [
   { group: 'volume-1', max: 1 },
@@ -16,7 +16,7 @@ const SHARED = [
   { group: 'shared', max: Number.POSITIVE_INFINITY },
 ]
 
-type LaneClock = Record<Priority | 'now', number>
+type LaneClock = Record<KeyPriority | 'now', number>
 
 const NOWHERE: Placement = { lane: 0, limits: [] }
 
@@ -26,10 +26,10 @@ class PlainLanes {
   readonly #reserved: readonly number[]
   readonly #placements: ReadonlyMap<string, Placement>
   /** In the order in which they came into their lane. */
-  waiting: { key: string; lane: number; blocks: string | undefined; priority: Priority; turn: number }[] = []
+  waiting: { key: string; lane: number; blocks: string | undefined; priority: KeyPriority; turn: number }[] = []
   /** By lane: the turn of the last one started, and of the next one of each kind. */
   readonly #clocks = new Map<number, LaneClock>()
-  readonly working = new Map<string, Placement & { readonly priority: Priority }>()
+  readonly working = new Map<string, Placement & { readonly priority: KeyPriority }>()
   #picks = 0
 
   constructor(workers: number, reserved: readonly number[], placements: ReadonlyMap<string, Placement>) {
@@ -48,7 +48,7 @@ class PlainLanes {
     return clock
   }
 
-  push(key: string, priority: Priority): void {
+  push(key: string, priority: KeyPriority): void {
     const { lane, blocks } = this.placementOf(key)
     const clock = this.clockOf(lane)
     const turn = Math.max(clock.now, clock[priority])
@@ -99,7 +99,7 @@ class PlainLanes {
       const inWork = this.working.size
       const others = lanes.filter((each) => each !== lane)
       const kept = others.reduce((sum, each) => sum + Math.max(0, reservedOf(each) - this.inWork(each)), 0)
-      const room = (priority: Priority): boolean => {
+      const room = (priority: KeyPriority): boolean => {
         if (inWork < this.#workers) return true
         const own = priority === 'retry' ? this.inWork(lane) : this.normalInWork(lane)
         return own < reservedOf(lane) && inWork < this.#workers + all - kept
@@ -133,7 +133,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('add' as const),
       key,
-      priority: fc.constantFrom<Priority>('normal', 'retry'),
+      priority: fc.constantFrom<KeyPriority>('normal', 'retry'),
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('place' as const), key, placement }) },

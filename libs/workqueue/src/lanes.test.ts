@@ -1,6 +1,6 @@
 import { InvariantError } from '@csi-sidecars/base'
 import { describe, expect, test } from '@jest/globals'
-import type { GroupLimit } from './placement.ts'
+import type { GroupLimit } from './lane.ts'
 import { ATTACH, DETACH, type LanesSetup, lanesOf, numbered, one } from './testing/lanes-setup.ts'
 
 describe('a lane', () => {

@@ -1,6 +1,6 @@
 import { invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
+import type { GroupLimit, KeyLaneOptions, Placement } from './lane.ts'
 import {
-  type Entry,
   emptyLane,
   type FullGroup,
   firstReady,
@@ -8,12 +8,12 @@ import {
   heapBlockedBy,
   isFull,
   join,
-  type Lane,
+  type KeyLane,
+  type LaneEntry,
   nextTurn,
   readyHeap,
 } from './lane.ts'
-import { FAIRNESS_INTERVAL, type KeyOrder, type Priority } from './order.ts'
-import type { GroupLimit, LaneOptions, Placement } from './placement.ts'
+import { FAIRNESS_INTERVAL, type KeyOrder, type KeyPriority } from './order.ts'
 
 const NO_LIMITS: readonly GroupLimit[] = []
 
@@ -31,9 +31,9 @@ export class Lanes implements KeyOrder {
   /** The most keys that can be in work at once: the workers, and what is reserved. */
   readonly capacity: number
   readonly #workers: number
-  readonly #lanes: readonly Lane[]
+  readonly #lanes: readonly KeyLane[]
   readonly #placementOf: (key: string) => Placement
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, LaneEntry>()
   readonly #groups = new Map<string, Group>()
   #arrivals = 0
   #inWork = 0
@@ -43,7 +43,7 @@ export class Lanes implements KeyOrder {
    * `placementOf` is asked when a key is added and again when its turn comes, so it must be cheap and must not throw.
    * When its answer changes for a waiting key, `touch` the key.
    */
-  constructor(options: { workers: number; lanes: readonly LaneOptions[]; placementOf: (key: string) => Placement }) {
+  constructor(options: { workers: number; lanes: readonly KeyLaneOptions[]; placementOf: (key: string) => Placement }) {
     const { workers, lanes, placementOf } = options
     this.#workers = workers
     this.capacity = workers <= 0 ? 0 : lanes.reduce((sum, { reserved }) => sum + reserved, workers)
@@ -55,7 +55,7 @@ export class Lanes implements KeyOrder {
     return this.#entries.size - this.#inWork
   }
 
-  push(key: string, priority: Priority = 'normal'): void {
+  push(key: string, priority: KeyPriority = 'normal'): void {
     this.#enqueue(key, this.#placementOf(key), priority)
   }
 
@@ -116,17 +116,17 @@ export class Lanes implements KeyOrder {
     this.#block(entry, undefined)
   }
 
-  #lane(index: number): Lane {
+  #lane(index: number): KeyLane {
     const lane = this.#lanes[index]
     invariant(lane !== undefined, `no lane ${index}`)
     return lane
   }
 
-  #enqueue(key: string, { lane: laneIndex, blocks }: Placement, priority: Priority): void {
+  #enqueue(key: string, { lane: laneIndex, blocks }: Placement, priority: KeyPriority): void {
     const lane = this.#lane(laneIndex)
     this.#arrivals += 1
     const known = this.#entries.get(key)
-    const entry: Entry = {
+    const entry: LaneEntry = {
       key,
       turn: nextTurn(lane, priority),
       arrival: this.#arrivals,
@@ -143,7 +143,7 @@ export class Lanes implements KeyOrder {
     join(entry, readyHeap(entry), undefined)
   }
 
-  #block(entry: Entry, group: string | undefined): void {
+  #block(entry: LaneEntry, group: string | undefined): void {
     const before = entry.blocks
     if (before === group) return
     entry.blocks = group
@@ -166,18 +166,18 @@ export class Lanes implements KeyOrder {
   }
 
   /** The preferred lane first, but for every fourth pick. */
-  #lanesInTurn(): readonly Lane[] {
+  #lanesInTurn(): readonly KeyLane[] {
     if (this.#picks % FAIRNESS_INTERVAL !== FAIRNESS_INTERVAL - 1) return this.#lanes
     const first = this.#lanes.slice(1).filter((lane) => lane.inWork < this.#workers - this.#reservedBesides(lane))
     return [...first, ...this.#lanes.filter((lane) => !first.includes(lane))]
   }
 
-  #reservedBesides(lane: Lane): number {
+  #reservedBesides(lane: KeyLane): number {
     return this.capacity - this.#workers - lane.reserved
   }
 
   /** Whether a worker is free, or what is reserved has room beyond them. */
-  #hasRoom(lane: Lane, inWork: number): boolean {
+  #hasRoom(lane: KeyLane, inWork: number): boolean {
     return (
       this.#inWork < this.#workers ||
       (inWork < lane.reserved && this.#inWork < this.capacity - this.#reservedByOthers(lane))
@@ -185,7 +185,7 @@ export class Lanes implements KeyOrder {
   }
 
   /** What other lanes may still start beyond the workers. */
-  #reservedByOthers(lane: Lane): number {
+  #reservedByOthers(lane: KeyLane): number {
     return this.#lanes.reduce(
       (sum, other) => (other === lane ? sum : sum + Math.max(0, other.reserved - other.inWork)),
       0,
@@ -193,7 +193,7 @@ export class Lanes implements KeyOrder {
   }
 
   /** The first key of the lane for which there is room, also in all of its groups. Those before it wait for their groups. */
-  #next(lane: Lane): Entry | undefined {
+  #next(lane: KeyLane): LaneEntry | undefined {
     if (!this.#hasRoom(lane, lane.inWork - lane.retriesInWork)) return undefined
     const normalOnly = !this.#hasRoom(lane, lane.inWork)
     for (
@@ -226,7 +226,7 @@ export class Lanes implements KeyOrder {
     return undefined
   }
 
-  #start(entry: Entry): string {
+  #start(entry: LaneEntry): string {
     for (const { group, max } of entry.limits) this.#count(group, max)
     this.#leaveHeap(entry)
     entry.lane.now = Math.max(entry.lane.now, entry.turn)
@@ -237,7 +237,7 @@ export class Lanes implements KeyOrder {
     return entry.key
   }
 
-  #leaveHeap(entry: Entry): void {
+  #leaveHeap(entry: LaneEntry): void {
     entry.heap?.remove(entry)
     entry.heap = undefined
     const group = entry.group === undefined ? undefined : this.#groups.get(entry.group)

@@ -1,12 +1,12 @@
 /** Why a key is added. `retry`: it comes back by itself and nothing has happened to it, so that others go first. */
-export type Priority = 'normal' | 'retry'
+export type KeyPriority = 'normal' | 'retry'
 
 /** The order in which waiting keys are worked on. A key waits in it at most once. */
 export interface KeyOrder {
   /** Keys that wait, those that cannot start yet included. */
   readonly length: number
   /** Normal keys go before retries, however many of those wait; while both wait, every fourth pick is a retry. */
-  push(key: string, priority: Priority): void
+  push(key: string, priority: KeyPriority): void
   /** Something has happened to a key that waits already: its position may have to change. */
   touch(key: string): void
   /** The next key that can start now; undefined when no key waits or all of them have to. */

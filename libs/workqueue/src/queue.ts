@@ -1,7 +1,7 @@
 import { invariant, onAbort } from '@csi-sidecars/base'
 import { FifoOrder } from './fifo-order.ts'
 import { type QueueObserver, unobserved } from './metrics.ts'
-import type { KeyOrder, Priority } from './order.ts'
+import type { KeyOrder, KeyPriority } from './order.ts'
 
 interface Waiter {
   readonly resolve: (key: string | undefined) => void
@@ -58,7 +58,7 @@ export class Queue {
     return this.#state === 'shut'
   }
 
-  add(key: string, priority: Priority = 'normal'): void {
+  add(key: string, priority: KeyPriority = 'normal'): void {
     if (this.#state === 'shut') return
     const known = this.#dirty.has(key)
     if (!known) {

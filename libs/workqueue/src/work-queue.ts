@@ -1,7 +1,7 @@
 import type { Clock, TokenBucket } from '@csi-sidecars/base'
 import { Delays } from './delays.ts'
 import type { QueueObserver } from './metrics.ts'
-import type { KeyOrder, Priority } from './order.ts'
+import type { KeyOrder, KeyPriority } from './order.ts'
 import { Queue } from './queue.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 
@@ -66,7 +66,7 @@ export class WorkQueue {
     return this.#limiter.failed()
   }
 
-  add(key: string, priority: Priority = 'normal'): void {
+  add(key: string, priority: KeyPriority = 'normal'): void {
     this.#queue.add(key, priority)
   }
 

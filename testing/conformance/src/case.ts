@@ -7,7 +7,6 @@ export interface Step {
   readonly merge?: unknown
   readonly strategic?: unknown
   readonly json?: unknown
-  readonly apply?: unknown
   /** Sent as it is, with `type`. */
   readonly text?: string
   readonly type?: string
@@ -20,8 +19,6 @@ export interface Step {
   readonly keep?: string
   /** Of a watch: this many frames are read, then it is closed. */
   readonly frames?: number
-  /** Compares managedFields too, which only applied objects have here. */
-  readonly managers?: boolean
   /** Compares only these parts of the answer, dotted; the rest is incidental. */
   readonly only?: readonly string[]
 }
@@ -34,7 +31,6 @@ export interface Answer {
   readonly code: number
   readonly body: unknown
   readonly warnings?: readonly string[]
-  readonly managers?: unknown
 }
 
 export interface RecordedAnswer {

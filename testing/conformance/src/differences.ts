@@ -10,8 +10,8 @@ export interface Difference {
 
 export const DIFFERENCES: readonly Difference[] = [
   {
-    what: 'metadata.managedFields is kept from the creation on only if tracksCreation asks for it, else from the first apply on',
-    why: 'Only clients that apply read it, and it doubles the size of most objects. Cases that look at it ask for it.',
+    what: 'objects have no metadata.managedFields, and apply patches are refused',
+    why: 'Server-side apply is tested on the real server alone.',
     hide: (_key, value) => withoutField(value, 'managedFields'),
   },
   {
@@ -39,15 +39,15 @@ export const DIFFERENCES: readonly Difference[] = [
     why: 'The names are those of Go types and of a Go parser. Code and reason are the same.',
   },
   {
-    what: 'YAML is not read, in apply patches neither; answers to writes are JSON also where protobuf is preferred',
-    why: 'kubectl, Helm, Flux and Argo send JSON and read JSON as well.',
+    what: 'YAML is not read; answers to writes are JSON also where protobuf is preferred',
+    why: 'kubectl sends JSON and reads JSON as well.',
   },
   {
     what: 'a deleted namespace is emptied and removed',
     why: 'In a cluster the controller manager does it, which does not run beside this server.',
   },
   {
-    what: 'resources of other groups, and subresources other than status, token and eviction, are not served',
+    what: 'resources of other groups, and subresources other than status and token, are not served; of workloads only the metadata is kept',
     why: 'The sidecars and the controllers around them do not use them.',
   },
   {

@@ -52,16 +52,5 @@ export function configMap(name: string, rest: Fields = {}): Fields {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, ...rest }
 }
 
-export function deploymentOf(name: string, containers: readonly Fields[], spec: Fields = {}): Fields {
-  const labels = { app: 'a' }
-  const template = { metadata: { labels }, spec: { containers } }
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name },
-    spec: { selector: { matchLabels: labels }, template, ...spec },
-  }
-}
-
 /** Status of a bound claim of one gibibyte. */
 export const BOUND = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }

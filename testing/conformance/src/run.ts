@@ -33,7 +33,6 @@ const BODY_TYPES = {
   merge: 'application/merge-patch+json',
   strategic: 'application/strategic-merge-patch+json',
   json: 'application/json-patch+json',
-  apply: 'application/apply-patch+yaml',
 } as const
 
 const GRANT_TRIES = 50
@@ -81,7 +80,7 @@ class CaseRunner {
 
   #bodyOf(step: Step): { text?: string; contentType?: string } {
     if (step.text !== undefined) return { text: step.text, contentType: step.type ?? BODY_TYPES.body }
-    for (const kind of ['body', 'merge', 'strategic', 'json', 'apply'] as const) {
+    for (const kind of ['body', 'merge', 'strategic', 'json'] as const) {
       if (step[kind] === undefined) continue
       return { text: this.#filled(JSON.stringify(step[kind])), contentType: step.type ?? BODY_TYPES[kind] }
     }

@@ -30,8 +30,3 @@ export function strategic(path: string, patch: unknown, rest: Rest = {}): Step {
 export function jsonPatch(path: string, patch: unknown, rest: Rest = {}): Step {
   return { ask: `PATCH ${path}`, json: patch, ...rest }
 }
-
-/** `query` is the field manager, and further parameters after it. */
-export function applied(path: string, query: string, apply: unknown): Step {
-  return { ask: `PATCH ${path}?fieldManager=${query}`, apply, managers: true }
-}

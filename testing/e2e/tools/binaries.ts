@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { isRelease, NEWEST_RELEASE, type Release } from '@csi-sidecars/emulator'
 import { type AppName, byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Binaries, Executables } from '../harness/subject.ts'
@@ -53,12 +52,6 @@ export function apiServer(): { readonly minor: number; readonly apiServerArgs: r
   }
 }
 
-/** What the emulator answers as: E2E_KUBERNETES may name releases that no binary here can be. */
-export function emulatedRelease(): Release {
-  const { E2E_KUBERNETES = '' } = process.env
-  return isRelease(E2E_KUBERNETES) ? E2E_KUBERNETES : NEWEST_RELEASE
-}
-
 function controlPlane(): Readonly<Record<string, Build>> {
   const { module = '', version = '' } = kubernetes() ?? {}
   const ldflags = `-s -w -X k8s.io/component-base/version.gitVersion=${version}`
@@ -77,6 +70,25 @@ const ORIGINALS: Readonly<Record<string, Build>> = Object.fromEntries(
     return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
   }),
 )
+
+/** Originals whose libraries conflict with those of the attacher and the resizer: each release has a module folder. */
+const OTHER_ORIGINALS: Readonly<Record<string, Build>> = {
+  'csi-provisioner': {
+    module: 'originals/provisioner',
+    package: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
+    ldflags: '-X main.version=v6.4.0',
+  },
+  'csi-snapshotter': {
+    module: 'originals/snapshotter',
+    package: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter',
+    ldflags: '-X main.version=v8.7.0',
+  },
+  'snapshot-controller': {
+    module: 'originals/snapshotter',
+    package: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller',
+    ldflags: '-X main.version=v8.7.0',
+  },
+}
 
 /** Its tags are no versions of a Go module, so it is required by its commit; its libraries conflict with the others. */
 const LIVENESSPROBE: Readonly<Record<string, Build>> = {
@@ -105,9 +117,14 @@ const MOCK_DRIVERS: Readonly<Record<string, Build>> = {
   'mock-gocsi': { module: 'public-drivers/gocsi', package: 'github.com/dell/gocsi/mock', ldflags: '-s -w' },
 }
 
-/** A registry, and what reads images from one. */
-const REGISTRY: Readonly<Record<string, Build>> = {
-  crane: { module: 'registry', package: 'github.com/google/go-containerregistry/cmd/crane', ldflags: '-s -w' },
+/** Everything that does not depend on the version of Kubernetes. `OTHER_ORIGINALS` win over the derived rules. */
+const OTHERS: Readonly<Record<string, Build>> = {
+  ...ORIGINALS,
+  ...OTHER_ORIGINALS,
+  ...LIVENESSPROBE,
+  ...SANITY,
+  ...COLLECTOR,
+  ...MOCK_DRIVERS,
 }
 
 const REMEDY =
@@ -152,7 +169,7 @@ export function controlPlaneBinaries(root: string): { folder: string } | { remed
   if (kubernetes() === undefined) {
     const known = Object.keys(KUBERNETES).join(', ')
     return {
-      remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known, and with --target emulator its releases`,
+      remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known`,
     }
   }
   const folder = controlPlaneFolder(root)
@@ -169,8 +186,7 @@ export function hasGo(): boolean {
 /** Builds one binary unless it is there. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
-  const what =
-    ofKubernetes ?? { ...ORIGINALS, ...LIVENESSPROBE, ...SANITY, ...COLLECTOR, ...MOCK_DRIVERS, ...REGISTRY }[name]
+  const what = ofKubernetes ?? OTHERS[name]
   if (what === undefined) throw new Error(`no rule builds ${name}`)
   const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
   const file = join(folder, name)

@@ -4,7 +4,7 @@ import { startControlPlane } from '../harness/api/control-plane.ts'
 import { startEmulated } from '../harness/api/emulated.ts'
 import { grant } from '../harness/api/roles.ts'
 import type { Target } from '../harness/subject.ts'
-import { apiServer, controlPlaneBinaries, emulatedRelease } from './binaries.ts'
+import { apiServer, controlPlaneBinaries } from './binaries.ts'
 
 /** An API server on which the sidecars have their rights. */
 export async function openCluster(
@@ -13,7 +13,7 @@ export async function openCluster(
   logs: string,
 ): Promise<{ cluster: Cluster } & AsyncDisposable> {
   mkdirSync(logs, { recursive: true })
-  const cluster = target === 'real' ? await startReal(root, logs) : await startEmulated({ release: emulatedRelease() })
+  const cluster = target === 'real' ? await startReal(root, logs) : await startEmulated()
   await grant(cluster.api)
   return { cluster, [Symbol.asyncDispose]: () => cluster.stop() }
 }

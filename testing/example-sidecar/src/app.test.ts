@@ -2,7 +2,7 @@ import { programOf } from '@csi-sidecars/sidecar'
 import { runInProcess } from '@csi-sidecars/sidecar/testing'
 import { csiNode, startCluster } from '@csi-sidecars/testkit'
 import { expect, it } from '@jest/globals'
-import { noop } from './app.ts'
+import { example } from './app.ts'
 
 it('starts with the defaults of every sidecar and reconciles each object', async () => {
   await using cluster = await startCluster({ objects: [csiNode()] })
@@ -11,7 +11,7 @@ it('starts with the defaults of every sidecar and reconciles each object', async
   const onLog = (text: string): void => {
     if (text.includes('"CSINode" node=')) stop.abort()
   }
-  const { ending, log } = await runInProcess(programOf(noop), args, { signal: stop.signal, onLog })
+  const { ending, log } = await runInProcess(programOf(example), args, { signal: stop.signal, onLog })
   expect(ending).toEqual({ code: 0 })
   expect(log).toMatch(/"Version" .* replaces="no Go original"/)
 })

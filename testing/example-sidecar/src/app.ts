@@ -3,13 +3,13 @@ import { CSI_NODES } from '@csi-sidecars/kube-types'
 import type { App } from '@csi-sidecars/sidecar'
 
 /** The smallest sidecar: it logs each CSINode. It is never released; copy it to begin a new one. */
-export const noop: App<readonly []> = {
-  name: 'csi-noop',
-  prefix: 'noop',
+export const example: App = {
+  name: 'csi-example',
+  prefix: 'example',
   replaces: 'no Go original',
   flags: [],
   gates: { own: {}, permanent: {} },
-  lease: { prefix: 'csi-noop-', component: (driverName) => `csi-noop-${driverName}` },
+  lease: { prefix: 'csi-example-', component: (driverName) => `csi-example-${driverName}` },
   controllers: ({ caches, log }) => {
     const nodes = caches.open('CSINodes', {
       resource: CSI_NODES,
@@ -25,7 +25,7 @@ export const noop: App<readonly []> = {
       return SETTLED
     }
     const controller = {
-      name: 'noop',
+      name: 'example',
       workers: 1,
       backoff: { baseMs: 1000, maxMs: 60_000 },
       caches: [nodes],

@@ -1,50 +1,61 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolumeSpec, VolumeAttachment, VolumeError } from '@csi-sidecars/kube-types'
 import { seconds, text, textMap, texts } from './fields.ts'
-import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from './names.ts'
 import { callSpec } from './volume.ts'
 
-/** The index of attachments, of whatever attacher, by the volume they name. */
+/** The annotation of a VolumeAttachment with the ID of the node that the volume was published to. */
+export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
+/**
+ * The annotations of a VolumeAttachment with `--recover-lost-volumes`. A detach uses them if the PersistentVolume is
+ * gone.
+ */
+export const HANDLE_ANNOTATION = 'csi-sidecars/volume-handle'
+export const VOLUME_UID_ANNOTATION = 'csi-sidecars/volume-uid'
+
+/** The index of the attachments of all attachers by the name of their volume. */
 export const BY_VOLUME = 'volume'
 
 /**
- * What is kept of a VolumeAttachment. Of another attacher's only the volume's name, which keeps that volume's finalizer.
- * Flat, with the same fields in the same order in every object: tens of thousands are held.
+ * The cached fields of a VolumeAttachment. Of an attachment of another attacher only the name of its volume is cached.
+ * The object is flat and its fields have a fixed order, because tens of thousands are cached.
  */
-export interface Attachment extends Cached {
+export interface CachedAttachment extends Cached {
   readonly ours: boolean
   readonly pvName: string | undefined
   readonly inlineSpec: PersistentVolumeSpec | undefined
   readonly nodeName: string
   readonly deleting: boolean
-  /** When it was deleted, else when it was made; in seconds since 1970, a number that V8 keeps in place. */
+  /**
+   * The deletion time, or the creation time of a living attachment. It is a number of seconds since 1970, because V8
+   * stores small numbers in place.
+   */
   readonly dueSeconds: number | undefined
   readonly finalizers: readonly string[] | undefined
   /** Whether it has any annotations. */
   readonly annotated: boolean
-  /** The node id annotation. */
+  /** The value of `NODE_ID_ANNOTATION`. */
   readonly nodeId: string | undefined
-  /** The volume that was published for it, with --recover-lost-volumes. */
+  /** The published volume, with `--recover-lost-volumes`. */
   readonly remembered: RememberedVolume | undefined
   readonly attached: boolean | undefined
   readonly metadata: Readonly<Record<string, string>> | undefined
   readonly attachError: VolumeError | undefined
   readonly detachError: VolumeError | undefined
-  /** Labels and all else that others may change without the above changing; empty when there is nothing. */
+  /** The labels, the owners and the annotations of other writers as a text. It is empty if there are none. */
   readonly rest: string
 }
 
-/** A volume as the driver knows it, and the PersistentVolume that said so. */
+/** The handle of a published volume, and the UID of its PersistentVolume. */
 export interface RememberedVolume {
   readonly handle: string
   readonly uid: string
 }
 
-/** With `remember` the volume that the attachment remembers is kept. */
+/** Returns the projection. With `remember` it keeps the annotations of `--recover-lost-volumes`. */
 export function attachmentProjection(
   attacher: string,
   remember = false,
-): (va: VolumeAttachment, intern?: Interner) => Attachment {
+): (va: VolumeAttachment, intern?: Interner) => CachedAttachment {
   return (va, intern = new Interner()) => {
     const ours = va.spec?.attacher === attacher
     const { metadata, status } = va
@@ -92,7 +103,7 @@ function restOf({ metadata }: VolumeAttachment): string {
   return JSON.stringify([sorted(labels), sorted(annotations), owners.map((owner) => sorted({ ...owner }))])
 }
 
-/** In whatever order, and whatever form, the object has come. */
+/** Sorts the entries, so that equal maps give equal texts. */
 function sorted(map: Readonly<Record<string, unknown>>): [string, unknown][] {
   return Object.entries(map)
     .filter(([, value]) => value !== undefined)

@@ -1,6 +1,6 @@
 /**
- * Fields as the API may hold them, whatever their types promise. What is not of its type counts as absent, as it does
- * where such an object is decoded into typed fields; so nothing behind a projection need doubt what it reads.
+ * Readers of fields whose values may contradict their types. A value of another type counts as absent, as in clients
+ * that decode objects into typed fields. So the code behind a projection relies on the types.
  */
 
 export function text(value: unknown): string | undefined {
@@ -18,7 +18,7 @@ export function texts(value: unknown): readonly string[] | undefined {
   return value.every(isText) ? value : value.filter(isText)
 }
 
-/** A null among the values is an empty text. */
+/** Returns null values as empty texts. */
 export function textMap(value: unknown): Readonly<Record<string, string>> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   if (isTextMap(value)) return value

@@ -2,12 +2,12 @@ import type { Cached } from '@csi-sidecars/informer'
 import type { CSINode } from '@csi-sidecars/kube-types'
 import { text } from './fields.ts'
 
-/** What is kept of a CSINode: the id under which this driver knows the node, if it runs there. */
-export interface DriverNode extends Cached {
+/** The cached fields of a CSINode. `nodeId` is undefined if this driver does not run on the node. */
+export interface CachedDriverNode extends Cached {
   readonly nodeId: string | undefined
 }
 
-export function nodeProjection(driverName: string): (node: CSINode) => DriverNode {
+export function nodeProjection(driverName: string): (node: CSINode) => CachedDriverNode {
   return (node) => ({
     key: node.metadata?.name ?? '',
     resourceVersion: node.metadata?.resourceVersion ?? '',

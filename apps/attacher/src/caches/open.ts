@@ -4,21 +4,27 @@ import {
   CSI_NODES,
   PERSISTENT_VOLUME_MESSAGE,
   PERSISTENT_VOLUMES,
+  type PersistentVolume,
   VOLUME_ATTACHMENT_MESSAGE,
   VOLUME_ATTACHMENTS,
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
-import type { AttachingCaches } from '../parts.ts'
-import { type Attachment, attachmentProjection, BY_VOLUME } from './attachment.ts'
-import { nodeProjection } from './node.ts'
-import { volumeProjection } from './volume.ts'
+import { attachmentProjection, BY_VOLUME, type CachedAttachment } from './attachment.ts'
+import { type CachedDriverNode, nodeProjection } from './node.ts'
+import { type CachedVolume, volumeProjection } from './volume.ts'
 
-export interface CacheOptions {
+/** The caches that attaching reads, in addition to the attachments. */
+export interface AttachingCaches {
+  readonly volumes: Informer<CachedVolume, PersistentVolume>
+  readonly nodes: Informer<CachedDriverNode>
+}
+
+export interface AttacherCacheOptions {
   readonly caches: CacheRegistry
   readonly driverName: string
   readonly resyncMs: number
-  /** --recover-lost-volumes. */
+  /** The flag `--recover-lost-volumes`. */
   readonly remember: boolean
 }
 
@@ -27,7 +33,7 @@ export function openAttachments({
   driverName,
   resyncMs,
   remember,
-}: CacheOptions): Informer<Attachment, VolumeAttachment> {
+}: AttacherCacheOptions): Informer<CachedAttachment, VolumeAttachment> {
   return caches.open('VolumeAttachments', {
     resource: VOLUME_ATTACHMENTS,
     message: VOLUME_ATTACHMENT_MESSAGE,
@@ -37,8 +43,7 @@ export function openAttachments({
   })
 }
 
-/** What attaching reads beside the attachments. */
-export function openAttachingCaches({ caches, driverName, resyncMs }: CacheOptions): AttachingCaches {
+export function openAttachingCaches({ caches, driverName, resyncMs }: AttacherCacheOptions): AttachingCaches {
   return {
     volumes: caches.open('PersistentVolumes', {
       resource: PERSISTENT_VOLUMES,

@@ -10,11 +10,10 @@ import { DRIVER, FINALIZER, view } from '../testing/views.ts'
 import { decideAttach } from '../volume-attachment/decide-attach.ts'
 import { decideDetach } from '../volume-attachment/decide-detach.ts'
 import { placementOf } from '../volume-attachment/lanes.ts'
-import { nodeOf, readVolume } from '../volume-attachment/observe.ts'
-import { PublishedVolumes } from '../volume-attachment/published.ts'
+import { AttachmentMemory } from '../volume-attachment/memory.ts'
 import { onAttachment } from '../volume-attachment/triggers.ts'
-import { type Attachment, attachmentProjection } from './attachment.ts'
-import { NODE_ID_ANNOTATION } from './names.ts'
+import { nodeOf, readVolume } from '../volumes/volume-view.ts'
+import { attachmentProjection, type CachedAttachment, NODE_ID_ANNOTATION } from './attachment.ts'
 import { nodeProjection } from './node.ts'
 import { volumeProjection } from './volume.ts'
 
@@ -64,7 +63,7 @@ const PVS = [
 ]
 const NODE = { metadata: METADATA, spec: { drivers: [{ name: DRIVER, nodeID: 'id' }] } }
 
-/** The object with anything in some of its places, or nothing. */
+/** Returns the object with any value, or none, in some of its fields. */
 function damaged(object: object): fc.Arbitrary<object> {
   const place = fc.constantFrom(...pathsOf(object))
   const damage = fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined, freq: 4 })
@@ -92,10 +91,10 @@ const anyVa = fc.oneof(damaged(VA), json).map((object) => attachmentProjection(D
 const anyPv = fc.oneof(...PVS.map(damaged), json).map((object) => object as PersistentVolume)
 const anyNode = fc.oneof(damaged(NODE), json).map((object) => nodeProjection(DRIVER)(object as CSINode))
 
-describe('whatever the API holds', () => {
-  it('comes to a plan, whose calls can be sent, for the attachment', async () => {
+describe('an object with any content', () => {
+  it('leads to a plan whose calls can be sent', async () => {
     const property = fc.asyncProperty(anyVa, anyPv, anyNode, fc.boolean(), async (any, pv, node, alone) => {
-      const va: Attachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
+      const va: CachedAttachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
       const volumes = { get: () => volumeProjection(DRIVER)(pv) }
       const api = { get: async () => pv as never }
       const volume = await readVolume(va, { volumes, api }, new AbortController().signal)
@@ -110,7 +109,7 @@ describe('whatever the API holds', () => {
       placementOf(
         va.key,
         { maxInflightPerNode: 1 },
-        { attachments: { get: () => va }, volumes, published: new PublishedVolumes() },
+        { attachments: { get: () => va }, volumes, memory: new AttachmentMemory() },
       )
     })
     await fc.assert(property, runs)
@@ -131,7 +130,7 @@ describe('whatever the API holds', () => {
 })
 
 describe('a projection', () => {
-  it('keeps of others only what concerns their volume', () => {
+  it('keeps only the volume of an attachment of another attacher', () => {
     const foreign = attachmentProjection('other')(VA as unknown as VolumeAttachment)
     expect(Object.entries(foreign).filter(([, value]) => value !== undefined && value !== '')).toEqual([
       ['key', 'x'],
@@ -166,7 +165,7 @@ describe('a projection', () => {
     { name: 'a null among the drivers', spec: { drivers: [null] } },
     { name: 'another driver', spec: { drivers: [{ name: 'other', nodeID: 'id' }] } },
     { name: 'a driver without an id', spec: { drivers: [{ name: DRIVER }] } },
-  ])('of a node with $name knows no id', ({ spec }) => {
+  ])('finds no ID in a node with $name', ({ spec }) => {
     expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
   })
 

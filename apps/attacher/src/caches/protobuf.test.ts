@@ -12,18 +12,18 @@ import { attachmentProjection } from './attachment.ts'
 import { nodeProjection } from './node.ts'
 import { volumeProjection } from './volume.ts'
 
-/** One of the texts that random objects have in such places. */
+/** Typical texts of random objects. */
 const DRIVER = 'csi.example.com'
 
-it('keeps of an attachment the same, whether it comes as protobuf or as JSON', () => {
+it('an attachment has equal projections from protobuf and from JSON', () => {
   sameFromBoth('VolumeAttachment', VOLUME_ATTACHMENT_MESSAGE, attachmentProjection(DRIVER, true))
 })
 
-it('keeps of a volume the same, whether it comes as protobuf or as JSON', () => {
+it('a volume has equal projections from protobuf and from JSON', () => {
   sameFromBoth('PersistentVolume', PERSISTENT_VOLUME_MESSAGE, volumeProjection(DRIVER))
 })
 
-it('keeps of a node the same, whether it comes as protobuf or as JSON', () => {
+it('a node has equal projections from protobuf and from JSON', () => {
   sameFromBoth('CSINode', CSI_NODE_MESSAGE, nodeProjection(DRIVER))
 })
 

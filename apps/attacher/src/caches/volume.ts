@@ -3,33 +3,38 @@ import { isPVMigratable } from '@csi-sidecars/csi-translation'
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import { text, textMap, texts } from './fields.ts'
-import { MIGRATED_TO_ANNOTATION } from './names.ts'
+
+/** The annotation of an in-tree PersistentVolume with the name of the CSI driver that serves it. */
+export const MIGRATED_TO_ANNOTATION = 'pv.kubernetes.io/migrated-to'
 
 /**
- * What is kept of a PersistentVolume.
- * - `own`: a CSI volume of this driver; its spec without what no call needs.
- * - `inTree`: may be served by a CSI driver after translation, which needs labels and affinity too.
- * - `foreign`: another driver's. Kept so that it is known to exist; its source is read when a call needs it.
- * - `other`: neither CSI nor translatable.
+ * The kinds of a cached PersistentVolume.
+ * - `own`: a CSI volume of this driver. Its spec is cached, without the fields that no call needs.
+ * - `inTree`: a volume that a CSI driver may serve after translation. Translation needs its labels and its affinity
+ *   too.
+ * - `foreign`: a volume of another driver. Its source is read when a call needs it.
+ * - `other`: a volume that is neither CSI nor translatable.
  */
-export type VolumeKind = 'own' | 'inTree' | 'foreign' | 'other'
+export type CachedVolumeKind = 'own' | 'inTree' | 'foreign' | 'other'
 
-export interface Volume extends Cached {
-  readonly kind: VolumeKind
+export interface CachedVolume extends Cached {
+  readonly kind: CachedVolumeKind
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
   readonly migratedTo: string | undefined
-  /** Of `foreign` only, instead of its handle: by this its calls keep out of each other's way. */
+  /**
+   * A number instead of the handle, for `foreign` only. The lanes use it to separate the calls for different volumes.
+   */
   readonly handleDigest: number | undefined
   /** The access modes as a number, one bit each. */
   readonly modes: number
-  /** Of `own` only. */
+  /** Only for `own`. */
   readonly spec: PersistentVolumeSpec | undefined
-  /** Of `inTree` only. */
+  /** Only for `inTree`. */
   readonly inTree: PersistentVolume | undefined
 }
 
-export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => Volume {
+export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => CachedVolume {
   return (pv, intern = new Interner()) => {
     const kind = kindOf(pv, driverName)
     return {
@@ -48,7 +53,7 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume, int
   }
 }
 
-function kindOf(pv: PersistentVolume, driverName: string): VolumeKind {
+function kindOf(pv: PersistentVolume, driverName: string): CachedVolumeKind {
   if (pv.spec?.csi != null) return pv.spec.csi.driver === driverName ? 'own' : 'foreign'
   return isPVMigratable(pv) ? 'inTree' : 'other'
 }
@@ -56,7 +61,7 @@ function kindOf(pv: PersistentVolume, driverName: string): VolumeKind {
 const MODES = ['ReadWriteMany', 'ReadOnlyMany', 'ReadWriteOnce', 'ReadWriteOncePod']
 const FOR_MANY_NODES = modesOf(['ReadWriteMany', 'ReadOnlyMany'])
 
-/** One bit for each known access mode, and one for all others together. */
+/** Returns one bit for each known access mode, and one bit for all unknown modes. */
 export function modesOf(accessModes: readonly string[] = []): number {
   let bits = 0
   for (const mode of accessModes) bits |= 1 << (MODES.indexOf(mode) + 1)
@@ -67,12 +72,12 @@ export function forManyNodes(modes: number): boolean {
   return (modes & FOR_MANY_NODES) !== 0
 }
 
-/** A number that V8 keeps in place, unlike the text. Two handles that share one only wait for each other. */
+/** Returns a number, which V8 stores in place, unlike a text. Two handles with one digest only wait for each other. */
 function digestOf(handle = ''): number {
   return crc32(handle) | 0
 }
 
-/** The part of a spec that publish and unpublish are made of, its CSI source if there is one. */
+/** Returns the fields of a spec that publish and unpublish use. */
 export function callSpec(spec: PersistentVolumeSpec = {}, intern = new Interner()): PersistentVolumeSpec {
   return {
     accessModes: intern.list(texts(spec.accessModes)),
@@ -95,7 +100,7 @@ function csiSource(source: CsiSource, intern: Interner): CsiSource {
   }
 }
 
-/** Translation reads name, labels, annotations and spec, of the claim its namespace. */
+/** Returns the fields that translation reads: name, labels, annotations, spec, and the namespace of the claim. */
 function translatable({ metadata, spec }: PersistentVolume): PersistentVolume {
   const { name, labels, annotations } = metadata ?? {}
   const { namespace } = spec?.claimRef ?? {}

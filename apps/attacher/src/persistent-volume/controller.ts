@@ -1,8 +1,7 @@
 import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
-import { backoffOf, type TermParts } from '../parts.ts'
-import { SIDECAR } from '../reporting/subject.ts'
-import { undoneBy } from '../sources.ts'
-import { UndoneWrites } from '../undone-writes.ts'
+import { SIDECAR } from '../reporting/failure-reporter.ts'
+import { type AttacherTerm, backoffOf } from '../term/deps.ts'
+import { type UndoneWrite, undoneAgain, undoneBy } from '../term/undone-write.ts'
 import { concernsUs, hasLostFinalizer } from './decide.ts'
 import { reconcileVolume } from './reconcile.ts'
 import { onAttachmentGone, onVolume } from './triggers.ts'
@@ -10,19 +9,25 @@ import { onAttachmentGone, onVolume } from './triggers.ts'
 /** The name of its queue in metrics. */
 export const PV_QUEUE = 'csi-attacher-pv'
 
-/** Takes the finalizer off volumes that nothing needs any more. */
-export function volumeController(parts: TermParts): Controller {
-  const { settings, volumes, attachments, api, finalizers, clock, log } = parts
-  const undone = new UndoneWrites({ ...backoffOf(settings), clock })
-  const deps = { api, volumes, attachments: attachments.store, finalizers, undone, settings, log }
+/** Removes our finalizer from volumes that no attachment needs, and restores it on volumes in use. */
+export function volumeController(term: AttacherTerm): Controller {
+  const { settings, volumes, attachments, api, finalizers, clock, log } = term
+  const backoff = backoffOf(settings)
+  /** By uid. */
+  const undone = new Map<string, UndoneWrite>()
+  const deps = { api, volumes, attachments: attachments.store, finalizers, undone, settings, clock, log }
   return {
     name: PV_QUEUE,
     workers: settings.workers,
-    backoff: backoffOf(settings),
+    backoff,
     caches: [attachments, volumes],
     sources: [
-      objectsOf(volumes, ({ key }) => undone.forget(key)),
-      undoneBy(volumes, (event) => hasLostFinalizer(event, settings), undone),
+      objectsOf(volumes, ({ uid }) => undone.delete(uid)),
+      undoneBy(
+        volumes,
+        (event) => hasLostFinalizer(event, settings),
+        ({ uid }) => undone.set(uid, undoneAgain(undone.get(uid), { backoff, clock })),
+      ),
       keysOf(attachments, onAttachmentGone),
       keysOf(volumes, onVolume(settings)),
     ],

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { DRIVER, FINALIZER, volume } from '../testing/views.ts'
 import { concernsUs, decideRelease } from './decide.ts'
 
 const settings = { driverName: DRIVER, finalizer: FINALIZER }
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' }
-const inTree = (annotations?: Record<string, string>): Volume =>
+const inTree = (annotations?: Record<string, string>): CachedVolume =>
   volume({ awsElasticBlockStore: { volumeID: 'vol-1' } }, annotations && { annotations })
 const UID = { op: 'test', path: '/metadata/uid', value: 'pv1-uid' }
 const REMOVE = {
@@ -17,8 +17,8 @@ const REMOVE = {
   ],
 }
 
-describe('releasing a volume', () => {
-  const rows: { name: string; pv: Volume; attachments?: number; released: boolean }[] = [
+describe('decideRelease', () => {
+  const rows: { name: string; pv: CachedVolume; attachments?: number; released: boolean }[] = [
     { name: 'in use as ever', pv: volume(), released: false },
     { name: 'being deleted', pv: volume({}, DELETED), released: true },
     { name: 'being deleted, still attached somewhere', pv: volume({}, DELETED), attachments: 1, released: false },
@@ -28,19 +28,19 @@ describe('releasing a volume', () => {
       pv: inTree({ 'pv.kubernetes.io/migrated-to': 'x' }),
       released: true,
     },
-    { name: 'in-tree, not migrated any more', pv: inTree(), released: true },
+    { name: 'in-tree, no longer migrated', pv: inTree(), released: true },
     { name: 'neither CSI nor translatable', pv: volume({ nfs: { server: 's', path: '/' } }), released: false },
   ]
-  it.each(rows)('$name: $released', ({ pv, attachments = 0, released }) => {
+  it.each(rows)('releases a volume ($name): $released', ({ pv, attachments = 0, released }) => {
     const patch = decideRelease(pv, Array(attachments).fill({}), settings)
     expect(patch).toEqual(released ? REMOVE : undefined)
   })
 
-  it('has nothing to take off without our finalizer', () => {
+  it('returns no patch without our finalizer', () => {
     expect(decideRelease(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
   })
 
-  it('removes only ours, at any position', () => {
+  it('removes only our finalizer, at any position', () => {
     const patch = decideRelease(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
     expect(patch?.body).toEqual([
       UID,
@@ -57,7 +57,7 @@ describe('concernsUs', () => {
     ['deleted without any', volume({}, { ...DELETED, finalizers: undefined }), false],
     ['alive', volume(), false],
     ['given back', inTree(), true],
-  ])('%s: %s', (_, pv, concerned) => {
+  ])('returns for a volume that is %s: %s', (_, pv, concerned) => {
     expect(concernsUs(pv, settings)).toBe(concerned)
   })
 })

@@ -1,44 +1,51 @@
 import { type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
-import type { Update } from '../sources.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
+import type { UpdateEvent } from '../term/undone-write.ts'
 
-export interface VolumeSettings {
+export interface VolumeReleaseSettings {
   readonly driverName: string
   readonly finalizer: string
 }
 
-/** Whether a change of the volume may mean that our finalizer can go; pure. */
-export function concernsUs(pv: Volume, settings: VolumeSettings): boolean {
+/** Reports whether our finalizer on the volume may have to be removed. */
+export function concernsUs(pv: CachedVolume, settings: VolumeReleaseSettings): boolean {
   return pv.finalizers?.includes(settings.finalizer) === true && mayBeReleased(pv, settings)
 }
 
-/** A volume is released when it is being deleted, or when an in-tree volume is no longer migrated to this driver. */
-function mayBeReleased(pv: Volume, { driverName }: VolumeSettings): boolean {
+/** Reports whether the volume is being deleted, or is an in-tree volume that is no longer migrated to this driver. */
+function mayBeReleased(pv: CachedVolume, { driverName }: VolumeReleaseSettings): boolean {
   return pv.deleting || (pv.kind === 'inTree' && pv.migratedTo !== driverName)
 }
 
-type Change = Pick<Update<Volume>, 'before' | 'after'>
+type Change = Pick<UpdateEvent<CachedVolume>, 'before' | 'after'>
 
-/** Another writer has removed our finalizer from a living volume; we remove it when the volume may be released. */
-export function hasLostFinalizer({ before, after }: Change, settings: VolumeSettings): boolean {
+/**
+ * Reports whether another writer has removed our finalizer. Our own removals happen only when the volume may be
+ * released.
+ */
+export function hasLostFinalizer({ before, after }: Change, settings: VolumeReleaseSettings): boolean {
   const { finalizer } = settings
   const isLost = before.finalizers?.includes(finalizer) === true && after.finalizers?.includes(finalizer) !== true
   return isLost && !mayBeReleased(after, settings)
 }
 
-/** Whether a volume that has lost our finalizer needs it back: it must not be deleted while it is attached. */
-export function needsFinalizer(pv: Volume, attachments: readonly Attachment[], settings: VolumeSettings): boolean {
+/** Reports whether our finalizer is missing on a volume that is attached. Such a volume must not be deleted. */
+export function needsFinalizer(
+  pv: CachedVolume,
+  attachments: readonly CachedAttachment[],
+  settings: VolumeReleaseSettings,
+): boolean {
   const { finalizer } = settings
   if (pv.finalizers?.includes(finalizer) || mayBeReleased(pv, settings)) return false
   return attachments.some((va) => va.ours && (!va.deleting || va.finalizers?.includes(finalizer)))
 }
 
-/** The patch that releases the volume; undefined while it is to be kept or nothing of ours is on it. */
+/** Returns the patch that releases the volume. Undefined if the volume must be kept, or lacks our finalizer. */
 export function decideRelease(
-  pv: Volume,
+  pv: CachedVolume,
   attachments: readonly unknown[],
-  settings: VolumeSettings,
+  settings: VolumeReleaseSettings,
 ): Patch | undefined {
   if (!mayBeReleased(pv, settings) || attachments.length > 0) return undefined
   return removeFinalizerPatch(pv.finalizers, settings.finalizer, pv.uid)

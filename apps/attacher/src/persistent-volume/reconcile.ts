@@ -1,27 +1,32 @@
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import type { Clock } from '@csi-sidecars/base'
+import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Informer, Reader } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
-import type { UndoneWrites } from '../undone-writes.ts'
-import type { VolumeFinalizers } from '../volume-finalizers.ts'
-import { concernsUs, decideRelease, needsFinalizer, type VolumeSettings } from './decide.ts'
+import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
+import { type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
+import { concernsUs, decideRelease, needsFinalizer, type VolumeReleaseSettings } from './decide.ts'
 
-export interface VolumeDeps {
+export interface VolumeReleaseDeps {
   readonly api: KubeClient
-  readonly volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
-  readonly attachments: Reader<Attachment>
+  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
+  readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
-  /** Volumes from which other writers have removed our finalizer. */
-  readonly undone: Pick<UndoneWrites, 'has' | 'waitMs'>
-  readonly settings: VolumeSettings
+  /** Volumes from which other writers have removed our finalizer, by uid. */
+  readonly undone: ReadonlyMap<string, UndoneWrite>
+  readonly settings: VolumeReleaseSettings
+  readonly clock: Clock
   readonly log: Logger
 }
 
-/** Takes our finalizer off a volume that nothing needs any more, and puts it back where another writer has removed it. */
-export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run): Promise<Outcome> {
+/**
+ * Removes our finalizer from a volume that no attachment needs. Restores it on a volume in use if another writer has
+ * removed it.
+ */
+export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run: Run): Promise<Outcome> {
   const { signal } = run
   run.waitFor()
   const pv = deps.volumes.store.get(name)
@@ -29,17 +34,16 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
   const log = deps.log.with({ PersistentVolume: name })
   log.v(4)?.info('Started PersistentVolume processing')
   const attachments = deps.attachments.byIndex(BY_VOLUME, name)
-  if (deps.undone.has(pv) && needsFinalizer(pv, attachments, deps.settings))
+  if (deps.undone.has(pv.uid) && needsFinalizer(pv, attachments, deps.settings))
     return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
-    // The end of each puts the volume to work by itself; this is for those who ask why it is still there.
+    // Each deleted attachment enqueues the volume. This line explains why the volume still exists.
     if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED
   }
   try {
-    run.enter('writing')
     deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
   } catch (error) {
     signal.throwIfAborted()
@@ -49,29 +53,31 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, run: Run):
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Removed finalizer from PersistentVolume')
-  run.complete()
-  return SETTLED
+  return DONE
 }
 
-/** Whatever fails is tried again after the back-off. */
-async function restore(pv: Volume, { undone, finalizers, settings, log }: VolumeDeps, run: Run): Promise<Outcome> {
-  const afterMs = undone.waitMs(pv)
+/** Restores our finalizer. Errors are retried with back-off. */
+async function restore(
+  pv: CachedVolume,
+  { undone, finalizers, settings, clock, log }: VolumeReleaseDeps,
+  run: Run,
+): Promise<Outcome> {
+  const afterMs = undoneWaitMs(undone.get(pv.uid), clock)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
-  run.enter('writing')
   const restored = await finalizers.add(pv.key, run.signal).catch((error: unknown) => {
     if (isNotFound(error)) return undefined
     throw error
   })
-  // Gone, or another volume by now, to which the next attach adds it.
+  // The volume is gone or was recreated. The next attach adds our finalizer to the new volume.
   if (restored?.uid !== pv.uid) return SETTLED
-  // An admission policy, say, keeps it off.
+  // An admission policy, for example, removes it.
   if (!restored.finalizers?.includes(settings.finalizer)) throw new Error('the finalizer was written and not stored')
   log.v(2)?.info('Restored the finalizer that another writer has removed')
   return SETTLED
 }
 
-/** The patch was made from a list that is no longer there; the next try starts from what is. */
-async function readAgain(name: string, { api, volumes, log }: VolumeDeps, signal: AbortSignal): Promise<void> {
+/** The finalizers have changed since the patch was built. The next run builds it from the current list. */
+async function readAgain(name: string, { api, volumes, log }: VolumeReleaseDeps, signal: AbortSignal): Promise<void> {
   try {
     volumes.learn(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))
   } catch (error) {

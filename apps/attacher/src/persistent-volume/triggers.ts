@@ -1,10 +1,10 @@
 import type { Trigger } from '@csi-sidecars/controller'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
-import { concernsUs, hasLostFinalizer, type VolumeSettings } from './decide.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
+import { concernsUs, hasLostFinalizer, type VolumeReleaseSettings } from './decide.ts'
 
-/** A volume that may be released, whenever it appears or changes, and one that loses our finalizer. */
-export function onVolume(settings: VolumeSettings): Trigger<Volume> {
+/** Returns a volume that may be released, and a volume that has lost our finalizer. */
+export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume> {
   return (event) => {
     if (event.type === 'deleted') return []
     const pv = event.type === 'added' ? event.object : event.after
@@ -13,6 +13,6 @@ export function onVolume(settings: VolumeSettings): Trigger<Volume> {
   }
 }
 
-/** The end of any attachment, of whatever attacher, may have been the last that kept its volume. */
-export const onAttachmentGone: Trigger<Attachment> = (event) =>
+/** Returns the volume of a deleted attachment of any attacher: it may have been the last one. */
+export const onAttachmentGone: Trigger<CachedAttachment> = (event) =>
   event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []

@@ -1,26 +1,24 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
-import { attachment, csi, DRIVER, ofPv, volume, withFinalizer } from '../testing/views.ts'
-import type { NodeView, VolumeView } from '../volume-attachment/observe.ts'
-import { compare, listedHandle, type Verdict } from './diff.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { attachment, DRIVER, ofPv, volume, withFinalizer } from '../testing/views.ts'
+import type { AttachNodeView, AttachVolumeView } from '../volumes/volume-view.ts'
+import { compare, type ListingVerdict } from './diff.ts'
 
 const attached = withFinalizer({ attached: true })
-const inline = (driver: string, volumeHandle: string): VolumeView => ({
+const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({
   from: 'inline',
   spec: { csi: { driver, volumeHandle } },
 })
-const GCE = 'pd.csi.storage.gke.io'
-const GCE_NODE = 'projects/p1/zones/z1/instances/i1'
 
 describe('compare', () => {
   const listed = { 'handle-1': ['node1-id'] }
   const rows: {
     name: string
-    va: Attachment
+    va: CachedAttachment
     listing: Readonly<Record<string, string[]>>
-    volume?: VolumeView
-    node?: NodeView
-    verdict: Verdict
+    volume?: AttachVolumeView
+    node?: AttachNodeView
+    verdict: ListingVerdict
   }[] = [
     { name: 'attached and listed', va: attached, listing: listed, verdict: { is: 'same' } },
     {
@@ -91,39 +89,9 @@ describe('compare', () => {
       verdict: { is: 'notCompared' },
     },
   ]
-  it.each(rows)('$name: $verdict.is', ({ va, listing, verdict, ...rest }) => {
+  it.each(rows)('returns for an attachment ($name): $verdict.is', ({ va, listing, verdict, ...rest }) => {
     const published = new Map(Object.entries(listing).map(([handle, nodes]) => [handle, new Set(nodes)]))
     const view = { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' }, ...rest } as const
     expect(compare(view, published, DRIVER)).toEqual(verdict)
-  })
-})
-
-describe('the handle that a driver lists', () => {
-  const unrepaired = 'projects/UNSPECIFIED/zones/z1/disks/d'
-  const repaired = 'projects/p1/zones/z1/disks/d'
-  const labels = { labels: { 'topology.kubernetes.io/zone': 'z1' } }
-  const rows: { name: string; volume: VolumeView; is: unknown }[] = [
-    {
-      name: 'a CSI volume',
-      volume: ofPv(volume({ csi: csi({ volumeHandle: unrepaired }) })),
-      is: unrepaired,
-    },
-    { name: 'a translated volume', volume: ofPv(volume({ gcePersistentDisk: { pdName: 'd' } }, labels)), is: repaired },
-    { name: 'an inline volume', volume: inline(GCE, unrepaired), is: repaired },
-    {
-      name: 'an inline volume that lacks nothing',
-      volume: inline(GCE, 'projects/p/zones/z/disks/d'),
-      is: 'projects/p/zones/z/disks/d',
-    },
-  ]
-  it.each(rows)('of $name is $is', ({ volume: of, is }) => {
-    expect(listedHandle(of, GCE_NODE)).toEqual({ ok: true, volumeHandle: is })
-  })
-
-  it('is none where the repair fails', () => {
-    expect(listedHandle(inline(GCE, 'projects/UNSPECIFIED'), GCE_NODE)).toMatchObject({
-      ok: false,
-      code: 'GCE_HANDLE_ELEMENTS',
-    })
   })
 })

@@ -8,7 +8,7 @@ beforeEach(() => {
   fixture = new ComparisonFixture()
 })
 
-/** Many turns of promises, and none of time. */
+/** Lets many promises settle without time passing. */
 async function until(holds: () => boolean): Promise<void> {
   for (let turns = 0; turns < 1000 && !holds(); turns += 1) await fixture.clock.settle()
 }
@@ -55,7 +55,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('follows the pages, and logs what it cannot list', async () => {
+  it('follows the pages, and logs a failed listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const pages = [page('t1', ['other', 'n']), page('', ['handle-1', 'node1-id'])]
     void fixture.start({
@@ -72,13 +72,13 @@ describe('compareForever', () => {
     })
   })
 
-  it('does not go round for ever with a driver that repeats its token', async () => {
+  it('ends a listing whose token repeats', async () => {
     void fixture.start({ pages: async () => page('again') })
     await fixture.clock.settle()
     expect(fixture.asked).toEqual(['', 'again'])
   })
 
-  it('does not go round for ever with a driver whose tokens lead back', async () => {
+  it('ends a listing whose tokens lead back', async () => {
     const pages = async (): Promise<ListVolumesResponse> => {
       if (fixture.asked.length > 5) throw new Error('asked too often')
       return page(fixture.asked.length % 2 === 0 ? 'a' : 'b')
@@ -92,7 +92,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('rests as long as a slow listing took, and never lists twice at a time', async () => {
+  it('pauses as long as a slow listing took, and lists once at a time', async () => {
     void fixture.start({ pages: () => fixture.clock.sleep(100_000).then(() => page('')) })
     await fixture.clock.advance(100_000)
     expect(fixture.asked).toHaveLength(1)
@@ -102,7 +102,7 @@ describe('compareForever', () => {
     expect(fixture.asked).toHaveLength(2)
   })
 
-  it('ends on abort, in the middle of a pause', async () => {
+  it('ends during a pause when it is aborted', async () => {
     const ended = fixture.start({})
     await fixture.clock.settle()
     fixture.stop.abort(new Error('stop'))

@@ -1,3 +1,4 @@
+import { inPhase } from '@csi-sidecars/base'
 import { recordingRun } from '@csi-sidecars/controller/testing'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
@@ -10,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('compareForever', () => {
-  it('acts when two listings in a row miss an attached volume, and again with each that does', async () => {
+  it('acts when two consecutive listings lack an attached volume, and with each later one', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -39,28 +40,26 @@ describe('compareForever', () => {
     { name: 'without a status and not listed', va: { attached: undefined }, nodes: [], done: [] },
     { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
     { name: 'detached, listed', va: { attached: false, deleting: true }, nodes: ['node1-id'], done: ['va1'] },
-  ])('$name: $done', async ({ va, nodes, done }) => {
+  ])('enqueues for an attachment ($name): $done', async ({ va, nodes, done }) => {
     fixture.has(withFinalizer(va))
     void fixture.start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
     await fixture.clock.settle()
     expect(fixture.forced).toEqual(done)
   })
 
-  describe('says nothing of an attachment that is worked on', () => {
-    /** Work that runs until the test ends it. */
+  describe('an attachment with a call', () => {
+    /** Runs work until the test ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
-      const ended = fixture.work.run(key, recordingRun(), (run) => {
-        run.enter('calling')
-        return promise
-      })
+      const run = recordingRun()
+      const ended = fixture.work.run(key, run, () => inPhase('calling', run.signal, () => promise))
       return () => {
         resolve()
         return ended
       }
     }
 
-    it('since before the listing', async () => {
+    it('is ignored if the call began before the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       begin('va1')
       void fixture.start({ confirmations: 1 })
@@ -68,7 +67,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('and ended while the driver was listing, whichever of the two began first', async () => {
+    it('is ignored if the call ended during the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       const earlier = begin('va1')
       const gate = Promise.withResolvers<ListVolumesResponse>()
@@ -81,7 +80,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('but of the others, and of this one when its work is over', async () => {
+    it('counts again in the next listing, and others count at once', async () => {
       fixture.has(withFinalizer({ attached: true }))
       fixture.has({ ...withFinalizer({ attached: true }), key: 'va2' })
       const end = begin('va1')
@@ -94,7 +93,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('forgets a suspicion that the next listing does not share', async () => {
+  it('drops a difference that the next listing does not confirm', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id']), page('')]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
@@ -102,7 +101,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('does not hold against an attachment what was wrong with an earlier one of its name', async () => {
+  it('does not count the differences of a deleted attachment for a recreated one', async () => {
     fixture.has(withFinalizer({ attached: true, uid: 'earlier' }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -113,7 +112,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('leaves alone what changed while the driver was listing', async () => {
+  it('ignores an attachment that changed during the listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
       confirmations: 1,
@@ -126,7 +125,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('leaves alone what changed while its volume was read', async () => {
+  it('ignores an attachment that changed while its volume was read', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
       confirmations: 1,
@@ -159,7 +158,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('needs the configured number of equal listings in a row', async () => {
+  it('needs the configured number of equal consecutive listings', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 3, pages: async () => page('') })
     await fixture.clock.advance(60_000)
@@ -168,7 +167,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('counts from zero when the difference is another one', async () => {
+  it('counts from zero when the difference changes', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id'])]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })

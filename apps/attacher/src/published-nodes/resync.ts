@@ -2,40 +2,42 @@ import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Listing } from '../volume-attachment/memory.ts'
-import { type Compared, compare, type Published, type Verdict } from './diff.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { type ComparedAttachment, compare, type ListingVerdict, type PublishedNodes } from './diff.ts'
 import type { WorkSince } from './work-log.ts'
 
+/** The result of comparing the driver's listing with an attachment's status. */
+export type ListingResult = 'same' | 'different'
+
 export interface ComparisonOptions {
-  /** One page of ListVolumes; each has a deadline of its own, so that a long listing can end. */
+  /** Lists one page. Each page has its own deadline, so that a long listing can end. */
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>
-  readonly attachments: Reader<Attachment>
-  readonly view: (va: Attachment, signal: AbortSignal) => Promise<Compared>
+  readonly attachments: Reader<CachedAttachment>
+  readonly view: (va: CachedAttachment, signal: AbortSignal) => Promise<ComparedAttachment>
   /**
-   * Has the attachment worked on: as usual, or though by what is stored there is nothing to do, because the driver says
-   * something else, or says the same beside the error of an earlier try.
+   * Enqueues the attachment. `different` and `same` are the results that a run must act on although the status needs no
+   * change. Undefined: the run is an ordinary one.
    */
-  readonly reprocess: (key: string, listing: Listing | undefined) => void
-  /** Whether the status has an error that is out of date once the driver lists the same. */
-  readonly hasStaleError: (va: Attachment) => boolean
-  /** Begins to note what is worked on: a listing says nothing sure about a call that ran beside it. */
+  readonly reprocess: (va: CachedAttachment, listing: ListingResult | undefined) => void
+  /** Reports whether an error in the status is outdated once the driver lists the same. */
+  readonly hasStaleError: (va: CachedAttachment) => boolean
+  /** Begins to record calls. A listing is not reliable for a volume whose call ran at the same time. */
   readonly workSince: () => WorkSince
   readonly driverName: string
   readonly periodMs: number
-  /** Listings in a row that must disagree in the same way before anything is done. */
+  /** The number of consecutive listings that must disagree in the same way. */
   readonly confirmations: number
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Drivers may answer pages without a volume, and back ends are large; beyond this a listing will not end by itself. */
+/** Limits of one listing. A listing that exceeds them will not end by itself. */
 const MOST_EMPTY_PAGES = 1_000
 const MOST_VOLUMES = 1_000_000
-/** However quick its pages are: a driver that answers each with a new token is given up after this. */
+/** A driver that answers each page quickly with a new token is given up after this time. */
 const LONGEST_LISTING_MS = 5 * 60_000
 
-/** How often in a row an attachment was seen to differ, and how. Another one of the same name starts from zero. */
+/** The consecutive listings in which an attachment differed. A recreated attachment starts from zero. */
 interface Suspicion {
   readonly uid: string
   readonly attached: boolean
@@ -43,8 +45,8 @@ interface Suspicion {
 }
 
 /**
- * Compares our attachments with what the driver says is published, one listing after the other, until aborted.
- * The pause is the period, or as long as the last listing took when that was longer: a slow driver gets its rest.
+ * Compares our attachments with one listing after another until `signal` is aborted. It pauses for the period, or for
+ * the duration of the last listing if that was longer.
  */
 export async function compareForever(options: ComparisonOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, periodMs } = options
@@ -73,7 +75,7 @@ async function compareOnce(
   const seen = new Set<string>()
   for (const va of before) {
     const verdict = await verdictOf(options, { va, published }, signal)
-    // It changed while the driver was listing: the listing may show either of the two states.
+    // The attachment changed during the listing, which may show either of the two states.
     if (options.attachments.get(va.key) !== va || worked.has(va.key)) continue
     if (verdict.is === 'different') seen.add(va.key)
     act(options, suspicions, { va, verdict })
@@ -81,12 +83,12 @@ async function compareOnce(
   for (const key of suspicions.keys()) if (!seen.has(key)) suspicions.delete(key)
 }
 
-/** What is wrong with one attachment leaves the others to be compared. */
+/** Returns `unknown` for an attachment that cannot be compared, so that the other attachments are compared. */
 async function verdictOf(
   { view, driverName }: ComparisonOptions,
-  { va, published }: { readonly va: Attachment; readonly published: Published },
+  { va, published }: { readonly va: CachedAttachment; readonly published: PublishedNodes },
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<ListingVerdict> {
   try {
     return compare(await view(va, signal), published, driverName)
   } catch (error) {
@@ -98,14 +100,14 @@ async function verdictOf(
 function act(
   { confirmations, reprocess, hasStaleError, log }: ComparisonOptions,
   suspicions: Map<string, Suspicion>,
-  { va, verdict }: { readonly va: Attachment; readonly verdict: Verdict },
+  { va, verdict }: { readonly va: CachedAttachment; readonly verdict: ListingVerdict },
 ): void {
   const VolumeAttachment = va.key
   if (verdict.is === 'unknown') {
     log.error(new Error(verdict.why), 'VolumeAttachment cannot be compared with the driver', { VolumeAttachment })
     return
   }
-  if (verdict.is === 'same' && hasStaleError(va)) reprocess(va.key, 'same')
+  if (verdict.is === 'same' && hasStaleError(va)) reprocess(va, 'same')
   if (verdict.is !== 'different') return
   const attached = va.attached === true
   const { uid } = va
@@ -123,15 +125,15 @@ function act(
     'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
     { VolumeAttachment, volumeHandle, attachedStatus: attached, found },
   )
-  // What is not attached yet and not to go is attached without being forced; it may be under way at this moment.
-  reprocess(va.key, attached || va.deleting ? 'different' : undefined)
+  // A living attachment that is not attached needs no force: its ordinary attach may be under way.
+  reprocess(va, attached || va.deleting ? 'different' : undefined)
 }
 
-/** All pages of one listing. */
+/** Lists all pages. */
 export async function listAll(
   { listPage, clock }: Pick<ComparisonOptions, 'listPage' | 'clock'>,
   signal: AbortSignal,
-): Promise<Published> {
+): Promise<PublishedNodes> {
   const published = new Map<string, ReadonlySet<string>>()
   const seen = new Set<string>()
   const started = clock.monotonic()
@@ -143,7 +145,7 @@ export async function listAll(
       throw new Error(`failed to ListVolumes: failed to list volumes: ${messageOf(cause)}`, { cause })
     })
     for (const { volume, status } of page.entries) {
-      // One that is published nowhere counts as one that is not listed, and takes no memory.
+      // A volume without nodes equals a volume that is not listed, and needs no memory.
       if (!volume || !status?.publishedNodeIds.length) continue
       published.set(volume.volumeId, new Set(status.publishedNodeIds))
     }
@@ -151,7 +153,7 @@ export async function listAll(
     emptyPages = page.entries.length === 0 ? emptyPages + 1 : 0
     seen.add(token)
     token = page.nextToken
-    // A page that leads back to itself, or to an earlier one: following it would never end.
+    // The token leads back to an earlier page, so the listing would never end.
     if (token !== '' && seen.has(token)) {
       throw new Error(`failed to ListVolumes: the driver answered token ${JSON.stringify(token)} with itself`)
     }

@@ -1,29 +1,30 @@
+import { onPhase } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 
-/** The keys for which the driver was called since it was begun, or is being called right now. */
+/** The keys with a call since `since()`, or with a call under way at that moment. */
 export interface WorkSince extends Disposable {
   has(key: string): boolean
 }
 
-/** For which keys the driver is called, for those who look at what a call changes. A run that calls nothing is no work. */
+/** Records the keys whose runs call the driver. Runs without a call are not recorded. */
 export class WorkLog {
   readonly #calling = new Set<string>()
   readonly #begun = new Set<Set<string>>()
 
-  /** Runs the work of a key; the queue sees to it that there is one at a time. From its first call on it counts to its end. */
-  async run<T>(key: string, run: Run, work: (run: Run) => Promise<T>): Promise<T> {
-    const enter: Run['enter'] = (phase) => {
+  /** Runs the work of a key. The key counts as calling from its first call to the end of the run. */
+  async run<T>(key: string, { signal }: Pick<Run, 'signal'>, work: () => Promise<T>): Promise<T> {
+    const ignorePhases = onPhase(signal, (phase) => {
       if (phase === 'calling') this.#called(key)
-      run.enter(phase)
-    }
+    })
     try {
-      return await work({ ...run, enter })
+      return await work()
     } finally {
+      ignorePhases()
       this.#calling.delete(key)
     }
   }
 
-  /** From now on. */
+  /** Begins to record keys. */
   since(): WorkSince {
     const seen = new Set(this.#calling)
     this.#begun.add(seen)

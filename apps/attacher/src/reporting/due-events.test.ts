@@ -1,6 +1,6 @@
 import type { PendingWork } from '@csi-sidecars/controller'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type DueEvents, PERIOD_MS, QUIET_MS, SeriesTable } from './due-events.ts'
+import { type DueEvents, FailureSeriesTable, PERIOD_MS, QUIET_MS } from './due-events.ts'
 
 const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => ({
   sidecar: 'external-attacher',
@@ -17,9 +17,9 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
   ...change,
 })
 
-let table: SeriesTable
+let table: FailureSeriesTable
 beforeEach(() => {
-  table = new SeriesTable()
+  table = new FailureSeriesTable()
 })
 
 function look(pending: readonly PendingWork[], now: number, most: number): DueEvents {
@@ -28,7 +28,7 @@ function look(pending: readonly PendingWork[], now: number, most: number): DueEv
   return looking.end()
 }
 
-/** Reports all that is due, as the reporter does. */
+/** Records all due events, as the reporter does. */
 function report(
   pending: readonly PendingWork[],
   now: number,
@@ -41,30 +41,34 @@ function report(
   return { reported: chosen.map(({ work: { key } }) => key), skipped }
 }
 
-describe('an object is reported about', () => {
+describe('an event', () => {
   it.each<[string, Partial<PendingWork>, number]>([
     ['within ten seconds', {}, QUIET_MS - 1],
     ['before it has failed', { message: undefined }, QUIET_MS],
-    ['that is no attachment', { object: { kind: 'PersistentVolume', namespace: '', name: 'a', uid: 'a' } }, QUIET_MS],
-    ['that is gone', { object: undefined }, QUIET_MS],
-    ['that is released', { operation: 'release' }, QUIET_MS],
-  ])('not %s', (_, change, now) => {
+    [
+      'about another kind of object',
+      { object: { kind: 'PersistentVolume', namespace: '', name: 'a', uid: 'a' } },
+      QUIET_MS,
+    ],
+    ['about a deleted object', { object: undefined }, QUIET_MS],
+    ['about a release', { operation: 'release' }, QUIET_MS],
+  ])('does not appear %s', (_, change, now) => {
     expect(report([work('a', change)], now).reported).toEqual([])
   })
 
-  it('once a minute while it fails', () => {
+  it('appears once a minute while the work fails', () => {
     expect(report([work('a')], QUIET_MS).reported).toEqual(['a'])
     expect(report([work('a', { tries: 2 })], QUIET_MS + PERIOD_MS - 1).reported).toEqual([])
     expect(report([work('a', { tries: 3 })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('not again where nothing new has happened to it', () => {
+  it('does not appear again without a new try or message', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a')], QUIET_MS + PERIOD_MS).reported).toEqual([])
     expect(report([work('a', { message: 'other' })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('again when it is detached, and when another has its name', () => {
+  it('appears again for another operation, and for a recreated object', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a', { operation: 'detach' })], QUIET_MS).reported).toEqual(['a'])
     const object = { kind: 'VolumeAttachment', namespace: '', name: 'a', uid: 'other' }
@@ -72,7 +76,7 @@ describe('an object is reported about', () => {
   })
 })
 
-describe('more than may be reported', () => {
+describe('more failing objects than events', () => {
   const three = (tries: number): PendingWork[] => ['a', 'b', 'c'].map((name) => work(name, { tries }))
 
   it('take turns, the oldest first', () => {
@@ -82,14 +86,14 @@ describe('more than may be reported', () => {
     ])
   })
 
-  it('count once where one is seen twice in a look', () => {
+  it('count once if a look sees an object twice', () => {
     expect(look([work('a'), work('b'), work('a')], QUIET_MS, 3).chosen.map((event) => event.work.key)).toEqual([
       'a',
       'b',
     ])
   })
 
-  it('count as skipped once for each minute in which they were not reported', () => {
+  it('count as skipped once for each minute without an event', () => {
     const skips = [0, 5_000, 59_999, 60_000, 65_000, 119_999, 120_000].map(
       (ms) => report(three(ms), QUIET_MS + ms, ms === 0 ? 1 : 0).skipped,
     )
@@ -97,8 +101,8 @@ describe('more than may be reported', () => {
   })
 })
 
-describe('an object that is well again', () => {
-  it('is no longer held by what was chosen before', () => {
+describe('an object that has recovered', () => {
+  it('no longer holds an event that was chosen before', () => {
     const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
     table.take(work('a'))
     expect(chosen.map((event) => [event.work.key, table.holds(event)])).toEqual([
@@ -107,13 +111,13 @@ describe('an object that is well again', () => {
     ])
   })
 
-  it('gives its series away, once', () => {
+  it('returns its series once', () => {
     report([work('a')], QUIET_MS)
     expect(table.take(work('a'))).toMatchObject({ tries: 1 })
     expect(table.take(work('a'))).toBeUndefined()
   })
 
-  it('has none where nothing was reported, and where it is pending no more', () => {
+  it('returns no series without an event, and once it is no longer pending', () => {
     look([work('a')], QUIET_MS, 0)
     expect(table.take(work('a'))).toBeUndefined()
     report([work('b')], QUIET_MS)

@@ -2,58 +2,58 @@ import type { PendingWork } from '@csi-sidecars/controller'
 import type { EventTarget } from '@csi-sidecars/events'
 import type { Event } from '@csi-sidecars/kube-types'
 
-/** What is reported of an object whose attach or detach fails. */
-export interface Series {
-  /** When its next event is due. */
+/** The events about one object whose attach or detach fails. */
+export interface FailureSeries {
+  /** The time of its next event. */
   due: number
-  /** When it was reported last; 0: never. */
+  /** The time of its last event; 0 if there was none. */
   reportedAt: number
-  /** The tries and words that were reported last. */
+  /** The number of tries and the message of its last event. */
   tries: number
   message: string | undefined
-  /** By the object that they are about, which has one each. */
+  /** The last event of each of the two objects. */
   readonly events: Map<'attachment' | 'claim', Event>
-  /** The claim behind the volume; null: none. */
+  /** The claim of the volume. Null: there is none; undefined: it was not read yet. */
   claim: EventTarget | null | undefined
 }
 
-/** One event for each object a minute. */
+/** Each object gets at most one event in this time. */
 export const PERIOD_MS = 60_000
 /**
- * Work that is younger is not reported: the attach/detach controller writes an event on its pod at once, a single
- * failure is mostly the last, and failures that recover within ten seconds produce no event.
+ * Younger work is not reported. The attach/detach controller writes an event on the pod at once, and most failures end
+ * within this time.
  */
 export const QUIET_MS = 10_000
 
-/** Work that is to be reported, in its series. */
+/** Failing work, and its series. */
 export interface DueEvent {
   readonly work: PendingWork
-  readonly series: Series
+  readonly series: FailureSeries
 }
 
 export interface DueEvents {
-  /** As many as may be reported, those that were reported longest ago first. */
+  /** The events to write, at most as many as allowed. The objects whose last event is oldest come first. */
   readonly chosen: readonly DueEvent[]
-  /** Events that were due for a whole period and were not reported. */
+  /** Events that were not written although they were due for a whole period. */
   readonly skipped: number
 }
 
-/** What is reported of the objects that fail; an object that fails no more has no series. */
-export class SeriesTable {
-  readonly #series = new Map<string, Series>()
+/** The series of all failing objects. An object that no longer fails has no series. */
+export class FailureSeriesTable {
+  readonly #series = new Map<string, FailureSeries>()
 
-  /** What is to be reported now: begins a look at what is pending. */
+  /** Begins to look at the pending work. */
   look(now: number, most: number): DueLook {
     return new DueLook(this.#series, now, most)
   }
 
-  /** Whether the object still fails, as far as is known, since it was chosen. */
+  /** Reports whether the series of a chosen event still exists. */
   holds({ work, series }: DueEvent): boolean {
     return this.#series.get(idOf(work)) === series
   }
 
-  /** Takes the series of an object that is well again; undefined where nothing was reported. */
-  take(work: Pick<PendingWork, 'operation' | 'object'>): Series | undefined {
+  /** Removes and returns the series of an object that has recovered. Undefined if no event was written. */
+  take(work: Pick<PendingWork, 'operation' | 'object'>): FailureSeries | undefined {
     const id = idOf(work)
     const series = this.#series.get(id)
     this.#series.delete(id)
@@ -65,17 +65,17 @@ export class SeriesTable {
   }
 }
 
-/** One look at all that is pending, piece by piece: between two pieces others may work. */
+/** One look at all pending work. It is done in pieces, so that other work runs between them. */
 class DueLook {
-  readonly #series: Map<string, Series>
+  readonly #series: Map<string, FailureSeries>
   readonly #now: number
   readonly #most: number
   readonly #failing = new Set<string>()
-  /** The first ones of those seen so far, in order. */
+  /** The events to write, in order, of the work that was seen so far. */
   readonly #chosen: DueEvent[] = []
   #skipped = 0
 
-  constructor(series: Map<string, Series>, now: number, most: number) {
+  constructor(series: Map<string, FailureSeries>, now: number, most: number) {
     this.#series = series
     this.#now = now
     this.#most = most
@@ -90,7 +90,7 @@ class DueLook {
     if (series.due <= this.#now && isNews) this.#choose({ work, series })
   }
 
-  /** Forgets whatever is pending no more. */
+  /** Ends the look, and drops the series of objects that no longer fail. */
   end(): DueEvents {
     for (const id of this.#series.keys()) if (!this.#failing.has(id)) this.#series.delete(id)
     return { chosen: this.#chosen, skipped: this.#skipped }
@@ -103,14 +103,14 @@ class DueLook {
     if (last !== undefined) this.#skip(last.series)
   }
 
-  /** Counts once for each period. */
-  #skip(series: Series): void {
+  /** Counts an event that is not written, once in each period. */
+  #skip(series: FailureSeries): void {
     if (this.#now - series.due < PERIOD_MS) return
     series.due += PERIOD_MS
     this.#skipped += 1
   }
 
-  #of(id: string): Series {
+  #of(id: string): FailureSeries {
     const known = this.#series.get(id)
     if (known !== undefined) return known
     const due = this.#now

@@ -7,6 +7,7 @@ import { Metrics } from '@csi-sidecars/telemetry'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
+import { ATTACHMENT_EVENTS } from '../volume-attachment/events.ts'
 import { EventPermission, FailureReporter } from './failure-reporter.ts'
 
 let clock: FakeClock
@@ -64,7 +65,7 @@ function begin(): void {
         metadata: { name: 'e', namespace: 'ns' },
       }),
   } as unknown as KubeClient
-  reporter = new FailureReporter({ api, backlog, permission, driverName: 'd', clock, log })
+  reporter = new FailureReporter({ api, backlog, permission, texts: ATTACHMENT_EVENTS, driverName: 'd', clock, log })
   ended = reporter.run(stop.signal)
 }
 
@@ -89,7 +90,7 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 const WORDS = 'Volume pv on node n: failed to attach: no'
 
 describe('an attach that keeps failing', () => {
-  it('is one series on the attachment and one on the claim, whose count rises', async () => {
+  it('writes one series about the attachment and one about the claim, whose count rises', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     expect(requests.splice(0)).toEqual([
@@ -116,13 +117,13 @@ describe('an attach that keeps failing', () => {
     expect(requests).toEqual([`create VolumeAttachment a ${well}`, `create PersistentVolumeClaim claim ${well}`])
   })
 
-  it('of a volume without a claim is reported on the attachment', async () => {
+  it('writes about the attachment only if the volume has no claim', async () => {
     pending = [work('a', { volume: 'unclaimed' })]
     await clock.advance(5_000)
     expect(requests).toHaveLength(2)
   })
 
-  it('says nothing that is well again before its turn', async () => {
+  it('writes no event after a recovery before its turn', async () => {
     pending = ['a', 'b', 'c', 'd'].map((name) => work(name, { volume: 'unclaimed' }))
     answer = async (request) => {
       if (request.startsWith('create VolumeAttachment a ')) reporter.completed(work('c'))
@@ -132,7 +133,7 @@ describe('an attach that keeps failing', () => {
     expect(written).toEqual(['a', 'b', 'd'])
   })
 
-  it('that was not reported produces no event when it recovers', async () => {
+  it('writes no recovery event without a failure event', async () => {
     reporter.completed(work('a'))
     await clock.advance(10_000)
     expect(requests).toEqual([])
@@ -147,15 +148,15 @@ describe('a detach', () => {
       { state: 'waiting', nextTry: undefined },
       'VolumeDetachBlocked x3: Volume unclaimed on node n: failed to detach: no. Not tried again until that changes',
     ],
-  ])('that %s is reported with that reason', async (_, change, text) => {
+  ])('writes an event with the reason if it %s', async (_, change, text) => {
     pending = [work('a', { operation: 'detach', message: 'failed to detach: no', volume: 'unclaimed', ...change })]
     await clock.advance(5_000)
     expect(requests).toEqual([`create VolumeAttachment a ${text}`, 'get unclaimed'])
   })
 })
 
-describe('ten thousand that fail for one reason', () => {
-  it('cost five writes a second, and the rest is counted', async () => {
+describe('ten thousand failures', () => {
+  it('cause five writes a second, and the others are counted', async () => {
     pending = Array.from({ length: 10_000 }, (_, index) => work(`${index}`))
     const written = (): number => requests.filter((each) => each.startsWith('create')).length
     await clock.advance(5_999)
@@ -169,10 +170,10 @@ describe('ten thousand that fail for one reason', () => {
   })
 })
 
-describe('a refusal', () => {
+describe('a refused event', () => {
   const refused = apiError(403, 'Forbidden', 'events is forbidden')
 
-  it('is said once, and nothing more is tried for ten minutes, in a later term neither', async () => {
+  it('logs one line, and stops all events for ten minutes, also in a later term', async () => {
     answer = async (request) => {
       if (request.startsWith('create')) throw refused
     }
@@ -191,7 +192,7 @@ describe('a refusal', () => {
     ])
   })
 
-  it('by a namespace that is ending concerns that one alone', async () => {
+  it('stops no other event if its namespace is being deleted', async () => {
     answer = async (request) => {
       if (request.startsWith('create PersistentVolumeClaim')) {
         const error = apiError(403, 'Forbidden', 'x')
@@ -204,7 +205,7 @@ describe('a refusal', () => {
     expect(log.lines.filter(({ level }) => level === 'warning')).toEqual([])
   })
 
-  it('of another kind is no matter: the next minute tries again', async () => {
+  it('leads to another try in the next minute if it has another reason', async () => {
     answer = async () => {
       throw apiError(500, 'InternalError', 'x')
     }

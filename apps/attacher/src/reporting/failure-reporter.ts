@@ -4,22 +4,22 @@ import { type EventTarget, type EventText, SeriesWriter } from '@csi-sidecars/ev
 import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { PERIOD_MS, type Series, SeriesTable } from './due-events.ts'
-import { failureEvent, recoveryEvent } from './events.ts'
-import { SIDECAR } from './subject.ts'
+import { type FailureSeries, FailureSeriesTable, PERIOD_MS } from './due-events.ts'
 
-/** Between two looks at what fails. */
+/** The name of the Go original, under which pending work and events are reported. */
+export const SIDECAR = 'external-attacher'
+/** The pause between two looks at failing work. */
 const LOOK_MS = 5_000
-/** Event writes in all. */
+/** The limit of all event writes. */
 const WRITES_PER_SECOND = 5
-/** Two writes each: the attachment and its claim. */
+/** Each object needs two writes: for the attachment and for its claim. */
 const OBJECTS_PER_LOOK = Math.floor((WRITES_PER_SECOND * LOOK_MS) / 1000 / 2)
-/** More that are well again at once are not reported. */
+/** The limit of recoveries that wait for their events. Others are not reported. */
 const MOST_RECOVERED = 500
-/** Whether events may be written after all. */
+/** The pause after the API server has refused events. */
 const REFUSED_MS = 10 * 60_000
 
-/** Whether events may be written; lasts as long as the process, so that a refusal is said once. */
+/** The permission to write events. It lasts as long as the process, so that a refusal is logged once. */
 export class EventPermission {
   #refusedUntil = Number.NEGATIVE_INFINITY
   #said = false
@@ -36,31 +36,37 @@ export class EventPermission {
   }
 }
 
+/** The texts of the events. */
+export interface FailureTexts {
+  readonly failed: (work: PendingWork) => EventText
+  readonly recovered: (subject: Subject, failures: number) => EventText
+}
+
 export interface FailureReporterOptions {
-  /** Refuses writes once this process no longer leads. */
+  /** The client refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly backlog: Backlog
   readonly permission: EventPermission
   readonly driverName: string
+  readonly texts: FailureTexts
   readonly clock: Clock
   readonly log: Logger
 }
 
 interface Recovery {
   readonly subject: Subject
-  readonly series: Series
+  readonly series: FailureSeries
 }
 
 /**
- * Reports in events which attaches and detaches keep failing, and when they are well again. It looks at what is pending
- * instead of listening to runs, so that no run waits for it, and one failure for ten thousand objects costs no more
- * writes than it may make.
+ * Writes events about attaches and detaches that keep failing, and about their recovery. It reads the pending work, so
+ * that no run waits for it. Its rate is limited, also when ten thousand objects fail for one reason.
  */
 export class FailureReporter {
   readonly #options: FailureReporterOptions
   readonly #writer: SeriesWriter
   readonly #bucket: TokenBucket
-  readonly #series = new SeriesTable()
+  readonly #series = new FailureSeriesTable()
   #recovered: Recovery[] = []
 
   constructor(options: FailureReporterOptions) {
@@ -70,7 +76,7 @@ export class FailureReporter {
     this.#bucket = new TokenBucket({ clock, qps: WRITES_PER_SECOND, burst: WRITES_PER_SECOND })
   }
 
-  /** What was due for the object is done. */
+  /** The work of the object is done. */
   completed(subject: Subject): void {
     const series = this.#series.take(subject)
     if (series === undefined) return
@@ -78,7 +84,7 @@ export class FailureReporter {
     else this.#options.backlog.eventsSkipped(1)
   }
 
-  /** Until stopped. */
+  /** Writes events until `stop` is aborted. */
   async run(stop: AbortSignal): Promise<void> {
     const { clock, permission, log } = this.#options
     while (!stop.aborted) {
@@ -91,9 +97,9 @@ export class FailureReporter {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { backlog, clock } = this.#options
+    const { backlog, clock, texts } = this.#options
     for (const { subject, series } of this.#recovered.splice(0, OBJECTS_PER_LOOK)) {
-      const text = recoveryEvent(subject, series.tries)
+      const text = texts.recovered(subject, series.tries)
       await this.#write(subject, { series: { ...series, events: new Map() }, text, count: 1, signal })
     }
     const look = this.#series.look(clock.now(), OBJECTS_PER_LOOK)
@@ -108,14 +114,14 @@ export class FailureReporter {
       const { work, series } = event
       const now = clock.now()
       Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: work.tries, message: work.message })
-      await this.#write(work, { series, text: failureEvent(work), count: Math.max(1, work.tries), signal })
+      await this.#write(work, { series, text: texts.failed(work), count: Math.max(1, work.tries), signal })
     }
   }
 
-  /** One event each for the attachment and, where there is one, for the claim behind its volume. */
+  /** Writes an event for the attachment, and one for the claim of its volume if there is a claim. */
   async #write(
     subject: Pick<Subject, 'object' | 'volume'>,
-    event: { series: Series; text: EventText; count: number; signal: AbortSignal },
+    event: { series: FailureSeries; text: EventText; count: number; signal: AbortSignal },
   ): Promise<void> {
     const { series, signal } = event
     const { name = '', uid = '' } = subject.object ?? {}
@@ -128,7 +134,7 @@ export class FailureReporter {
   async #writeOne(
     which: 'attachment' | 'claim',
     target: EventTarget,
-    { series, text, count, signal }: { series: Series; text: EventText; count: number; signal: AbortSignal },
+    { series, text, count, signal }: { series: FailureSeries; text: EventText; count: number; signal: AbortSignal },
   ): Promise<void> {
     const { permission, clock, log } = this.#options
     if (permission.isRefused(clock)) return
@@ -143,7 +149,7 @@ export class FailureReporter {
     }
   }
 
-  /** Read when it is needed: no cache holds it. Null where there is none, or where it cannot be read. */
+  /** Reads the claim of the volume, which no cache holds. Null if there is none. */
   async #claimOf(volume: string | undefined, signal: AbortSignal): Promise<EventTarget | null> {
     if (volume === undefined) return null
     try {
@@ -157,7 +163,7 @@ export class FailureReporter {
   }
 }
 
-/** The namespace takes nothing new any more. */
+/** Reports whether the namespace is being deleted and accepts no new objects. */
 function isEnding(error: unknown): boolean {
   return (
     error instanceof ApiError && error.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true

@@ -4,7 +4,7 @@ export function apiError(code: number, reason: string, message = reason): ApiErr
   return new ApiError({ code, reason, message })
 }
 
-/** What a merge patch is answered that names another uid than the object has. */
+/** The answer to a merge patch that names another UID than the object has. */
 export function uidMismatch(uid: string): ApiError {
   const message = `Invalid value: "${uid}": field is immutable`
   const details = { causes: [{ reason: 'FieldValueInvalid', message, field: 'metadata.uid' }] }

@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
 import { WorkLog } from '../published-nodes/work-log.ts'
 import { DRIVER, ofPv, volume } from './views.ts'
@@ -18,15 +18,15 @@ export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: s
 export class ComparisonFixture {
   readonly clock = new FakeClock()
   readonly stop = new AbortController()
-  /** Keys that were put back to the queue; with `as usual` or `same` where without a force mark. */
+  /** The enqueued keys. Keys without a force mark are followed by `as usual` or `same`. */
   readonly forced: string[] = []
-  /** The tokens with which the driver was asked for pages. */
+  /** The tokens of the pages that the driver was asked for. */
   readonly asked: string[] = []
   readonly work = new WorkLog()
   readonly log = recordingLogger()
-  readonly #attachments = new Map<string, Attachment>()
+  readonly #attachments = new Map<string, CachedAttachment>()
 
-  has(va: Attachment): void {
+  has(va: CachedAttachment): void {
     this.#attachments.set(va.key, va)
   }
 
@@ -48,7 +48,7 @@ export class ComparisonFixture {
           whenSynced: async () => {},
         },
         view: async (va) => ({ va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }),
-        reprocess: (key, listing) =>
+        reprocess: ({ key }, listing) =>
           this.forced.push(listing === 'different' ? key : `${key} ${listing ?? 'as usual'}`),
         hasStaleError: ({ attachError }) => attachError !== undefined,
         workSince: () => this.work.since(),

@@ -7,14 +7,14 @@ interface Stored {
   metadata: { name: string; uid?: string; resourceVersion?: string; finalizers?: string[] }
 }
 
-/** An API server of a few objects that takes patches and writes down each request. */
-export class FakeApi {
+/** An API server with a few objects that applies patches and records each request. */
+export class ObjectApi {
   /** `patch pv1 {...}` in the order in which they came. */
   readonly requests: string[] = []
   readonly objects = new Map<string, Stored>()
-  /** Those of them that have a low priority. */
+  /** The requests with a low priority. */
   readonly ofLowPriority: string[] = []
-  /** What the next requests that begin so are answered with, instead of being served. */
+  /** The failures of the next requests, by the beginning of their text. */
   readonly failures: { readonly request: string; readonly error: unknown; left: number }[] = []
   #version = 1
 

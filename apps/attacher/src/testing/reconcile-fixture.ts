@@ -5,15 +5,13 @@ import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest }
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
-import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
-import { type Volume, volumeProjection } from '../caches/volume.ts'
-import type { Published } from '../published-nodes/diff.ts'
+import { attachmentProjection, type CachedAttachment } from '../caches/attachment.ts'
+import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
 import { AttachmentMemory } from '../volume-attachment/memory.ts'
 import { reconcileAttachment } from '../volume-attachment/reconcile.ts'
 import type { AttachmentDeps } from '../volume-attachment/run.ts'
-import type { VolumeFinalizers } from '../volume-finalizers.ts'
-import { FakeApi } from './fake-api.ts'
+import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
+import { ObjectApi } from './fake-api.ts'
 import { csi, DRIVER, FINALIZER, view } from './views.ts'
 
 export const TIME = '2023-11-14T22:13:20Z'
@@ -45,30 +43,25 @@ export function pv(source: object = {}): PersistentVolume & { metadata: { name: 
 export const project = attachmentProjection(DRIVER)
 export const projectVolume = volumeProjection(DRIVER)
 
-/** Attachment `va1` of volume `pv1` at an API server, a driver, and runs of the attachment's key. */
+/** Attachment `va1` of volume `pv1` at an API server, a driver, and runs over the key of the attachment. */
 export class ReconcileFixture {
-  readonly api = new FakeApi()
-  /** `publish handle-1 node1-id {secrets}` in the order in which they came. */
+  readonly api = new ObjectApi()
+  /** The calls in their order, as `publish handle-1 node1-id {secrets}`. */
   readonly calls: string[] = []
   publish: (request: ControllerPublishVolumeRequest) => Promise<Record<string, string>> = async () => ({})
   unpublish: (request: ControllerUnpublishVolumeRequest) => Promise<void> = async () => {}
   lost = false
-  listsPublishedNodes = false
   readonly clock = new FakeClock()
-  readonly memory = new AttachmentMemory({ baseMs: 1_000, maxMs: 60_000, clock: this.clock })
-  /** What the driver lists; each question is a call `list`. */
-  listed: () => Published = () => new Map()
-  readonly nodes: DriverNode[] = []
-  /** What the cache holds instead of what the server does. */
+  readonly memory = new AttachmentMemory()
+  /** The cached objects that differ from the objects at the API server. */
   readonly late = new Map<string, VolumeAttachment | undefined>()
-  /** What the write of our finalizer to the volume returns. */
-  held: () => Volume | undefined = () => projectVolume(pv())
+  /** The answer to the write of our finalizer to the volume. */
+  volumeAfterWrite: () => CachedVolume | undefined = () => projectVolume(pv())
   readonly woken: Cause[] = []
   readonly enqueued: string[] = []
   readonly log = recordingLogger()
   readonly signal = new AbortController()
-  /** The last run. */
-  own: RecordingRun = recordingRun(this.signal.signal)
+  lastRun: RecordingRun = recordingRun(this.signal.signal)
 
   constructor() {
     this.api.put(va())
@@ -76,8 +69,8 @@ export class ReconcileFixture {
   }
 
   run(change: Partial<AttachmentDeps> = {}, key = 'va1'): Promise<Outcome> {
-    this.own = recordingRun(this.signal.signal)
-    return reconcileAttachment(key, { ...this.#deps(), ...change }, this.own)
+    this.lastRun = recordingRun(this.signal.signal)
+    return reconcileAttachment(key, { ...this.#deps(), ...change }, this.lastRun)
   }
 
   #deps(): AttachmentDeps {
@@ -107,36 +100,28 @@ export class ReconcileFixture {
             [...new Set([...api.objects.keys(), ...late.keys()])].flatMap((name) => this.#stored(name) ?? []),
         } as never,
       },
-      listPublished: async () => {
-        calls.push('list')
-        return this.listed()
-      },
       volumes: { get: () => this.#storedVolume() },
-      nodes: { values: () => this.nodes.values() },
       finalizers: {
         add: async (name: string) => {
           api.requests.push(`hold ${name}`)
-          return this.held()
+          return this.volumeAfterWrite()
         },
       } as unknown as VolumeFinalizers,
       finalizer: FINALIZER,
       memory,
       observe: async (name) => {
         const found = this.#stored(name)
-        return (
-          found &&
-          view({
-            va: found,
-            volume: { from: 'pv', name: 'pv1', pv: this.#storedVolume() },
-            forced: memory.isForced(found),
-            confirmed: memory.listing(name) === 'same',
-            stripped: memory.finalizers.has(found),
-            capabilities: { ...view().capabilities, listsPublishedNodes: this.listsPublishedNodes },
-            formerNodeId: memory.formerNode(found) ?? found.nodeId,
-            statusPending: memory.statusPending(name),
-            published: [...memory.published.ofAttachment(found.uid)],
-          })
-        )
+        if (found === undefined) return undefined
+        const { listing, finalizerRemoved, ...record } = memory.of(found)
+        return view({
+          va: found,
+          volume: { from: 'pv', name: 'pv1', pv: this.#storedVolume() },
+          forced: listing === 'different',
+          confirmed: listing === 'same',
+          stripped: finalizerRemoved !== undefined,
+          statusPending: record.statusPending,
+          published: record.published,
+        })
       },
       placementUnchanged: () => true,
       wake: (cause) => woken.push(cause),
@@ -147,14 +132,14 @@ export class ReconcileFixture {
     }
   }
 
-  /** What the cache holds: as the server does, but for what a test has made it see late. */
-  #stored(key: string): Attachment | undefined {
+  /** Returns the cached object: the object at the API server, unless a test has set another state. */
+  #stored(key: string): CachedAttachment | undefined {
     const { api, late } = this
     const object = (late.has(key) ? late.get(key) : api.get(key)) as VolumeAttachment | undefined
     return object?.spec && project(object)
   }
 
-  #storedVolume(): Volume | undefined {
+  #storedVolume(): CachedVolume | undefined {
     const found = this.api.get('pv1') as PersistentVolume | undefined
     return found && projectVolume(found)
   }

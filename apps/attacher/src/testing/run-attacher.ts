@@ -2,7 +2,7 @@ import { programOf } from '@csi-sidecars/sidecar'
 import { runInProcess } from '@csi-sidecars/sidecar/testing'
 import { attacher } from '../app.ts'
 
-/** The whole attacher in this process, from its command line on, until the signal asks it to end. */
+/** Runs the whole attacher in this process, from its command line on, until the signal stops it. */
 export async function runAttacher(
   { kubeconfig, socket, flags = [] }: { kubeconfig: string; socket: string; flags?: readonly string[] },
   signal: AbortSignal,

@@ -1,14 +1,14 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import { finalizerName } from '../caches/names.ts'
-import { type Volume, volumeProjection } from '../caches/volume.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
+import { finalizerName } from '../term/deps.ts'
 import type { AttachmentView } from '../volume-attachment/observe.ts'
 
 export const DRIVER = 'csi.example.com'
 export const FINALIZER = finalizerName(DRIVER)
 
-/** An attachment of our driver of volume pv1 on node1, as it is right after its creation. */
-export function attachment(change: Partial<Attachment> = {}): Attachment {
+/** A new attachment of our driver, of volume `pv1` on `node1`. */
+export function attachment(change: Partial<CachedAttachment> = {}): CachedAttachment {
   return {
     key: 'va1',
     resourceVersion: '1',
@@ -32,8 +32,8 @@ export function attachment(change: Partial<Attachment> = {}): Attachment {
   }
 }
 
-/** The same with finalizer and node id stored. */
-export function withFinalizer(change: Partial<Attachment> = {}): Attachment {
+/** The same attachment with our finalizer and the node ID. */
+export function withFinalizer(change: Partial<CachedAttachment> = {}): CachedAttachment {
   return attachment({ finalizers: [FINALIZER], annotated: true, nodeId: 'node1-id', ...change })
 }
 
@@ -43,8 +43,8 @@ export const csi = (source: object = {}): NonNullable<NonNullable<PersistentVolu
   ...source,
 })
 
-/** Volume pv1 as the cache keeps it, made from what the API would send. */
-export function volume(spec: PersistentVolume['spec'] = {}, metadata: PersistentVolume['metadata'] = {}): Volume {
+/** Volume `pv1` as the cache keeps it, from an object of the API server. */
+export function volume(spec: PersistentVolume['spec'] = {}, metadata: PersistentVolume['metadata'] = {}): CachedVolume {
   return volumeProjection(DRIVER)({
     metadata: { name: 'pv1', uid: 'pv1-uid', resourceVersion: '1', finalizers: [FINALIZER], ...metadata },
     spec: { accessModes: ['ReadWriteOnce'], ...(hasSource(spec) ? {} : { csi: csi() }), ...spec },
@@ -65,13 +65,12 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
     confirmed: false,
     stripped: false,
     statusPending: false,
-    formerNodeId: undefined,
     published: [],
     lostDetached: false,
-    capabilities: { publishReadonly: false, singleNodeMultiWriter: false, listsPublishedNodes: false },
+    capabilities: { publishReadonly: false, singleNodeMultiWriter: false },
     settings: { driverName: DRIVER, finalizer: FINALIZER, defaultFsType: '', recoverLostVolumes: false },
     ...change,
   }
 }
 
-export const ofPv = (pv: Volume | undefined): AttachmentView['volume'] => ({ from: 'pv', name: 'pv1', pv })
+export const ofPv = (pv: CachedVolume | undefined): AttachmentView['volume'] => ({ from: 'pv', name: 'pv1', pv })

@@ -1,29 +1,32 @@
 import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import { type AttacherParts, backoffOf, lifecycleLogs } from '../parts.ts'
-import { objectOf, SIDECAR } from '../reporting/subject.ts'
-import { attachmentTraceSubject } from '../reporting/trace-subject.ts'
-import { undoneBy } from '../sources.ts'
-import { UndoneWrites } from '../undone-writes.ts'
+import { SIDECAR } from '../reporting/failure-reporter.ts'
+import { type AttacherDeps, backoffOf, lifecycleLogs } from '../term/deps.ts'
+import { type UndoneWrite, undoneAgain, undoneBy } from '../term/undone-write.ts'
 import { VA_QUEUE } from '../volume-attachment/controller.ts'
+import { attachmentTraceSubject, objectOf } from '../volume-attachment/pending.ts'
 import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts'
 import { reconcileTrivially } from './reconcile.ts'
 
 /** Marks attachments as attached, for a driver that has no attach. */
-export function trivialController(parts: AttacherParts & { readonly api: KubeClient }): Controller {
-  const { settings, attachments, clock, log } = parts
-  const undone = new UndoneWrites({ ...backoffOf(settings), clock })
+export function trivialController(deps: AttacherDeps & { readonly api: KubeClient }): Controller {
+  const { settings, attachments, clock, log } = deps
+  const backoff = backoffOf(settings)
+  /** By uid. */
+  const undone = new Map<string, UndoneWrite>()
   return {
     name: VA_QUEUE,
     workers: settings.workers,
-    backoff: backoffOf(settings),
+    backoff,
     caches: [attachments],
     sources: [
-      objectsOf(attachments, ({ key }) => undone.forget(key)),
-      undoneBy(attachments, isStatusReverted, undone),
+      objectsOf(attachments, ({ uid }) => undone.delete(uid)),
+      undoneBy(attachments, isStatusReverted, ({ uid }) =>
+        undone.set(uid, undoneAgain(undone.get(uid), { backoff, clock })),
+      ),
       keysOf(attachments, onAttachment(settings.finalizer, log)),
     ],
-    reconcile: (key, run) => reconcileTrivially(key, { ...parts, undone }, run),
+    reconcile: (key, run) => reconcileTrivially(key, { ...deps, undone }, run),
     traceSubject: attachmentTraceSubject(attachments.store),
     pending: {
       sidecar: SIDECAR,

@@ -1,21 +1,22 @@
-import type { Outcome } from '@csi-sidecars/controller'
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { recordingRun } from '@csi-sidecars/controller/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, expect, it } from '@jest/globals'
-import { type Attachment, attachmentProjection } from '../caches/attachment.ts'
-import { STATUS_REVERTED } from '../status-reverted.ts'
+import { attachmentProjection, type CachedAttachment } from '../caches/attachment.ts'
+import { STATUS_REVERTED } from '../term/undone-write.ts'
 import { apiError, uidMismatch } from '../testing/api-error.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { ObjectApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
 import { reconcileTrivially } from './reconcile.ts'
 
-let api: FakeApi
+let api: ObjectApi
 let log: ReturnType<typeof recordingLogger>
-let learned: Attachment[]
+let learned: CachedAttachment[]
 beforeEach(() => {
-  api = new FakeApi()
+  api = new ObjectApi()
   log = recordingLogger()
   learned = []
   waitMs = 0
@@ -31,27 +32,29 @@ const va = (
 
 let waitMs: number
 
-/** `since` is what the cache holds of it once the answer is there. */
+/** `since` returns the cached object after the answer. */
 function run(
   signal = new AbortController().signal,
   since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,
 ): Promise<Outcome> {
   const project = attachmentProjection(DRIVER)
-  const get = (key: string): Attachment | undefined => {
+  const get = (key: string): CachedAttachment | undefined => {
     const stored = api.get(key)
     return stored && project(stored as unknown as VolumeAttachment)
   }
-  const learn = (object: VolumeAttachment): Attachment | undefined => {
+  const learn = (object: VolumeAttachment): CachedAttachment | undefined => {
     learned.push(project(object))
     const held = since(object)
     return held && project(held)
   }
   const attachments = { learn, store: { get } as never }
-  const undone = { waitMs: () => waitMs }
-  return reconcileTrivially('va1', { api: api.client as KubeClient, attachments, undone, log }, recordingRun(signal))
+  const clock = new FakeClock()
+  const undone = new Map([['u', { repeats: 1, until: clock.monotonic() + waitMs }]])
+  const deps = { api: api.client as KubeClient, attachments, undone, clock, log }
+  return reconcileTrivially('va1', deps, recordingRun(signal))
 }
 
-it('waits where another writer resets it again and again', async () => {
+it('waits if another writer resets the status repeatedly', async () => {
   api.put(va() as never)
   waitMs = 1_000
   expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })
@@ -77,18 +80,18 @@ it.each([
   },
   { name: 'one that is attached', object: va({ status: { attached: true } }), requests: [] },
   { name: "another attacher's", object: va({ attacher: 'other' }), requests: [] },
-])('$name: $requests', async ({ object, requests }) => {
+])('sends for an attachment ($name): $requests', async ({ object, requests }) => {
   api.put(object)
-  expect(await run()).toEqual({ kind: 'settled' })
+  expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
   expect(api.requests).toEqual(requests)
   expect(learned.map(({ attached }) => attached)).toEqual(requests.map(() => true))
 })
 
-it('has nothing to do for one that is gone', async () => {
+it('sends nothing for a deleted attachment', async () => {
   expect(await run()).toEqual({ kind: 'settled' })
 })
 
-it('tries again at once when another writer has reverted the status meanwhile', async () => {
+it('tries again at once if another writer reverts the status during the run', async () => {
   api.put(va())
   const statusReverted = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
   expect(await run(undefined, statusReverted)).toMatchObject({
@@ -97,9 +100,9 @@ it('tries again at once when another writer has reverted the status meanwhile', 
   })
 })
 
-it('is through with one that went meanwhile', async () => {
+it('settles if the attachment is deleted during the run', async () => {
   api.put(va())
-  expect(await run(undefined, () => undefined)).toEqual({ kind: 'settled' })
+  expect(await run(undefined, () => undefined)).toBe(DONE)
 })
 
 it('tries again when the status cannot be stored', async () => {
@@ -115,14 +118,14 @@ it('tries again when the status cannot be stored', async () => {
   })
 })
 
-it('leaves alone the one that was recreated under its name meanwhile', async () => {
+it('does not change a recreated attachment', async () => {
   api.put(va())
   api.fail('patch', uidMismatch('u'))
   expect(await run()).toMatchObject({ kind: 'retry' })
   expect(log.lines).toEqual([])
 })
 
-it('ends without a word when it is called off', async () => {
+it('logs nothing if it is cancelled', async () => {
   const stop = new AbortController()
   stop.abort(new Error('stop'))
   api.put(va())

@@ -1,5 +1,6 @@
+import { DONE } from '@csi-sidecars/controller'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { STATUS_REVERTED } from '../status-reverted.ts'
+import { STATUS_REVERTED } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, pv, ReconcileFixture, va } from '../testing/reconcile-fixture.ts'
 
@@ -9,19 +10,18 @@ beforeEach(() => {
 })
 
 describe('an attach', () => {
-  it('fails and waits for the volume that is missing, with its error in the status', async () => {
+  it('fails and waits for a missing volume, with the error in the status', async () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
       cause: { message: 'failed to attach: persistentvolume "pv1" not found', cause: expect.any(Error) },
     })
-    expect(fixture.own.phases).not.toContain('completed')
     expect(fixture.calls).toEqual([])
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*attachError/)])
   })
 
-  it('is called under the key of the run, and can be called off', async () => {
+  it('passes the key and the signal of the run to the call', async () => {
     const options: unknown[] = []
     const publish = async (_: object, given: object): Promise<object> => {
       options.push(given)
@@ -31,7 +31,7 @@ describe('an attach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('that fails again and again asks for what others leave of the rate, all but its first failure and its success', async () => {
+  it('sends requests of low priority while it fails repeatedly, except for its first failure and its success', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.publish = async () => {
@@ -48,40 +48,30 @@ describe('an attach', () => {
   })
 
   it.each([
-    ['was never reported as attached', {}, ['former on node1-id']],
-    ['may be in use on the node', { attached: true }, []],
-  ])(
-    'orphans what was published under a former handle of its volume, unless that %s again',
-    async (_, status, keys) => {
-      fixture.api.put(va({ metadata: FINALIZED, status: status as never }))
-      fixture.memory.force('va1')
-      const request = { volumeId: 'former', nodeId: 'node1-id' }
-      const former = {
-        uid: 'va1-uid',
-        volume: 'former',
-        nodeName: 'node1',
-        request,
-        secret: undefined,
-        migrated: false,
-      }
-      fixture.memory.published.publishing(former)
-      await fixture.run()
-      expect([fixture.calls.length, fixture.enqueued]).toEqual([1, keys])
-    },
-  )
+    ['the publication of a former handle if it was never marked as attached', {}, ['former on node1-id']],
+    ['no publication of an attached attachment, which a pod may use', { attached: true }, []],
+  ])('orphans %s', async (_, status, keys) => {
+    fixture.api.put(va({ metadata: FINALIZED, status: status as never }))
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
+    const request = { volumeId: 'former', nodeId: 'node1-id' }
+    const former = { volume: 'former', nodeName: 'node1', request, secret: undefined, migrated: false }
+    fixture.memory.publishing({ uid: 'va1-uid' }, former)
+    await fixture.run()
+    expect([fixture.calls.length, fixture.enqueued]).toEqual([1, keys])
+  })
 
-  it('writes no finalizer that is there', async () => {
+  it('does not write an existing finalizer', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status /)])
   })
 
-  it('clears an error that the cache had not seen', async () => {
+  it('clears an error that the cache did not show', async () => {
     const attachError = { message: 'full', time: '2023-11-14T22:13:20Z' }
     fixture.api.put(va({ metadata: FINALIZED, status: { attachError } }))
     fixture.late.set('va1', va({ metadata: FINALIZED }))
     const { client } = fixture.api
-    // The answer of a write is known at once.
+    // The cache shows the answer of a write at once.
     const patch: typeof client.patch = async (...call) => {
       const saved = await client.patch(...call)
       fixture.late.clear()
@@ -92,7 +82,7 @@ describe('an attach', () => {
     expect(JSON.stringify(fixture.api.get('va1'))).not.toContain('attachError')
   })
 
-  it('runs again when another writer has reverted the status meanwhile', async () => {
+  it('runs again if another writer reverts the status during the run', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     const back = { ...va({ metadata: FINALIZED }), status: { attached: false } }
     const patch = async (): Promise<object> => back
@@ -100,10 +90,9 @@ describe('an attach', () => {
       kind: 'retry',
       cause: { message: STATUS_REVERTED },
     })
-    expect(fixture.own.phases).not.toContain('completed')
   })
 
-  it('waits for the volume where its finalizer finds none, and for nothing where it fails otherwise', async () => {
+  it('waits for the volume if the write of its finalizer finds none, and for nothing after other failures', async () => {
     const { finalizers: _, ...metadata } = pv().metadata as { finalizers?: string[]; name: string; uid: string }
     const held = { ...pv(), metadata }
     for (const [error, causes] of [
@@ -111,23 +100,22 @@ describe('an attach', () => {
       [apiError(500, 'InternalError', 'no'), []],
     ] as const) {
       fixture.api.put(held)
-      fixture.held = () => {
+      fixture.volumeAfterWrite = () => {
         throw error
       }
       expect(await fixture.run()).toMatchObject({
         cause: { message: expect.stringContaining('could not add PersistentVolume finalizer') },
       })
-      expect(fixture.own.causes).toEqual(causes)
+      expect(fixture.lastRun.causes).toEqual(causes)
     }
   })
 
-  it('says what it is busy with, and when it is done', async () => {
+  it('is done once the status says that the volume is attached', async () => {
     fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
-    await fixture.run()
-    expect(fixture.own.phases).toEqual(['writing', 'writing', 'calling', 'writing', 'completed'])
+    expect(await fixture.run()).toBe(DONE)
   })
 
-  it('is called off while its status is written', async () => {
+  it('ends without an error if it is cancelled while it writes the status', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     const patch = async (): Promise<never> => {
       fixture.signal.abort(new Error('enough'))

@@ -1,40 +1,37 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
-import { STATUS_REVERTED, statusReverted } from '../status-reverted.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
+import { STATUS_REVERTED, statusReverted } from '../term/undone-write.ts'
+import type { PublishSecretRef } from '../volumes/call-source.ts'
+import { loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './api.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { AttachmentGoneError, during, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
 import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, attachedPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
-import type { SecretRef } from './requests.ts'
-import { type AttachmentRun, loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './run.ts'
+import type { AttachmentRun } from './run.ts'
 
 type Context = Readonly<Record<string, string>>
 
-/** What a publish is sent for, and the steps up to it. */
-interface Plan {
+/** The view that the steps were decided from. */
+interface AttachPlan {
   readonly view: AttachmentView
   readonly steps: readonly AttachStep[]
 }
 
-export async function attach(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
-  const plan = planOf(run, view)
-  if (plan.steps.length === 0) {
-    run.log.v(4)?.info('VolumeAttachment is already attached')
-    return SETTLED
-  }
+export async function attach(run: AttachmentRun, plan: AttachPlan): Promise<Outcome> {
+  waitForCause(run, plan.steps)
   run.log.v(2)?.info('Attaching')
   let context: Context
   try {
-    const held = await withVolumeFinalizer(run, plan)
-    if (held === undefined) return AGAIN
-    const published = await performAttach(run, held)
+    const current = await withVolumeFinalizer(run, plan)
+    if (current === undefined) return AGAIN
+    const published = await performAttach(run, current)
     if (published === undefined) return AGAIN
     context = published
   } catch (error) {
@@ -44,31 +41,27 @@ export async function attach(run: AttachmentRun, view: AttachmentView): Promise<
   return await markAttached(run, context)
 }
 
-function planOf(run: AttachmentRun, view: AttachmentView): Plan {
-  const steps = decideAttach(view)
-  waitForCause(run, steps)
-  return { view, steps }
-}
-
 /**
- * Where the plan begins with our finalizer on the volume, the rest of it is decided again from what the write returned:
- * the cache may have been behind. Undefined: it is another volume by now, whose calls wait in another line.
+ * If the plan begins with our finalizer on the volume, the rest is decided again from the answer, because the cache may
+ * lag. Undefined if the volume was replaced: its calls have another placement.
  */
-async function withVolumeFinalizer(run: AttachmentRun, plan: Plan): Promise<Plan | undefined> {
+async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promise<AttachPlan | undefined> {
   const { view } = plan
   const [first] = plan.steps
   if (first?.do !== 'addVolumeFinalizer' || view.volume.from !== 'pv') return plan
   const before = view.volume.pv
   const pv = await addVolumeFinalizer(run, first.name)
   if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
-  // The source of another driver's volume never changes, and only what was read has it.
-  return planOf(run, { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } })
+  // The source of another driver's volume never changes, and only the observed volume has it.
+  const current = { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } }
+  const steps = decideAttach(current)
+  waitForCause(run, steps)
+  return { view: current, steps }
 }
 
-async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Volume | undefined> {
+async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<CachedVolume | undefined> {
   const { deps, signal, log } = run
   log.v(4)?.info('Adding finalizer to PersistentVolume', { PersistentVolume: name })
-  run.enter('writing')
   const pv = await deps.finalizers.add(name, signal).catch((error: unknown) => {
     if (isNotFound(error)) run.waitFor({ on: 'volume', name })
     return during('could not add PersistentVolume finalizer')(error)
@@ -77,16 +70,16 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Vol
   return pv
 }
 
-/** Undefined: it, or its volume, has been deleted meanwhile, before anything was published. */
-async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise<Context | undefined> {
+/** Performs the steps. Undefined if the attachment or its volume was deleted before the publish. */
+async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): Promise<Context | undefined> {
   const { deps, signal, log } = run
-  let secretRef: SecretRef | undefined
+  let secretRef: PublishSecretRef | undefined
   let secret: Readonly<Record<string, string>> = {}
   log.v(4)?.info('Starting attach operation')
   for (const step of steps) {
     switch (step.do) {
       case 'addVolumeFinalizer':
-        // Another writer has removed it from the volume that had it a moment ago.
+        // Another writer has removed our finalizer since the first write of this run.
         await addVolumeFinalizer(run, step.name)
         break
       case 'loadSecret':
@@ -94,9 +87,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
         secret = await loadSecret(deps, step.ref, { signal, ...statusWritePriority(run, 'attach') })
         break
       case 'addFinalizer': {
-        const isTooLate = (va: Attachment): boolean => va.deleting && !va.finalizers?.includes(step.finalizer)
-        const before = newest(run).nodeId
-        if (before !== undefined && before !== step.nodeId) deps.memory.noteFormerNode(run.va, before)
+        const isTooLate = (va: CachedAttachment): boolean => va.deleting && !va.finalizers?.includes(step.finalizer)
         await patchTested(run, (va) => (isTooLate(va) ? undefined : addFinalizerPatch(va, step))).catch(
           during('could not save VolumeAttachment'),
         )
@@ -116,7 +107,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: Plan): Promise
   throw new OperationError('the plan of an attach ended without a publish')
 }
 
-/** The cache holds the volume of the plan no longer: it was deleted, and maybe recreated. */
+/** Reports whether the volume of the plan was deleted, or deleted and recreated. */
 function isVolumeGone({ deps }: AttachmentRun, { volume }: AttachmentView): boolean {
   return volume.from === 'pv' && deps.volumes.get(volume.name)?.uid !== volume.pv?.uid
 }
@@ -124,10 +115,13 @@ function isVolumeGone({ deps }: AttachmentRun, { volume }: AttachmentView): bool
 interface Publish {
   readonly step: AttachStep & { do: 'publish' }
   readonly secret: Readonly<Record<string, string>>
-  readonly secretRef: SecretRef | undefined
+  readonly secretRef: PublishSecretRef | undefined
 }
 
-/** Whatever the driver answers, from here on only an unpublish makes sure that the volume is not there. */
+/**
+ * Publishes the volume. After that only a successful unpublish proves that the volume is not on the node, whatever the
+ * driver answers.
+ */
 async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call }: Publish): Promise<Context> {
   const { key, deps, signal, log, va } = run
   const { request, migrated } = step
@@ -135,22 +129,18 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   const secrets = secretsFrom(call.secret)
   if (deps.attachments.store.get(key)?.uid !== va.uid) throw new AttachmentGoneError(key)
   const volume = volumeName(va, view.volume)
-  // Its PersistentVolume was recreated with another handle. What was never reported as attached is in use nowhere,
-  // and neither is what was attached from a cache that was behind: the node knows the volume of now.
-  if (va.attached !== true || deps.memory.published.hasReplaced(va.uid))
-    for (const orphan of deps.memory.published.volumeReplaced(va.uid, volume)) deps.enqueue(orphan)
-  deps.memory.published.publishing({
-    uid: va.uid,
+  // The PersistentVolume was recreated with another handle. No pod uses a volume that was never marked as attached.
+  if (va.attached !== true) for (const orphan of deps.memory.orphan(va, volume)) deps.enqueue(orphan)
+  deps.memory.publishing(va, {
     volume,
     nodeName: va.nodeName,
-    firstAt: va.attached === true ? undefined : newest(run).resourceVersion,
     request: { volumeId, nodeId },
     secret: call.secretRef,
     migrated,
   })
-  // What the driver refuses because the volume is elsewhere may be granted as soon as it has left that node.
+  // The driver may refuse the publish because the volume is on another node. A detach from that node starts the next
+  // try.
   run.waitFor({ on: 'unpublish', name: volumeId })
-  run.enter('calling')
   const context = await deps.driver.publish({ ...request, secrets }, { migrated, signal, log })
   run.waitFor()
   return context
@@ -161,17 +151,17 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
   let saved: VolumeAttachment | undefined
   try {
     saved = await patchStatus(run, (va) => attachedPatch(va, context))
-    // The answer shows what the cache had not seen yet: an error, or keys of an earlier publish beside this one's.
+    // The answer may contain an error, or keys of an earlier publish, that the cache did not show.
     if (newest(run).attached === true) await patchStatus(run, (va) => attachedPatch(va, context))
   } catch (error) {
-    // The volume is where it should be, only the object does not say so: no error is recorded, the run is repeated.
+    // The volume is attached, and only the object does not show it. So no error is recorded, and the run is repeated.
     run.signal.throwIfAborted()
     if (error instanceof AttachmentGoneError) throw error
     const cause = new OperationError(`failed to mark as attached: ${messageOf(error)}`, { cause: error })
     return { kind: 'retry', cause }
   }
   run.log.v(4)?.info('Fully attached')
-  if (run.va.attached === true) run.complete()
-  if (run.va.attached === true || run.va.deleting || saved === undefined) return SETTLED
+  if (run.va.attached === true) return DONE
+  if (run.va.deleting || saved === undefined) return SETTLED
   return statusReverted(saved, new OperationError(STATUS_REVERTED))
 }

@@ -1,19 +1,28 @@
-import { type Controller, causesOf, type Enqueuer, keysOf, objectsOf, resetsOf } from '@csi-sidecars/controller'
+import {
+  type Controller,
+  causesOf,
+  type Enqueuer,
+  keysOf,
+  objectsOf,
+  resetsOf,
+  type Source,
+  type Trigger,
+} from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
-import { type Attachment, BY_VOLUME } from '../caches/attachment.ts'
-import { backoffOf, lifecycleLogs, type TermParts } from '../parts.ts'
-import { type ComparisonOptions, compareForever, listAll } from '../published-nodes/resync.ts'
+import type { Informer } from '@csi-sidecars/informer'
+import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
+import { type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
 import { WorkLog } from '../published-nodes/work-log.ts'
 import { FailureReporter } from '../reporting/failure-reporter.ts'
-import { attachmentTable } from '../reporting/subject.ts'
-import { attachmentTraceSubject } from '../reporting/trace-subject.ts'
-import { changesOf, undoneBy } from '../sources.ts'
-import { hasStaleError } from './decide-attached.ts'
-import { sharedListing } from './former-node.ts'
-import { publishedAfterEnd, publishedOfFormer } from './former-volume.ts'
+import { type AttacherTerm, backoffOf, lifecycleLogs } from '../term/deps.ts'
+import { undoneAgain, undoneBy } from '../term/undone-write.ts'
+import { nodeOf, readVolume } from '../volumes/volume-view.ts'
+import { hasStaleError } from './checks.ts'
+import { ATTACHMENT_EVENTS } from './events.ts'
 import { attachmentLanes } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
-import { listsPublishedNodes, nodeOf, observeAttachment, readVolume } from './observe.ts'
+import { listsPublishedNodes, observeAttachment, viewOf } from './observe.ts'
+import { attachmentTable, attachmentTraceSubject } from './pending.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
 import {
@@ -32,29 +41,36 @@ import {
 export const VA_QUEUE = 'csi-attacher-va'
 
 /** Attaches and detaches through the driver. */
-export function attachmentController(parts: TermParts): Controller {
-  const { settings, attachments, volumes, nodes, api, driver, clock, log } = parts
-  const memory = new AttachmentMemory({ ...backoffOf(settings), clock })
+export function attachmentController(term: AttacherTerm): Controller {
+  const { settings, attachments, volumes, nodes, api, driver, clock, log } = term
+  const memory = new AttachmentMemory()
+  const backoff = backoffOf(settings)
   const work = new WorkLog()
-  const { published } = memory
   const { finalizer } = settings
-  const lanes = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, published })
-  const { eventPermission: permission, backlog } = parts
+  const lanes = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, memory })
+  const { eventPermission: permission, backlog } = term
   const reporter =
-    permission && new FailureReporter({ api, backlog, permission, driverName: settings.driverName, clock, log })
-  const attachmentsOf = (volume: string): readonly Attachment[] => attachments.store.byIndex(BY_VOLUME, volume)
+    permission &&
+    new FailureReporter({
+      api,
+      backlog,
+      permission,
+      driverName: settings.driverName,
+      texts: ATTACHMENT_EVENTS,
+      clock,
+      log,
+    })
+  const attachmentsOf = (volume: string): readonly CachedAttachment[] => attachments.store.byIndex(BY_VOLUME, volume)
   let queue: Enqueuer | undefined
   const deps: AttachmentDeps = {
     api,
-    driver: publishClient(parts),
-    listPublished: sharedListing((signal) => listAll({ listPage: pageOf(parts), clock }, signal)),
+    driver: publishClient(term),
     attachments,
     volumes: volumes.store,
-    nodes: nodes.store,
-    finalizers: parts.finalizers,
+    finalizers: term.finalizers,
     finalizer,
     memory,
-    observe: observeAttachment({ ...parts, memory }),
+    observe: observeAttachment({ ...term, memory }),
     placementUnchanged: (key) => lanes.placementUnchanged(key),
     wake: (cause) => queue?.wake(cause),
     enqueue: (key) => queue?.add(key),
@@ -65,7 +81,7 @@ export function attachmentController(parts: TermParts): Controller {
   return {
     name: VA_QUEUE,
     workers: lanes.capacity,
-    backoff: backoffOf(settings),
+    backoff,
     order: lanes,
     caches: [attachments, volumes, nodes],
     sources: [
@@ -73,55 +89,55 @@ export function attachmentController(parts: TermParts): Controller {
         queue = started
         return () => {}
       },
-      objectsOf(attachments, ({ key, uid }) => {
-        memory.forget(key)
-        published.attachmentGone(uid)
-      }),
+      objectsOf(attachments, (va) => memory.forget(va)),
       resetsOf(attachments, onDetachWanted),
-      undoneBy(attachments, isStatusReverted, memory.statuses),
-      undoneBy(attachments, (event) => hasLostFinalizer(event, finalizer), memory.finalizers),
+      undoneBy(attachments, isStatusReverted, (va) =>
+        memory.note(va, { statusReverted: undoneAgain(memory.of(va).statusReverted, { backoff, clock }) }),
+      ),
+      undoneBy(
+        attachments,
+        (event) => hasLostFinalizer(event, finalizer),
+        (va) => memory.note(va, { finalizerRemoved: undoneAgain(memory.of(va).finalizerRemoved, { backoff, clock }) }),
+      ),
       keysOf(attachments, onAttachment(finalizer, log), hasError),
-      keysOf(attachments, onAttachmentEnd(published)),
+      keysOf(attachments, onAttachmentEnd(memory)),
       causesOf(volumes, causesOfVolume),
-      (started) =>
-        volumes.subscribe((event) => {
-          const known = { attachmentsOf, published }
-          for (const publication of publishedAfterEnd(event, known)) published.markEnded(publication)
-          for (const { va, publication } of publishedOfFormer(event, known)) {
-            published.markReplaced(publication)
-            started.add(va.key)
-          }
-        }),
-      changesOf(volumes, onVolumeAdded(attachmentsOf)),
+      addedLater(volumes, onVolumeAdded(attachmentsOf)),
       causesOf(nodes, causesOfNode),
     ],
-    reconcile: (key, own) => work.run(key, own, (run) => reconcileAttachment(key, deps, run)),
+    reconcile: (key, run) => work.run(key, run, () => reconcileAttachment(key, deps, run)),
     traceSubject: attachmentTraceSubject(attachments.store),
     onFailure: (key, cause) => log.v(2)?.info('Error processing', { VolumeAttachment: key, err: cause }),
     pending: attachmentTable({
       attachments: attachments.store,
-      volumes: volumes.store,
-      nodes: nodes.store,
       memory,
-      finalizer,
+      viewOf: (va) => viewOf(va, { ...term, memory }),
     }),
     callsDriver: true,
     ...lifecycleLogs(log),
     onComplete: (_, subject) => reporter?.completed(subject),
     alongside: allOf(
-      listsPublishedNodes(driver) ? comparison(parts, memory, work) : undefined,
+      listsPublishedNodes(driver) ? comparison(term, memory, work) : undefined,
       reporter && ((_, stop) => reporter.run(stop)),
     ),
   }
 }
 
-type Alongside = NonNullable<Controller['alongside']>
-
-function allOf(...parts: readonly (Alongside | undefined)[]): Alongside {
-  return async (queue, stop) => void (await Promise.all(parts.map((part) => part?.(queue, stop))))
+/** Adds the keys of a trigger, but ignores objects that are already cached. */
+function addedLater<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
+  return (queue) =>
+    informer.subscribe((event) => {
+      for (const key of trigger(event)) queue.add(key)
+    })
 }
 
-function publishClient({ driver, settings, assertLeading, log }: TermParts): PublishClient {
+type Alongside = NonNullable<Controller['alongside']>
+
+function allOf(...tasks: readonly (Alongside | undefined)[]): Alongside {
+  return async (queue, stop) => void (await Promise.all(tasks.map((task) => task?.(queue, stop))))
+}
+
+function publishClient({ driver, settings, assertLeading, log }: AttacherTerm): PublishClient {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs } = settings
   return {
@@ -133,29 +149,29 @@ function publishClient({ driver, settings, assertLeading, log }: TermParts): Pub
   }
 }
 
-/** One page of ListVolumes, with the deadline of --timeout. */
-function pageOf({ driver, settings, assertLeading, log }: TermParts): ComparisonOptions['listPage'] {
+/** Returns the function that lists one page, with the deadline of `--timeout`. */
+function pageOf({ driver, settings, assertLeading, log }: AttacherTerm): ComparisonOptions['listPage'] {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs, maxEntries } = settings
   return (startingToken, signal) => calls.listVolumes({ maxEntries, startingToken }, { timeoutMs, signal })
 }
 
-/** Compares what the API says with what the driver lists, for as long as the term lasts. */
-function comparison(parts: TermParts, memory: AttachmentMemory, work: WorkLog): Alongside {
-  const { settings, attachments, volumes, nodes, api, clock, log } = parts
+/** Returns the comparison of the attachments with the driver's listing, which runs until the term ends. */
+function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog): Alongside {
+  const { settings, attachments, volumes, nodes, api, clock, log } = term
   return (queue: Enqueuer, stop) =>
     compareForever(
       {
-        listPage: pageOf(parts),
+        listPage: pageOf(term),
         attachments: attachments.store,
         view: async (va, signal) => ({
           va,
           volume: await readVolume(va, { volumes: volumes.store, api }, signal),
           node: nodeOf(va, nodes.store),
         }),
-        reprocess(key, listing) {
-          if (listing !== undefined) memory.noteListing(key, listing)
-          queue.add(key)
+        reprocess(va, listing) {
+          if (listing !== undefined) memory.note(va, { listing })
+          queue.add(va.key)
         },
         hasStaleError: (va) => hasStaleError(va, settings.finalizer),
         workSince: () => work.since(),

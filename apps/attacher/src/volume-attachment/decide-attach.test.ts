@@ -4,7 +4,7 @@ import { attachment, csi, DRIVER, FINALIZER, ofPv, view, volume, withFinalizer }
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import type { AttachmentView } from './observe.ts'
 
-/** A plan in short: what is done, and with a failure the text. */
+/** Returns the names of the steps, and the message of a failure. */
 const summary = (steps: readonly AttachStep[]): string[] =>
   steps.map((step) => (step.do === 'fail' ? `fail: ${step.message}` : step.do))
 
@@ -12,27 +12,21 @@ const PUBLISH = ['addFinalizer', 'publish']
 
 describe('decideAttach', () => {
   const rows: { name: string; view: Partial<AttachmentView>; plan: string[] }[] = [
-    { name: 'does nothing for an attached one', view: { va: withFinalizer({ attached: true }) }, plan: [] },
     {
-      name: 'leaves an attached one without our finalizer alone',
-      view: { va: attachment({ attached: true }) },
-      plan: [],
-    },
-    {
-      name: 'publishes an attached one again when forced',
+      name: 'publishes an attached attachment again if it is forced',
       view: { va: withFinalizer({ attached: true }), forced: true },
       plan: ['publish'],
     },
     { name: 'adds the finalizer, then publishes', view: {}, plan: PUBLISH },
-    { name: 'publishes one that has it', view: { va: withFinalizer() }, plan: ['publish'] },
-    { name: 'adds it again when the node id differs', view: { va: withFinalizer({ nodeId: 'old' }) }, plan: PUBLISH },
+    { name: 'publishes an attachment with the finalizer', view: { va: withFinalizer() }, plan: ['publish'] },
+    { name: 'stores the node ID again if it differs', view: { va: withFinalizer({ nodeId: 'old' }) }, plan: PUBLISH },
     {
-      name: 'adds it again when the finalizer is gone',
+      name: 'adds the finalizer again if it is gone',
       view: { va: withFinalizer({ finalizers: ['foreign/x'] }) },
       plan: PUBLISH,
     },
     {
-      name: 'holds the volume first',
+      name: 'adds the finalizer of the volume first',
       view: { volume: ofPv(volume({}, { finalizers: ['kubernetes.io/pv-protection'] })) },
       plan: ['addVolumeFinalizer', ...PUBLISH],
     },
@@ -57,17 +51,17 @@ describe('decideAttach', () => {
       plan: ['fail: persistentvolume "pv1" not found'],
     },
     {
-      name: 'refuses a volume that is being deleted, before it would hold it',
+      name: 'refuses a volume that is being deleted, before its finalizer',
       view: { volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'] })) },
       plan: ['fail: PersistentVolume "pv1" is marked for deletion'],
     },
     {
-      name: 'holds a volume before it finds that it is not CSI',
+      name: 'adds the finalizer of a volume before it fails without CSI',
       view: { volume: ofPv(volume({ nfs: { server: 's', path: '/' } }, { finalizers: ['a/b'] })) },
       plan: ['addVolumeFinalizer', 'fail: pv spec contained non-csi source that was not migrated'],
     },
     {
-      name: 'holds an in-tree volume before it finds that it cannot be translated',
+      name: 'adds the finalizer of an in-tree volume before its translation fails',
       view: {
         volume: ofPv(volume({ awsElasticBlockStore: { volumeID: 'aws://zone/bad' } }, { finalizers: ['a/b'] })),
       },
@@ -112,12 +106,12 @@ describe('decideAttach', () => {
       plan: ['fail: inline volume spec contains nil CSI source'],
     },
     {
-      name: 'adds it to an attached one when forced',
+      name: 'adds the finalizer to an attached attachment if it is forced',
       view: { va: attachment({ attached: true }), forced: true },
       plan: PUBLISH,
     },
     {
-      name: 'publishes one without a status',
+      name: 'publishes an attachment without a status',
       view: { va: withFinalizer({ attached: undefined }) },
       plan: ['publish'],
     },
@@ -127,7 +121,7 @@ describe('decideAttach', () => {
       plan: ['fail: pv spec contained non-csi source that was not migrated'],
     },
     {
-      name: 'holds a volume whose list of finalizers is empty, and one without a list',
+      name: 'adds the finalizer of a volume without a list of finalizers',
       view: { volume: ofPv(volume({}, { finalizers: undefined })) },
       plan: ['addVolumeFinalizer', ...PUBLISH],
     },
@@ -160,24 +154,24 @@ describe('decideAttach', () => {
   const waits: [string, Partial<AttachmentView>, unknown][] = [
     ['the volume', { volume: ofPv(undefined) }, { on: 'volume', name: 'pv1' }],
     [
-      'a volume in the place of one that is being deleted',
+      'a volume that replaces a deleted one',
       { volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })) },
       { on: 'volume', name: 'pv1' },
     ],
     [
-      'a volume in the place of one that is not CSI',
+      'a volume that replaces a volume without CSI',
       { volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
       { on: 'volume', name: 'pv1' },
     ],
     [
-      'a volume in the place of one whose access modes make no sense',
+      'a volume that replaces a volume with unsupported access modes',
       { volume: ofPv(volume({ accessModes: [] })) },
       { on: 'volume', name: 'pv1' },
     ],
     ['the node', { node: { known: 'noNode' } }, { on: 'node', name: 'node1' }],
     ['the driver on the node', { node: { known: 'noDriver' } }, { on: 'node', name: 'node1' }],
     ['nothing that could come', { volume: { from: 'nowhere' } }, undefined],
-    ['nothing where the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined],
+    ['nothing if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined],
   ]
   it.each(waits)('waits for %s', (_, change, waitsFor) => {
     expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor })
@@ -200,7 +194,7 @@ describe('the steps of an attach', () => {
     { ref: { name: 's' }, secret: { name: 's', namespace: '' } },
     { ref: null, secret: undefined },
     { ref: undefined, secret: undefined },
-  ])('ask for secret $secret where the volume says $ref', ({ ref, secret }) => {
+  ])('read secret $secret if the volume names $ref', ({ ref, secret }) => {
     const steps = decideAttach(view({ volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: ref }) })) }))
     expect(steps.find((step) => step.do === 'loadSecret')).toEqual(secret && { do: 'loadSecret', ref: secret })
   })
@@ -231,11 +225,10 @@ describe('the publish request', () => {
     { readOnly: true, publishReadonly: false, readonly: false },
     { readOnly: false, publishReadonly: true, readonly: false },
     { readOnly: undefined, publishReadonly: true, readonly: false },
-  ])('readonly is $readonly for readOnly $readOnly with the capability $publishReadonly', (row) => {
+  ])('has readonly $readonly for readOnly $readOnly with the capability $publishReadonly', (row) => {
     const capabilities = {
       publishReadonly: row.publishReadonly,
       singleNodeMultiWriter: false,
-      listsPublishedNodes: false,
     }
     const request = requestOf({ capabilities, volume: ofPv(volume({ csi: csi({ readOnly: row.readOnly }) })) })
     expect(request).toMatchObject({ readonly: row.readonly })
@@ -246,16 +239,13 @@ describe('the publish request', () => {
     { fsType: undefined, defaultFsType: 'ext4', sent: 'ext4' },
     { fsType: '', defaultFsType: 'ext4', sent: 'ext4' },
     { fsType: undefined, defaultFsType: '', sent: '' },
-  ])(
-    'asks for "$sent" where the volume says $fsType and the flag $defaultFsType',
-    ({ fsType, defaultFsType, sent }) => {
-      const settings = { driverName: DRIVER, finalizer: FINALIZER, defaultFsType, recoverLostVolumes: false }
-      const request = requestOf({ settings, volume: ofPv(volume({ csi: csi({ fsType }), mountOptions: ['b', 'a'] })) })
-      expect(request).toMatchObject({
-        volumeCapability: { accessType: { value: { fsType: sent, mountFlags: ['b', 'a'] } } },
-      })
-    },
-  )
+  ])('asks for "$sent" if the volume names $fsType and the flag $defaultFsType', ({ fsType, defaultFsType, sent }) => {
+    const settings = { driverName: DRIVER, finalizer: FINALIZER, defaultFsType, recoverLostVolumes: false }
+    const request = requestOf({ settings, volume: ofPv(volume({ csi: csi({ fsType }), mountOptions: ['b', 'a'] })) })
+    expect(request).toMatchObject({
+      volumeCapability: { accessType: { value: { fsType: sent, mountFlags: ['b', 'a'] } } },
+    })
+  })
 
   it('drops file system and mount options of a block volume', () => {
     const pv = volume({ volumeMode: 'Block', mountOptions: ['a'], csi: csi({ fsType: 'xfs' }) })
@@ -273,15 +263,14 @@ describe('the publish request', () => {
     const capabilities = {
       publishReadonly: false,
       singleNodeMultiWriter: row.singleNodeMultiWriter,
-      listsPublishedNodes: false,
     }
     const request = requestOf({ capabilities, volume: ofPv(volume({ accessModes: row.modes })) })
     expect(request).toMatchObject({ volumeCapability: { accessMode: { mode: row.mode } } })
   })
 
-  it('names a translated volume as translation does, unrepaired', () => {
+  it('uses the unrepaired handle of a translated volume', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd', fsType: 'xfs', readOnly: true } })
-    const capabilities = { publishReadonly: true, singleNodeMultiWriter: false, listsPublishedNodes: false }
+    const capabilities = { publishReadonly: true, singleNodeMultiWriter: false }
     expect(requestOf({ capabilities, volume: ofPv(inTree) })).toMatchObject({
       volumeId: 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d',
       readonly: true,
@@ -290,7 +279,7 @@ describe('the publish request', () => {
     })
   })
 
-  it('says that a translated volume is migrated, and no other', () => {
+  it('marks only a translated volume as migrated', () => {
     const inTree = volume({ awsElasticBlockStore: { volumeID: 'vol-1' } })
     const inline = { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } as const
     const migrated = [ofPv(inTree), ofPv(volume()), inline].map((each) => decideAttach(view({ volume: each })).at(-1))

@@ -1,98 +1,117 @@
-import { messageOf } from '@csi-sidecars/base'
-import type { Cause } from '@csi-sidecars/controller'
+import { invariant, messageOf } from '@csi-sidecars/base'
 import { volumeCapabilityOf } from '@csi-sidecars/csi'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
-import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import { type CallSource, callSource } from './call-source.ts'
-import type { AttachmentView, VolumeView } from './observe.ts'
+import { callSource, type PublishRequest, type UsableSource, usable } from '../volumes/call-source.ts'
+import {
+  type CallFacts,
+  type FailStep,
+  type LoadSecretStep,
+  last,
+  next,
+  nodeFailure,
+  type PlanCheck,
+  type PlanCheckResult,
+  planOf,
+  secretIsReferenced,
+  sourceIsUnknown,
+  volumeFailure,
+} from './checks.ts'
+import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, type PublishNote } from './patches.ts'
-import type { PublishRequest, SecretRef } from './requests.ts'
 
 export type AttachStep =
-  /** The volume must not be deleted while it is attached. After this step the rest is decided again. */
+  /** The rest of the plan is decided again after this step. */
   | { readonly do: 'addVolumeFinalizer'; readonly name: string }
-  | { readonly do: 'loadSecret'; readonly ref: SecretRef }
-  /** Store finalizer and node id: from here on only an unpublish releases the attachment. */
+  | LoadSecretStep
   | ({ readonly do: 'addFinalizer' } & PublishNote)
   | { readonly do: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
-  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause | undefined }
+  | FailStep
 
-/**
- * The steps of an attach in the order in which they go over the wire; none when it is attached already.
- * All that can fail without the driver comes before our finalizer, which blocks the deletion of the attachment.
- */
+interface AttachFacts extends CallFacts {
+  /** A message if CSI cannot express the access modes; undefined without a source. */
+  readonly capability: VolumeCapability | string | undefined
+}
+
+/** The checks of an attach. All that can fail without the driver comes before our finalizer, which blocks the deletion. */
+const ATTACH_CHECKS: readonly PlanCheck<AttachFacts, AttachStep>[] = [
+  volumeIsDeleting, // Fails: a volume that is being deleted must not be attached.
+  volumeLacksFinalizer, // Adds it: an attached volume must not be deleted.
+  sourceIsUnknown, // Fails: nothing can be named to the driver.
+  accessModesAreUnsupported, // Fails: CSI cannot express the access modes.
+  secretIsReferenced, // Reads it, for this call only.
+  nodeIsUnknown, // Fails: the node has no ID at this driver.
+  attachmentLacksFinalizer, // Stores it with the node ID: from here on only an unpublish releases the attachment.
+  volumeMustBePublished, // Calls the driver.
+]
+
+/** Returns the steps of an attach in the order of their requests. */
 export function decideAttach(view: AttachmentView): readonly AttachStep[] {
-  const { va, volume, forced, settings } = view
-  const { finalizer } = settings
-  if (va.attached === true && !forced) return []
-  const steps: AttachStep[] = []
-  if (volume.from === 'pv' && volume.pv !== undefined) {
-    if (volume.pv.deleting)
-      return [fail(`PersistentVolume "${volume.name}" is marked for deletion`, retryWhenRecreated(volume))]
-    if (!volume.pv.finalizers?.includes(finalizer)) steps.push({ do: 'addVolumeFinalizer', name: volume.name })
+  const source = callSource(view.volume)
+  return planOf(ATTACH_CHECKS, { view, source, capability: source.ok ? capabilityOf(view, source) : undefined })
+}
+
+type AttachCheck = PlanCheckResult<AttachStep>
+
+function volumeIsDeleting({ view: { volume } }: AttachFacts): AttachCheck {
+  if (volume.from !== 'pv' || volume.pv?.deleting !== true) return undefined
+  const message = `PersistentVolume "${volume.name}" is marked for deletion`
+  return last(volumeFailure(volume, message, 'PersistentVolumeDeleting'))
+}
+
+function volumeLacksFinalizer({ view: { volume, settings } }: AttachFacts): AttachCheck {
+  if (volume.from !== 'pv' || volume.pv === undefined || volume.pv.finalizers?.includes(settings.finalizer))
+    return undefined
+  return next({ do: 'addVolumeFinalizer', name: volume.name })
+}
+
+function accessModesAreUnsupported({ view, capability }: AttachFacts): AttachCheck {
+  return typeof capability === 'string' ? last(volumeFailure(view.volume, capability)) : undefined
+}
+
+function nodeIsUnknown({ view }: AttachFacts): AttachCheck {
+  return view.node.known === 'id' ? undefined : last(nodeFailure(view))
+}
+
+function attachmentLacksFinalizer({ view, source }: AttachFacts): AttachCheck {
+  const { va, volume, settings } = view
+  const { finalizer, recoverLostVolumes } = settings
+  const note: PublishNote = {
+    nodeId: knownNodeId(view),
+    finalizer,
+    ...(recoverLostVolumes &&
+      volume.from === 'pv' &&
+      volume.pv !== undefined && { remember: { handle: usable(source).csi.volumeHandle, uid: volume.pv.uid } }),
   }
-  const source = callSource(volume)
-  if (!source.ok) return [...steps, fail(source.message, retryWhenRecreated(volume))]
-  const { csi, migrated } = source
-  const capability = capabilityOf(view, source)
-  if (!capability.ok) return [...steps, fail(capability.message, retryWhenRecreated(volume))]
-  const secret = secretOf(csi.controllerPublishSecretRef)
-  if (secret !== undefined) steps.push({ do: 'loadSecret', ref: secret })
-  if (view.node.known !== 'id') return [...steps, nodeFailure(view)]
-  const { nodeId } = view.node
-  const note: PublishNote = { nodeId, finalizer, ...rememberedNote(view, csi.volumeHandle) }
-  if (addFinalizerPatch(va, note) !== undefined) steps.push({ do: 'addFinalizer', ...note })
+  return addFinalizerPatch(va, note) === undefined ? undefined : next({ do: 'addFinalizer', ...note })
+}
+
+function volumeMustBePublished({ view, source, capability }: AttachFacts): AttachCheck {
+  const { csi, migrated } = usable(source)
+  invariant(typeof capability === 'object', 'the access modes were checked')
   const request: PublishRequest = {
     volumeId: csi.volumeHandle,
-    nodeId,
-    volumeCapability: capability.value,
+    nodeId: knownNodeId(view),
+    volumeCapability: capability,
     readonly: csi.readOnly === true && view.capabilities.publishReadonly,
     volumeContext: csi.volumeAttributes ?? {},
   }
-  return [...steps, { do: 'publish', request, migrated }]
+  return last({ do: 'publish', request, migrated })
 }
 
-function rememberedNote({ volume, settings }: AttachmentView, handle: string): Pick<PublishNote, 'remember'> {
-  if (!settings.recoverLostVolumes || volume.from !== 'pv' || volume.pv === undefined) return {}
-  return { remember: { handle, uid: volume.pv.uid } }
+function knownNodeId({ node }: AttachmentView): string {
+  invariant(node.known === 'id', 'the node was checked')
+  return node.nodeId
 }
 
-export function fail(message: string, waitsFor: Cause | undefined): AttachStep & { do: 'fail' } {
-  return { do: 'fail', message, waitsFor }
-}
-
-/** A volume that is missing, or wrong, is waited for until one is made under its name, or its access modes change. */
-export function retryWhenRecreated(volume: VolumeView): Cause | undefined {
-  return volume.from === 'pv' ? { on: 'volume', name: volume.name } : undefined
-}
-
-/** The node's id is unknown: its CSINode is missing, or the driver does not run there. */
-export function nodeFailure({ va, node, settings }: AttachmentView): AttachStep & { do: 'fail' } {
-  const message =
-    node.known === 'noDriver'
-      ? `CSINode ${va.nodeName} does not contain driver ${settings.driverName}`
-      : `csinode.storage.k8s.io "${va.nodeName}" not found`
-  return fail(message, { on: 'node', name: va.nodeName })
-}
-
-type SecretReference = NonNullable<PersistentVolumeSpec['csi']>['controllerPublishSecretRef']
-
-export function secretOf(ref: SecretReference | undefined): SecretRef | undefined {
-  return ref == null ? undefined : { name: ref.name ?? '', namespace: ref.namespace ?? '' }
-}
-
-type Capability =
-  | { readonly ok: true; readonly value: VolumeCapability }
-  | { readonly ok: false; readonly message: string }
-
+/** Returns the message if CSI cannot express the access modes. */
 function capabilityOf(
   { capabilities, settings }: AttachmentView,
-  { spec, csi }: Pick<CallSource & { ok: true }, 'spec' | 'csi'>,
-): Capability {
+  { spec, csi }: UsableSource,
+): VolumeCapability | string {
   const fsType = csi.fsType || settings.defaultFsType
   try {
-    return { ok: true, value: volumeCapabilityOf({ ...spec, fsType }, capabilities.singleNodeMultiWriter) }
+    return volumeCapabilityOf({ ...spec, fsType }, capabilities.singleNodeMultiWriter)
   } catch (error) {
-    return { ok: false, message: messageOf(error) }
+    return messageOf(error)
   }
 }

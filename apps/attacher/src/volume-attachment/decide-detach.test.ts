@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { attachment, csi, DRIVER, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
 import { type DetachStep, decideDetach } from './decide-detach.ts'
+import type { Publication } from './memory.ts'
 import type { AttachmentView } from './observe.ts'
-import type { Publication } from './published.ts'
 
 const summary = (steps: readonly DetachStep[]): string[] =>
   steps.map((step) => (step.do === 'fail' || step.do === 'block' ? `${step.do}: ${step.message}` : step.do))
@@ -147,7 +147,7 @@ describe('decideDetach', () => {
       { on: 'node', name: 'node1' },
     ],
     [
-      'a volume in the place of one that is not CSI',
+      'a volume that replaces a volume without CSI',
       { volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
       { on: 'volume', name: 'pv1' },
     ],
@@ -160,7 +160,7 @@ describe('decideDetach', () => {
     })
   })
 
-  it('names a translated volume as the publish did, and says that it is migrated', () => {
+  it('uses the handle of the publish for a translated volume, and marks it as migrated', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd' } })
     expect(decideDetach(view({ va: withFinalizer(deleting), volume: ofPv(inTree) }))[0]).toEqual({
       do: 'unpublish',
@@ -169,7 +169,7 @@ describe('decideDetach', () => {
     })
   })
 
-  it('names the finalizer that goes', () => {
+  it('names the removed finalizer', () => {
     expect(decideDetach(view({ va: withFinalizer(deleting) })).at(-1)).toEqual({
       do: 'removeFinalizer',
       finalizer: FINALIZER,
@@ -179,7 +179,6 @@ describe('decideDetach', () => {
 
 describe('the node id of a detach', () => {
   const published = (nodeId: string, volumeId = 'handle-1'): Publication => ({
-    uid: 'va1-uid',
     volume: volumeId,
     nodeName: 'node1',
     request: { volumeId, nodeId },
@@ -187,31 +186,31 @@ describe('the node id of a detach', () => {
     migrated: false,
   })
   const rows: { name: string; view: Partial<AttachmentView>; nodeId: string }[] = [
-    { name: 'is what the node says', view: {}, nodeId: 'node1-id' },
+    { name: 'comes from the CSINode', view: {}, nodeId: 'node1-id' },
     {
-      name: 'is what the node said, when it says nothing any more',
+      name: 'comes from the annotation if the CSINode has none',
       view: { node: { known: 'noDriver' } },
       nodeId: 'old',
     },
-    { name: 'is the one under which it was published here', view: { published: [published('here')] }, nodeId: 'here' },
+    { name: 'comes from the publication of this process', view: { published: [published('here')] }, nodeId: 'here' },
     {
-      name: 'is that one too when the node says nothing any more',
+      name: 'comes from the publication if the CSINode is missing',
       view: { published: [published('here')], node: { known: 'noNode' } },
       nodeId: 'here',
     },
     {
-      name: 'is the last one under which it was published here',
+      name: 'comes from the last publication of this process',
       view: { published: [published('first'), published('last')] },
       nodeId: 'last',
     },
     {
-      name: 'is not that of another handle',
+      name: 'ignores publications of another handle',
       view: { published: [published('here', 'handle-2')] },
       nodeId: 'node1-id',
     },
   ]
 
-  it('is needed all the same where neither the node nor the attachment says one', () => {
+  it('fails if neither the node nor the annotation has one, although it was published', () => {
     const va = withFinalizer({ ...deleting, nodeId: undefined })
     const steps = decideDetach(view({ va, node: { known: 'noNode' }, published: [published('here')] }))
     expect(steps).toMatchObject([{ do: 'fail' }])

@@ -1,125 +1,139 @@
+import { invariant } from '@csi-sidecars/base'
 import type { Cause } from '@csi-sidecars/controller'
-import { listedHandle } from '../published-nodes/diff.ts'
-import { type CallSource, callSource } from './call-source.ts'
-import { type AttachStep, fail, nodeFailure, retryWhenRecreated, secretOf } from './decide-attach.ts'
-import { hasStaleError } from './decide-attached.ts'
-import type { AttachmentView, VolumeView } from './observe.ts'
-import type { UnpublishRequest } from './requests.ts'
+import { callSource, type UnpublishRequest, usable } from '../volumes/call-source.ts'
+import {
+  type AttachObstacle,
+  type CallFacts,
+  type FailStep,
+  hasStaleError,
+  type LoadSecretStep,
+  last,
+  next,
+  nodeFailure,
+  type PlanCheck,
+  type PlanCheckResult,
+  planOf,
+  secretIsReferenced,
+  sourceIsUnknown,
+} from './checks.ts'
+import type { AttachmentView } from './observe.ts'
 
 export type DetachStep =
-  | Extract<AttachStep, { do: 'loadSecret' | 'fail' }>
+  | LoadSecretStep
+  | FailStep
   | {
       readonly do: 'unpublish'
       readonly request: UnpublishRequest
       readonly migrated: boolean
-      /** By what the attachment remembers of it, since its PersistentVolume is gone. */
+      /** The PersistentVolume is gone: the request comes from the annotations of the attachment. */
       readonly lost?: true
     }
-  /** The driver may still have it under the id that the node had before; `nodeId` is the one of now. */
-  | {
-      readonly do: 'unpublishFormerNode'
-      readonly request: UnpublishRequest
-      readonly migrated: boolean
-      readonly nodeId: string
-      /** The handle under which the driver lists it. */
-      readonly listedAs: string
-    }
-  /** The caches may be behind: what follows must not happen while the volume is there. */
+  /** The cache may lag: the API server must confirm that the PersistentVolume is gone. */
   | { readonly do: 'confirmLost'; readonly name: string }
-  /** The volume's handle is unknown: nothing helps but its PersistentVolume. */
-  | { readonly do: 'block'; readonly message: string; readonly waitsFor: Cause }
-  /** Remove the finalizer. Before the status: a finalizer beside attached=false would read as "maybe published". */
+  /** The volume's handle is unknown: only its PersistentVolume helps. */
+  | {
+      readonly do: 'block'
+      readonly message: string
+      readonly waitsFor: Cause
+      readonly obstacle: AttachObstacle | undefined
+    }
+  /** It comes before the status: a finalizer with `attached: false` would read as "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is detached already, and only the status may not say so. */
   | { readonly do: 'markDetached' }
 
-/**
- * The steps of a detach in the order in which they go over the wire; none when the volume counts as detached.
- * Whether the volume is being deleted does not matter, and a node that is gone is known by the annotation.
- */
+/** The checks of a detach. The deletion of the volume does not matter, and the annotation names a node that is gone. */
+const DETACH_CHECKS: readonly PlanCheck<CallFacts, DetachStep>[] = [
+  onlyStatusIsLeft, // Writes it: our finalizer is off, and the status is outdated.
+  isDetached, // Ends: without our finalizer the volume counts as detached, unless the driver lists it.
+  lostVolumeIsDetached, // Removes the finalizer: only that is left.
+  volumeWasReplaced, // Blocks: the handle of the new volume says nothing about the published one.
+  volumeIsLost, // Detaches by the annotations of the attachment, or blocks.
+  sourceIsUnknown, // Fails: nothing can be named to the driver.
+  secretIsReferenced, // Reads it, for this call only.
+  nodeIsUnknown, // Fails: neither the CSINode nor the attachment has an ID of the node.
+  volumeMayBePublished, // Calls the driver.
+  finalizerIsLeft, // Removes it, after the unpublish.
+]
+
+/** Returns the steps of a detach in the order of their requests; none if the volume counts as detached. */
 export function decideDetach(view: AttachmentView): readonly DetachStep[] {
-  const { va, volume, forced, settings } = view
-  const hasFinalizer = va.finalizers?.includes(settings.finalizer) === true
-  if (!hasFinalizer && !forced) {
-    const isStale = view.statusPending || (view.confirmed && hasStaleError(va, settings.finalizer))
-    return isStale ? [{ do: 'markDetached' }] : []
-  }
-  if (hasFinalizer && !forced && view.lostDetached) return [removeFinalizer(settings)]
-  const source = callSource(volume)
-  const replaced = whyReplaced(view, source)
-  if (replaced !== undefined) return [replaced]
-  if (!source.ok)
-    return isLost(volume) ? detachLost(view, source.message) : [fail(source.message, retryWhenRecreated(volume))]
-  const { csi, migrated } = source
-  const steps: DetachStep[] = []
-  const secret = secretOf(csi.controllerPublishSecretRef)
-  if (secret !== undefined) steps.push({ do: 'loadSecret', ref: secret })
-  const nodeId = nodeIdOf(view, csi.volumeHandle)
-  if (nodeId === undefined) return [...steps, nodeFailure(view)]
-  steps.push({ do: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
-  steps.push(...formerNode(view, { volumeId: csi.volumeHandle, nodeId, migrated }))
-  if (hasFinalizer) steps.push(removeFinalizer(settings))
-  return steps
+  return planOf(DETACH_CHECKS, { view, source: callSource(view.volume) })
 }
 
-/** Only a listing can say whether the volume is still there: the id may be another node's by now. */
-function formerNode(
-  { volume, formerNodeId, capabilities }: AttachmentView,
-  { volumeId, nodeId, migrated }: UnpublishRequest & { readonly migrated: boolean },
-): readonly DetachStep[] {
-  if (!capabilities.listsPublishedNodes || formerNodeId === undefined || formerNodeId === nodeId) return []
-  const listed = listedHandle(volume, formerNodeId)
-  const listedAs = listed.ok ? listed.volumeHandle : volumeId
-  return [{ do: 'unpublishFormerNode', request: { volumeId, nodeId: formerNodeId }, migrated, nodeId, listedAs }]
+type DetachCheck = PlanCheckResult<DetachStep>
+
+function hasFinalizer({ va, settings }: AttachmentView): boolean {
+  return va.finalizers?.includes(settings.finalizer) === true
 }
 
-function removeFinalizer({ finalizer }: AttachmentView['settings']): DetachStep {
-  return { do: 'removeFinalizer', finalizer }
+function onlyStatusIsLeft({ view }: CallFacts): DetachCheck {
+  const { va, statusPending, confirmed, settings } = view
+  const isOutdated = statusPending || (confirmed && hasStaleError(va, settings.finalizer))
+  return !hasFinalizer(view) && !view.forced && isOutdated ? last({ do: 'markDetached' }) : undefined
 }
 
-type LostVolume = VolumeView & { readonly from: 'pv' }
-
-function isLost(volume: VolumeView): volume is LostVolume {
-  return volume.from === 'pv' && volume.pv === undefined
+function isDetached({ view }: CallFacts): DetachCheck {
+  return hasFinalizer(view) || view.forced ? undefined : last()
 }
 
-/** By what the attachment remembers, where that is wanted and known; else nothing can be named to the driver. */
-function detachLost(view: AttachmentView, message: string): readonly DetachStep[] {
+function lostVolumeIsDetached({ view }: CallFacts): DetachCheck {
+  return view.lostDetached && !view.forced ? last(removeFinalizer(view)) : undefined
+}
+
+function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
   const { va, volume, settings } = view
-  const { name } = volume as LostVolume
-  const nodeId = va.remembered && nodeIdOf(view, va.remembered.handle)
-  if (!settings.recoverLostVolumes || va.remembered === undefined || nodeId === undefined) {
-    return [block(message, { on: 'volume', name })]
-  }
-  const request = { volumeId: va.remembered.handle, nodeId }
-  return [
-    { do: 'confirmLost', name },
-    { do: 'unpublish', request, migrated: false, lost: true },
-    removeFinalizer(settings),
-  ]
-}
-
-/** Another volume has the name of the one that was published: its handle says nothing about that one. */
-function whyReplaced({ va, volume, settings }: AttachmentView, source: CallSource): DetachStep | undefined {
   const { remembered } = va
   if (!settings.recoverLostVolumes || remembered === undefined || volume.from !== 'pv' || volume.pv === undefined)
     return undefined
   if (volume.pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
   const what = `PersistentVolume "${volume.name}" was made again since it was attached`
   const message = `${what}: its uid is ${volume.pv.uid}, that of the attached one was ${remembered.uid}`
-  return block(message, { on: 'volumeGone', name: volume.name })
+  return last({ do: 'block', message, waitsFor: { on: 'volumeGone', name: volume.name }, obstacle: undefined })
 }
 
-function block(message: string, waitsFor: Cause): DetachStep {
-  return { do: 'block', message, waitsFor }
+function volumeIsLost({ view, source }: CallFacts): DetachCheck {
+  const { va, volume, settings } = view
+  if (source.ok || volume.from !== 'pv' || volume.pv !== undefined) return undefined
+  const { name } = volume
+  const nodeId = va.remembered && nodeIdOf(view, va.remembered.handle)
+  if (!settings.recoverLostVolumes || va.remembered === undefined || nodeId === undefined) {
+    const waitsFor = { on: 'volume', name } as const
+    return last({ do: 'block', message: source.message, waitsFor, obstacle: 'PersistentVolumeMissing' })
+  }
+  const request = { volumeId: va.remembered.handle, nodeId }
+  return last<DetachStep>(
+    { do: 'confirmLost', name },
+    { do: 'unpublish', request, migrated: false, lost: true },
+    removeFinalizer(view),
+  )
+}
+
+function nodeIsUnknown({ view, source }: CallFacts): DetachCheck {
+  return nodeIdOf(view, usable(source).csi.volumeHandle) === undefined ? last(nodeFailure(view)) : undefined
+}
+
+function volumeMayBePublished({ view, source }: CallFacts): DetachCheck {
+  const { csi, migrated } = usable(source)
+  const nodeId = nodeIdOf(view, csi.volumeHandle)
+  invariant(nodeId !== undefined, 'the node was checked')
+  return next({ do: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
+}
+
+function finalizerIsLeft({ view }: CallFacts): DetachCheck {
+  return hasFinalizer(view) ? last(removeFinalizer(view)) : undefined
+}
+
+function removeFinalizer({ settings }: AttachmentView): DetachStep {
+  return { do: 'removeFinalizer', finalizer: settings.finalizer }
 }
 
 /**
- * What the node says, else what it said; but where this process has published the volume under another id of the node,
- * that one. With neither of the first two it is an error, as it is after a restart.
+ * The node ID, in this order: the ID that this process published the volume to, the ID in the CSINode, the ID in the
+ * annotation. Undefined if the CSINode and the annotation are both missing, as after a restart.
  */
 function nodeIdOf({ published, node, va }: AttachmentView, volumeId: string): string | undefined {
   const stored = node.known === 'id' ? node.nodeId : va.nodeId
-  const last = published.findLast(({ request }) => request.volumeId === volumeId)
-  return stored === undefined ? undefined : (last?.request.nodeId ?? stored)
+  const latest = published.findLast(({ request }) => request.volumeId === volumeId)
+  return stored === undefined ? undefined : (latest?.request.nodeId ?? stored)
 }

@@ -1,3 +1,4 @@
+import { DONE } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
@@ -17,11 +18,11 @@ describe('a detach', () => {
   it('reads the secret for the call', async () => {
     fixture.api.put(pv(SECRET_REF))
     fixture.api.put({ metadata: { name: 'login' }, data: { user: 'YWRtaW4=' } } as never)
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {"user":"admin"}'])
   })
 
-  it('that fails again and again asks for what others leave of the rate', async () => {
+  it('sends requests of low priority while it fails repeatedly', async () => {
     fixture.api.put(pv(SECRET_REF))
     fixture.api.put({ metadata: { name: 'login' }, data: {} } as never)
     fixture.unpublish = async () => {
@@ -34,36 +35,35 @@ describe('a detach', () => {
     expect(fixture.api.ofLowPriority).toEqual(['get login', 'patch va1/status'])
   })
 
-  it('is called under the key of the run, and can be called off', async () => {
+  it('passes the key and the signal of the run to the call', async () => {
     const options: unknown[] = []
     const driver = { unpublish: async (_: object, given: object) => void options.push(given), lost: false }
     await fixture.run({ driver: driver as never })
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('is blocked by the volume that is missing, with its error in the status', async () => {
+  it('blocks if the volume is missing, with the error in the status', async () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
       kind: 'blocked',
       cause: { message: expect.stringMatching(/^failed to detach: .*pv1/) },
     })
     expect(fixture.calls).toEqual([])
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*detachError/)])
   })
 
-  it('says what it is busy with, and when it is done', async () => {
-    await fixture.run()
-    expect(fixture.own.phases).toEqual(['calling', 'writing', 'completed'])
+  it('is done once the status says that the volume is detached', async () => {
+    expect(await fixture.run()).toBe(DONE)
   })
 
-  it('waits for nothing more once it has what it needs', async () => {
+  it('waits for no cause once its plan has no obstacle', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
-    expect(fixture.own.causes).toEqual([])
+    expect(fixture.lastRun.causes).toEqual([])
   })
 
-  it('is done where our finalizer is gone and the status says so', async () => {
+  it('sends nothing without our finalizer and with an up-to-date status', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b'] }))
     const { status } = fixture.api.get('va1') as { status?: object }
     fixture.api.put({ ...deleting({ finalizers: ['a/b'] }), status: { ...status, attached: false } } as never)
@@ -71,10 +71,10 @@ describe('a detach', () => {
     expect([fixture.calls, fixture.api.requests]).toEqual([[], []])
   })
 
-  it('orphans what was published under another node id of the attachment', async () => {
-    const publication = { uid: 'va1-uid', volume: 'handle-1', nodeName: 'node1', secret: undefined, migrated: false }
+  it('orphans the publication of another node ID', async () => {
+    const publication = { volume: 'handle-1', nodeName: 'node1', secret: undefined, migrated: false }
     for (const nodeId of ['former-id', 'node1-id'])
-      fixture.memory.published.publishing({ ...publication, request: { volumeId: 'handle-1', nodeId } })
+      fixture.memory.publishing({ uid: 'va1-uid' }, { ...publication, request: { volumeId: 'handle-1', nodeId } })
     await fixture.run()
     expect(fixture.enqueued).toEqual(['handle-1 on former-id'])
   })
@@ -88,21 +88,21 @@ describe('a detach of a volume that is gone', () => {
     settings: { ...view().settings, recoverLostVolumes: true },
   })
   const run = () => fixture.run({ observe: async () => gone })
-  const isRemembered = () => fixture.memory.isLostDetached({ key: 'va1', uid: 'va1-uid' })
+  const isRemembered = () => fixture.memory.of({ uid: 'va1-uid' }).lostDetached
 
   it.each([
-    ['is called once the API server has said so', undefined],
-    ['is done where the driver knows nothing of it either', new RpcError(CODES.NotFound, 'no such volume')],
-  ])('%s, and its success is remembered', async (_, refusal) => {
+    ['calls the driver once the API server confirms the deletion', undefined],
+    ['succeeds if the driver does not know the volume', new RpcError(CODES.NotFound, 'no such volume')],
+  ])('%s, and records its success', async (_, refusal) => {
     fixture.api.objects.delete('pv1')
     if (refusal !== undefined) fixture.unpublish = () => Promise.reject(refusal)
-    expect(await run()).toEqual({ kind: 'settled' })
+    expect(await run()).toBe(DONE)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
     expect(fixture.api.requests).toEqual(['get pv1', expect.stringContaining('"op":"remove"')])
     expect(isRemembered()).toBe(true)
   })
 
-  it('is tried again where the driver fails', async () => {
+  it('retries after an error of the driver', async () => {
     fixture.api.objects.delete('pv1')
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     expect(await run()).toMatchObject({ kind: 'retry' })
@@ -110,18 +110,18 @@ describe('a detach of a volume that is gone', () => {
   })
 
   it.each([
-    ['has one of its name', undefined, 'failed to detach: persistentvolume "pv1" has been made again'],
-    ['does not say', apiError(500, 'InternalError', 'no'), 'failed to detach: no'],
-  ])('is not called where the API server %s', async (_, failure, message) => {
+    ['has a volume of that name', undefined, 'failed to detach: persistentvolume "pv1" has been made again'],
+    ['does not answer', apiError(500, 'InternalError', 'no'), 'failed to detach: no'],
+  ])('makes no call if the API server %s', async (_, failure, message) => {
     if (failure !== undefined) fixture.api.fail('get pv1', failure)
     expect(await run()).toMatchObject({ kind: 'retry', cause: { message } })
     expect([fixture.calls, isRemembered()]).toEqual([[], false])
   })
 })
 
-it('a detach that is not for a lost volume is not remembered as one', async () => {
+it('a detach of an existing volume is not recorded as the detach of a lost one', async () => {
   await fixture.run()
-  expect(fixture.memory.isLostDetached({ key: 'va1', uid: 'va1-uid' })).toBe(false)
+  expect(fixture.memory.of({ uid: 'va1-uid' }).lostDetached).toBe(false)
   fixture.api.put(deleting())
   fixture.unpublish = () => Promise.reject(new RpcError(CODES.NotFound, 'no such volume'))
   expect(await fixture.run()).toMatchObject({ kind: 'retry' })

@@ -1,27 +1,18 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import { type DetachStep, decideDetach } from './decide-detach.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './api.ts'
+import type { DetachStep } from './decide-detach.ts'
 import { during, isNotFoundByDriver, OperationError } from './failure.ts'
-import { unpublishFormerNode } from './former-node.ts'
-import type { AttachmentView } from './observe.ts'
+import { orphanPublications } from './orphaned-publications.ts'
 import { detachedPatch, removeFinalizerPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
-import {
-  type AttachmentRun,
-  loadSecret,
-  newest,
-  orphanPublications,
-  patchStatus,
-  patchTested,
-  statusWritePriority,
-} from './run.ts'
+import type { AttachmentRun } from './run.ts'
 
-export async function detach(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
-  const steps = decideDetach(view)
+export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<Outcome> {
   waitForCause(run, steps)
   if (steps.length === 0) {
     run.log.v(4)?.info('VolumeAttachment is already detached')
@@ -34,17 +25,15 @@ export async function detach(run: AttachmentRun, view: AttachmentView): Promise<
   } catch (error) {
     return await failed(run, steps.at(-1)?.do === 'block' ? 'blocked detach' : 'detach', error)
   }
-  run.deps.memory.clearStatusPending(run.key)
-  // Under another handle or node id, which it had before.
+  run.deps.memory.note(run.va, { statusPending: false })
+  // The attachment may have been published under another handle or node ID.
   orphanPublications(run)
-  run.complete()
   run.log.v(4)?.info('Fully detached')
-  return SETTLED
+  return DONE
 }
 
 /**
- * Whether the status need not be written: an attachment that only our finalizer held is gone with it, and one without
- * our finalizer may say already that it is detached.
+ * Returns true if the status needs no write: the attachment is gone with our finalizer, or its status shows the detach.
  */
 async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<boolean> {
   const { deps, signal, log } = run
@@ -59,20 +48,17 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         await unpublish(run, step, secret)
         const { request } = step
         log.v(2)?.info('Detached')
-        deps.memory.published.unpublished(request)
+        deps.memory.unpublished(request, run.va)
         deps.wake({ on: 'unpublish', name: request.volumeId })
         break
       }
-      case 'unpublishFormerNode':
-        await unpublishFormerNode(run, step, secret)
-        break
       case 'confirmLost':
         await confirmLost(run, step.name)
         break
       case 'removeFinalizer': {
-        // Its answer may be lost: without our finalizer nothing else would bring the write of the status.
-        deps.memory.markStatusPending(run.key)
-        const change = (va: Attachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
+        // The answer of this write may be lost. Without our finalizer no other run would write the status.
+        deps.memory.note(run.va, { statusPending: true })
+        const change = (va: CachedAttachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
         const saved = await patchTested(run, change).catch(during('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
         if (saved?.metadata?.finalizers == null) return saved !== undefined
@@ -95,17 +81,16 @@ type Unpublish = DetachStep & { readonly do: 'unpublish' }
 async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<Record<string, string>>): Promise<void> {
   const { deps, signal, log } = run
   const { request, migrated, lost } = step
-  run.enter('calling')
   try {
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {
-    // A lost volume may be gone from the back end as well, and then it is on no node.
+    // The back end may have lost the volume too, and then it is on no node.
     if (lost !== true || !isNotFoundByDriver(error)) throw error
   }
-  if (lost === true) deps.memory.markLostDetached(run.va)
+  if (lost === true) deps.memory.note(run.va, { lostDetached: true })
 }
 
-/** Throws unless the API server itself says that there is no volume of that name. */
+/** Throws unless the API server confirms that no volume has this name. */
 async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): Promise<void> {
   try {
     await deps.api.get(PERSISTENT_VOLUMES, { name }, { signal })
@@ -117,9 +102,9 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
   throw new OperationError(`persistentvolume "${name}" has been made again`)
 }
 
-/** Pending from now on until it is written: without our finalizer nothing else would bring another try. */
+/** Writes the status. It stays pending until it is stored, because no other event would start a try. */
 async function markDetached(run: AttachmentRun): Promise<void> {
-  run.deps.memory.markStatusPending(run.key)
+  run.deps.memory.note(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')
   await patchStatus(run, detachedPatch).catch(during('could not mark as detached'))
 }

@@ -1,7 +1,7 @@
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
-import { during, type Failure, failureOf, OperationError } from './failure.ts'
+import { during, failureOf, OperationError, type OperationFailure } from './failure.ts'
 
 const busy = apiError(429, 'TooManyRequests', 'later')
 const thrownBy = (fail: () => never): unknown => {
@@ -14,7 +14,7 @@ const thrownBy = (fail: () => never): unknown => {
 
 describe('failureOf', () => {
   const recorded = { record: true, code: undefined, retryAfterMs: undefined }
-  const rows: { name: string; error: unknown; lost?: boolean; is: Partial<Failure> }[] = [
+  const rows: { name: string; error: unknown; lost?: boolean; is: Partial<OperationFailure> }[] = [
     { name: 'a step that cannot be taken', error: new OperationError('no'), is: { ...recorded, message: 'no' } },
     {
       name: 'a refusal of the API server, in front of it what was being done',

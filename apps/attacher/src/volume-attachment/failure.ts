@@ -2,17 +2,17 @@ import { messageOf } from '@csi-sidecars/base'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { isTooManyRequests } from '@csi-sidecars/kube-client'
 
-/** Why an attach or a detach failed, in the words that users see. */
+/** An error of an attach or a detach, with the message for users. */
 export class OperationError extends Error {
   override readonly name = 'OperationError'
 }
 
-/** The attachment is gone; what has its name now, if anything, is another one. No user sees this error. */
+/** The attachment was deleted or recreated. Users never see this error. */
 export class AttachmentGoneError extends Error {
   override readonly name = 'AttachmentGoneError'
 }
 
-/** Puts what was being done in front of why it failed. */
+/** Returns a handler that puts the name of the failed operation before the message. */
 export function during(what: string): (cause: unknown) => never {
   return (cause) => {
     if (cause instanceof AttachmentGoneError) throw cause
@@ -20,25 +20,25 @@ export function during(what: string): (cause: unknown) => never {
   }
 }
 
-/** What a failure means for the object, the retry and the log; decided here only. */
-export interface Failure {
+/** The consequences of a failure for the object, the retry and the log. */
+export interface OperationFailure {
   readonly message: string
-  /** The gRPC status, when the driver itself has answered with one. */
+  /** The gRPC code of the driver's answer. */
   readonly code: number | undefined
-  /** Whether users see it in the status of the object. */
+  /** True if the failure is recorded in the status of the object. */
   readonly record: boolean
-  /** When the driver has said to come back. */
+  /** The pause that the driver asks for. */
   readonly retryAfterMs: number | undefined
 }
 
 /**
- * Users see every failure but two that only delay the work and say nothing about the volume:
- * an API server that asks to retry later, and a driver that disconnected during a call and is awaited.
+ * Users see every failure except two: a request that the API server asks to repeat later, and a call during which the
+ * driver disconnected. Neither concerns the volume. The work is only delayed.
  */
-export function failureOf(error: unknown, driverLost: boolean): Failure {
+export function failureOf(error: unknown, driverLost: boolean): OperationFailure {
   const message = messageOf(error)
   if (error instanceof RpcError) {
-    // One that asks for no wait at all gets the usual one: it would be called without a pause.
+    // A driver that asks for no pause gets the usual back-off, because it would be called without a pause.
     const retryAfterMs = error.retryAfterMs || undefined
     return { message, code: error.code, record: !driverLost, retryAfterMs }
   }
@@ -46,7 +46,7 @@ export function failureOf(error: unknown, driverLost: boolean): Failure {
   return { message, code: undefined, record: !busy, retryAfterMs: undefined }
 }
 
-/** The driver knows no such volume, or no such node. */
+/** Reports whether the driver does not know the volume or the node. */
 export function isNotFoundByDriver(error: unknown): boolean {
   return error instanceof RpcError && error.code === CODES.NotFound
 }

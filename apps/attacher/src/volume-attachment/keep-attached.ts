@@ -1,15 +1,14 @@
 import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { decideAttached } from './decide-attached.ts'
+import { newest, patchStatus, patchTested } from './api.ts'
+import type { KeepStep } from './decide.ts'
 import { during, OperationError } from './failure.ts'
-import type { AttachmentView } from './observe.ts'
 import { confirmedPatch, restoreFinalizerPatch } from './patches.ts'
-import { type AttachmentRun, newest, patchStatus, patchTested } from './run.ts'
+import type { AttachmentRun } from './run.ts'
 
-/** One that is attached, and stays so. A failure is no attach error: the volume is where it should be. */
-export async function keepAttached(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
+/** Maintains an attachment that stays attached. A failure is no `attachError`, because the volume is attached. */
+export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[]): Promise<Outcome> {
   run.waitFor()
-  const steps = decideAttached(view)
   if (steps.length === 0) run.log.v(4)?.info('VolumeAttachment is already attached')
   for (const step of steps) {
     switch (step.do) {
@@ -23,7 +22,7 @@ export async function keepAttached(run: AttachmentRun, view: AttachmentView): Pr
         unreachable(step)
     }
   }
-  // The answer to a write of ours may show that another writer has reset it, and sets off no run by itself.
+  // The answer to our write may show that another writer has reset the status. That starts no run by itself.
   const { attached, deleting } = newest(run)
   return attached === true || deleting ? SETTLED : AGAIN
 }
@@ -33,7 +32,7 @@ async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<
   await change.catch(during('could not restore the finalizer'))
   const { deleting, finalizers } = newest(run)
   if (deleting) return
-  // An admission policy, say, keeps it off.
+  // An admission policy, for example, removes it.
   if (!finalizers?.includes(finalizer)) throw new OperationError('the finalizer was written and not stored')
   run.log.v(2)?.info('Restored the finalizer that another writer has removed')
 }

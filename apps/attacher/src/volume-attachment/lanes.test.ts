@@ -1,24 +1,24 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { GroupLimit, Placement } from '@csi-sidecars/workqueue'
 import { describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { attachment, csi, volume } from '../testing/views.ts'
 import { attachmentLanes, placementOf, volumeName } from './lanes.ts'
-import { PublishedVolumes } from './published.ts'
+import { AttachmentMemory } from './memory.ts'
 
 const reader = <T extends { key: string }>(...objects: T[]): { get(key: string): T | undefined } => {
   const byKey = new Map(objects.map((object) => [object.key, object]))
   return { get: (key) => byKey.get(key) }
 }
 
-const none = new PublishedVolumes()
+const none = new AttachmentMemory()
 
 describe('placementOf', () => {
-  const place = (va: Attachment | undefined, pv?: Volume, maxInflightPerNode = 0): Placement => {
+  const place = (va: CachedAttachment | undefined, pv?: CachedVolume, maxInflightPerNode = 0): Placement => {
     const attachments = reader(...(va ? [va] : []))
     const volumes = reader(...(pv ? [pv] : []))
-    return placementOf('va1', { maxInflightPerNode }, { attachments, volumes, published: none })
+    return placementOf('va1', { maxInflightPerNode }, { attachments, volumes, memory: none })
   }
   const groups = (...args: Parameters<typeof place>): string[] => place(...args).limits.map(({ group }) => group)
   const deleting = attachment({ deleting: true })
@@ -26,7 +26,7 @@ describe('placementOf', () => {
   it.each([
     { name: 'an attach', va: attachment(), lane: 0, blocks: undefined },
     { name: 'a detach', va: deleting, lane: 1, blocks: 'volume handle-1' },
-  ])('$name is in lane $lane, and blocks "$blocks"', ({ va, lane, blocks }) => {
+  ])('places $name in lane $lane with blocks "$blocks"', ({ va, lane, blocks }) => {
     const { lane: found, blocks: blocked } = place(va, volume())
     expect([found, blocked]).toEqual([lane, blocks])
   })
@@ -40,14 +40,14 @@ describe('placementOf', () => {
     { modes: ['New'], max: 1 },
     { modes: [], max: 1 },
     { modes: undefined, max: 1 },
-  ])('$modes: one call at a time for a node, $max publishes of the volume', ({ modes, max }) => {
+  ])('allows for $modes one call for a node and $max publishes of the volume', ({ modes, max }) => {
     const onNode = { group: 'volume handle-1 on node1', max: 1 }
     const pv = volume({ accessModes: modes })
     expect(place(attachment(), pv).limits).toEqual([{ group: 'volume handle-1', max }, onNode])
     expect(place(deleting, pv).limits).toEqual([onNode])
   })
 
-  it('goes by the name of a volume whose handle cannot be said', () => {
+  it('uses the name of a volume whose handle is unknown', () => {
     const names = ['volume of pv1', 'volume of pv1 on node1']
     expect(groups(attachment())).toEqual(names)
     expect(groups(attachment(), volume({ nfs: { server: 's', path: '/' } }))).toEqual(names)
@@ -70,7 +70,7 @@ describe('placementOf', () => {
       source: { accessModes: ['ReadWriteMany'], gcePersistentDisk: { pdName: 'd' } },
       limit: { group: 'volume projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d', max: 1 },
     },
-  ])('counts an in-tree volume as translation makes it: $name', ({ source, limit }) => {
+  ])('uses the translation of an in-tree volume: $name', ({ source, limit }) => {
     expect(place(attachment(), volume(source)).limits[0]).toEqual(limit)
   })
 
@@ -85,10 +85,10 @@ describe('placementOf', () => {
     expect(limitOf('pv1', { accessModes: ['ReadWriteMany'] })).toEqual({ ...single, max: Number.POSITIVE_INFINITY })
   })
 
-  it("goes by the same whether another driver's source was read or not", () => {
+  it("uses the same name whether the source of another driver's volume was read or not", () => {
     const foreign = volume({ csi: csi({ driver: 'other' }) })
-    const read: Volume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
-    const nameOf = (pv: Volume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
+    const read: CachedVolume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
+    const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
     expect(nameOf(read)).toBe(nameOf(foreign))
   })
 
@@ -96,49 +96,43 @@ describe('placementOf', () => {
     { name: 'no source', va: attachment({ pvName: undefined }) },
     { name: 'both sources', va: attachment({ inlineSpec: { csi: csi() } }) },
     { name: 'an inline spec that is not CSI', va: attachment({ pvName: undefined, inlineSpec: {} }) },
-  ])('counts one with $name by itself', ({ va }) => {
+  ])('gives an attachment with $name its own group', ({ va }) => {
     expect(place(va, volume()).limits[0]).toEqual({ group: 'volume va1', max: 1 })
   })
 
-  it('goes by the handle of an inline volume', () => {
+  it('uses the handle of an inline volume', () => {
     const va = attachment({ pvName: undefined, inlineSpec: { accessModes: ['ReadWriteOnce'], csi: csi() } })
     expect(place(va).limits[0]).toEqual({ group: 'volume handle-1', max: 1 })
   })
 
   it('places an orphaned publication as a detach', () => {
-    const published = new PublishedVolumes()
+    const memory = new AttachmentMemory()
     const request = { volumeId: 'handle-1', nodeId: 'id' }
-    published.publishing({
-      uid: 'u',
-      volume: 'handle-1',
-      nodeName: 'node1',
-      request,
-      secret: undefined,
-      migrated: false,
-    })
-    const [key = ''] = published.attachmentGone('u')
-    const sources = { attachments: reader(deleting), volumes: reader(volume()), published }
+    const publication = { volume: 'handle-1', nodeName: 'node1', request, secret: undefined, migrated: false }
+    memory.publishing({ uid: 'u' }, publication)
+    const [key = ''] = memory.forget({ uid: 'u' })
+    const sources = { attachments: reader(deleting), volumes: reader(volume()), memory }
     expect(placementOf(key, { maxInflightPerNode: 3 }, sources)).toEqual(place(deleting, volume(), 3))
   })
 
-  it('limits a node where the flag says so', () => {
+  it('limits a node with `--max-inflight-per-node`', () => {
     for (const va of [attachment(), deleting]) {
       expect(place(va, volume(), 3).limits.at(-1)).toEqual({ group: 'node node1', max: 3 })
     }
   })
 
-  it('limits nothing for one that is gone', () => {
+  it('limits nothing for a deleted attachment', () => {
     expect(place(undefined)).toEqual({ lane: 0, limits: [] })
   })
 })
 
 describe('attachmentLanes', () => {
-  const attachments = (count: number, deleting: boolean): Attachment[] =>
+  const attachments = (count: number, deleting: boolean): CachedAttachment[] =>
     Array.from({ length: count }, (_, i) =>
       attachment({ key: `${deleting ? 'd' : 'a'}${i}`, pvName: `pv${i}${deleting}`, deleting }),
     )
-  const started = (workers: number, ...waves: Attachment[][]): string[] => {
-    const sources = { attachments: reader(...waves.flat()), volumes: reader<Volume>(), published: none }
+  const started = (workers: number, ...waves: CachedAttachment[][]): string[] => {
+    const sources = { attachments: reader(...waves.flat()), volumes: reader<CachedVolume>(), memory: none }
     const lanes = attachmentLanes({ workers, maxInflightPerNode: 0 }, sources)
     const taken: string[] = []
     for (const wave of waves) {
@@ -148,7 +142,7 @@ describe('attachmentLanes', () => {
     return taken
   }
 
-  it.each([1, 2, 10, 100])('detaches alone take all of %d workers, and attaches alone too', (workers) => {
+  it.each([1, 2, 10, 100])('detaches alone occupy all of %d workers, and attaches alone too', (workers) => {
     expect(started(workers, attachments(200, true))).toHaveLength(workers)
     expect(started(workers, attachments(200, false))).toHaveLength(workers)
   })
@@ -158,18 +152,18 @@ describe('attachmentLanes', () => {
     { workers: 2, more: 1 },
     { workers: 10, more: 4 },
     { workers: 100, more: 40 },
-  ])('$more attaches start though detaches occupy all of $workers workers', ({ workers, more }) => {
+  ])('$more attaches start although detaches occupy all of $workers workers', ({ workers, more }) => {
     const taken = started(workers, attachments(200, true), attachments(100, false))
     expect(taken.slice(workers)).toEqual(attachments(more, false).map(({ key }) => key))
   })
 
-  it('attaches that wait with detaches start before these occupy more than their share', () => {
+  it('waiting attaches start before detaches occupy more than their share', () => {
     const taken = started(10, [...attachments(100, true), ...attachments(20, false)])
     expect(taken).toHaveLength(10)
     expect(taken.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])
   })
 
-  it('a volume leaves one node before it comes to another, and two volumes of one handle count as one', () => {
+  it('a detach of a volume comes before its publish on another node, also for two volumes of one handle', () => {
     const shared = { csi: csi() }
     const volumes = reader(
       volume({ ...shared, accessModes: ['ReadWriteOnce'] }, { name: 'rwo' }),
@@ -181,7 +175,7 @@ describe('attachmentLanes', () => {
       attachment({ key: 'rwx on n2', pvName: 'rwx', nodeName: 'n2' }),
       attachment({ key: 'rwo off n1', pvName: 'rwo', nodeName: 'n1', deleting: true }),
     ]
-    const sources = { attachments: reader(...vas), volumes, published: none }
+    const sources = { attachments: reader(...vas), volumes, memory: none }
     const lanes = attachmentLanes({ workers: 10, maxInflightPerNode: 0 }, sources)
     const take = (): string[] => {
       const taken: string[] = []

@@ -1,30 +1,30 @@
 import type { Reader } from '@csi-sidecars/informer'
 import { type GroupLimit, Lanes, type Placement, reservedFor } from '@csi-sidecars/workqueue'
-import type { Attachment } from '../caches/attachment.ts'
-import { forManyNodes, modesOf, type Volume } from '../caches/volume.ts'
-import { callSource } from './call-source.ts'
-import { type VolumeView, volumeOf } from './observe.ts'
-import type { PublishedVolumes } from './published.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { type CachedVolume, forManyNodes, modesOf } from '../caches/volume.ts'
+import { callSource } from '../volumes/call-source.ts'
+import { type AttachVolumeView, volumeOf } from '../volumes/volume-view.ts'
+import type { AttachmentMemory } from './memory.ts'
 
 const ATTACH = 0
 const DETACH = 1
 
 export interface LaneSettings {
   readonly workers: number
-  /** Calls for one node at a time; 0 is no limit. */
+  /** The limit of concurrent calls for one node; 0: no limit. */
   readonly maxInflightPerNode: number
 }
 
-/** What the placement of a key depends on. */
+/** The caches and the memory that the placement of a key depends on. */
 export interface LaneSources {
-  readonly attachments: Pick<Reader<Attachment>, 'get'>
-  readonly volumes: Pick<Reader<Volume>, 'get'>
-  readonly published: Pick<PublishedVolumes, 'orphanedPublication'>
+  readonly attachments: Pick<Reader<CachedAttachment>, 'get'>
+  readonly volumes: Pick<Reader<CachedVolume>, 'get'>
+  readonly memory: Pick<AttachmentMemory, 'orphanedPublication'>
 }
 
 /**
- * Attaches and detaches as two lanes: what hangs of the one, or again and again, cannot keep an attach from the driver.
- * So many attaches are reserved as start while detaches, or attaches that are tried again, occupy all workers.
+ * Returns one lane for attaches and one for detaches. Hanging or failing detaches never block attaches.
+ * Reserved attaches start while detaches, or retried attaches, occupy all workers.
  */
 export function attachmentLanes(settings: LaneSettings, sources: LaneSources): Lanes {
   const { workers } = settings
@@ -38,20 +38,17 @@ export function attachmentLanes(settings: LaneSettings, sources: LaneSources): L
 type NodeLimit = Pick<LaneSettings, 'maxInflightPerNode'>
 
 /**
- * - Of one volume and node there is one call at a time.
- * - A volume that one node may use is published for one attachment at a time, whichever PersistentVolumes name it.
- * - It leaves a node before it comes to another: a detach waits for no attach elsewhere, and an attach for every detach,
- *   also for one that still waits for a worker.
+ * Returns the placement of a key:
+ * - One call at a time runs for a volume and a node.
+ * - A volume for a single node is published for one attachment at a time, whichever PersistentVolumes name it.
+ * - A publish waits for all detaches of its volume, also for queued ones. A detach waits for no publish on another
+ *   node.
  */
-export function placementOf(
-  key: string,
-  limit: NodeLimit,
-  { attachments, volumes, published }: LaneSources,
-): Placement {
-  const orphaned = published.orphanedPublication(key)
+export function placementOf(key: string, limit: NodeLimit, { attachments, volumes, memory }: LaneSources): Placement {
+  const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return detachPlacement(orphaned.volume, orphaned.nodeName, limit)
   const va = attachments.get(key)
-  // Gone while it was queued: there is nothing to call, so it fits anywhere.
+  // The attachment was deleted while its key was queued, so its run makes no call.
   if (va === undefined) return { lane: ATTACH, limits: [] }
   const { name, manyNodes } = identityOf(va, volumeOf(va, volumes))
   if (va.deleting) return detachPlacement(name, va.nodeName, limit)
@@ -72,15 +69,18 @@ function everywhere(volume: string): string {
   return `volume ${volume}`
 }
 
-/** By what the calls for a volume keep out of each other's way. */
-export function volumeName(va: Attachment, volume: VolumeView): string {
+/** Returns the name of the volume in the lanes. */
+export function volumeName(va: CachedAttachment, volume: AttachVolumeView): string {
   return identityOf(va, volume).name
 }
 
-/** As the driver will be called, where that can be said; else the volume's name serves as well as its handle. */
-function identityOf(va: Attachment, volume: VolumeView): { name: string; manyNodes: boolean } {
+/**
+ * Returns the handle that the driver is called with. Without a handle, the name of the volume or of the attachment
+ * replaces it.
+ */
+function identityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; manyNodes: boolean } {
   const pv = volume.from === 'pv' ? volume.pv : undefined
-  // The source of another driver's is in no cache, so it must not matter here whether it was read.
+  // No cache has the source of another driver's volume, so a source that was read must not matter here.
   if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }
   const source = callSource(volume)
   // Translation can narrow the access modes of an in-tree volume.

@@ -1,57 +1,86 @@
-import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { AttachmentMemory } from './memory.ts'
+import { AttachmentMemory, type Publication } from './memory.ts'
+
+const VA = { uid: 'u' }
+const OTHER = { uid: 'other' }
 
 let memory: AttachmentMemory
 beforeEach(() => {
-  memory = new AttachmentMemory({ baseMs: 1_000, maxMs: 60_000, clock: new FakeClock() })
+  memory = new AttachmentMemory()
 })
 
-const va = { key: 'va1', uid: 'u' }
+function publish(va: { uid: string }, nodeId = 'id', volumeId = 'h'): Publication {
+  const request = { volumeId, nodeId }
+  const publication = { volume: volumeId, nodeName: 'node1', request, secret: undefined, migrated: false }
+  memory.publishing(va, publication)
+  return publication
+}
 
-describe('what a listing says of an attachment', () => {
-  it('holds until a run has acted on it, or the next listing says something else', () => {
-    memory.noteListing('va1', 'different')
-    expect([va, va, { ...va, key: 'va2' }].map((each) => memory.isForced(each))).toEqual([true, true, false])
-    memory.noteListing('va1', 'same')
-    expect([memory.isForced(va), memory.listing('va1')]).toEqual([false, 'same'])
-    memory.clearListing('va1')
-    expect(memory.listing('va1')).toBeUndefined()
+describe('the record of an attachment', () => {
+  it('keeps each fact until another one replaces it', () => {
+    memory.note(VA, { listing: 'different' })
+    memory.note(VA, { statusPending: true })
+    memory.note(VA, { listing: 'same' })
+    expect(memory.of(VA)).toMatchObject({ listing: 'same', statusPending: true, gone: false, lostDetached: false })
   })
 
-  it('is forgotten with its attachment, and so is what others have undone', () => {
-    memory.noteListing('va1', 'different')
-    memory.statuses.note(va)
-    memory.finalizers.note(va)
-    memory.forget('va1')
-    expect([memory.isForced(va), memory.statuses.has(va), memory.finalizers.has(va)]).toEqual([false, false, false])
+  it('belongs to the uid: a recreated attachment has an empty one', () => {
+    memory.note(VA, { gone: true, listing: 'different' })
+    expect(memory.of(OTHER)).toMatchObject({ gone: false, listing: undefined, published: [] })
+  })
+
+  it('becomes empty when the attachment is gone', () => {
+    memory.note(VA, { gone: true, listing: 'different', statusPending: true })
+    memory.forget(VA)
+    expect(memory.of(VA)).toMatchObject({ gone: false, listing: undefined, statusPending: false })
+  })
+
+  it('lists publications in the order of the calls, until they are unpublished', () => {
+    const [first, second] = [publish(VA, 'a'), publish(VA, 'b')]
+    expect(memory.of(VA).published).toEqual([first, second])
+    const again = publish(VA, 'a')
+    expect(memory.of(VA).published).toEqual([second, again])
+    memory.unpublished(second.request, VA)
+    expect(memory.of(VA).published).toEqual([again])
+    memory.unpublished(again.request, VA)
+    expect(memory.of(VA).published).toEqual([])
+  })
+
+  it('distinguishes publications by volume and node ID', () => {
+    const [one, other] = [publish(VA, 'id', 'h'), publish(VA, 'id', 'i')]
+    memory.unpublished({ volumeId: 'h', nodeId: 'other' }, VA)
+    memory.unpublished({ volumeId: 'x', nodeId: 'id' }, VA)
+    expect(memory.of(VA).published).toEqual([one, other])
   })
 })
 
-describe('a pending status', () => {
-  it.each([
-    ['is written', (key: string) => memory.clearStatusPending(key)],
-    ['has gone with its attachment', (key: string) => memory.forget(key)],
-  ])('is so until it %s', (_, end) => {
-    memory.markStatusPending('va1')
-    expect([memory.statusPending('va1'), memory.statusPending('va2')]).toEqual([true, false])
-    end('va1')
-    expect(memory.statusPending('va1')).toBe(false)
-  })
-})
+describe('orphaned publications', () => {
+  const orphans = (): unknown[] => [memory.orphanedPublicationsOn('node1'), memory.orphanedPublication('h on id')]
+  const NONE = [[], undefined]
 
-describe('an attachment that the server says is gone', () => {
-  it.each([
-    ['the server holds it after all', () => memory.clearGone('va1')],
-    ['the cache has seen it go', () => memory.forget('va1')],
-  ])('is known as such until %s', (_, end) => {
-    memory.markGone(va)
-    expect([va, { ...va, uid: 'later' }, { ...va, key: 'va2' }].map((each) => memory.isGone(each))).toEqual([
-      true,
-      false,
-      false,
-    ])
-    end()
-    expect(memory.isGone(va)).toBe(false)
+  it('exist from the end of their attachment until they are unpublished', () => {
+    const publication = publish(VA)
+    expect(orphans()).toEqual(NONE)
+    expect(memory.forget(VA)).toEqual(['h on id'])
+    expect(orphans()).toEqual([['h on id'], publication])
+    expect(memory.orphanedPublicationsOn('node2')).toEqual([])
+    memory.unpublished(publication.request)
+    expect(orphans()).toEqual(NONE)
+  })
+
+  it('contain all publications of other volumes than the named one', () => {
+    publish(VA, 'id', 'former')
+    const current = publish(VA, 'id', 'h')
+    publish(OTHER, 'id', 'i')
+    expect(memory.orphan(VA, 'h')).toEqual(['former on id'])
+    expect(memory.orphanedPublicationsOn('node1')).toEqual(['former on id'])
+    expect(memory.of(VA).published).toEqual([current])
+  })
+
+  it('end when another attachment publishes the volume on the node', () => {
+    publish(VA)
+    memory.forget(VA)
+    publish(OTHER)
+    expect(orphans()).toEqual(NONE)
   })
 })

@@ -1,106 +1,111 @@
-import { UndoneWrites } from '../undone-writes.ts'
-import { PublishedVolumes } from './published.ts'
+import type { ListingResult } from '../published-nodes/resync.ts'
+import type { UndoneWrite } from '../term/undone-write.ts'
+import type { PublishSecretRef, UnpublishRequest } from '../volumes/call-source.ts'
 
-/** What the driver's listing says of an attachment, compared with its status. */
-export type Listing = 'same' | 'different'
+/** A publish that this process has sent since it leads, and the request that undoes it. */
+export interface Publication {
+  /** The volume's name in the lanes: `volumeName`. */
+  readonly volume: string
+  readonly nodeName: string
+  readonly request: UnpublishRequest
+  readonly secret: PublishSecretRef | undefined
+  readonly migrated: boolean
+}
 
-/** What the API cannot hold. Lost with the process and with leadership, without harm. */
+/** Facts about one attachment that the API does not hold. */
+export interface AttachmentRecord {
+  /** The result of the last comparison with the driver's listing. Runs act on it until one of them succeeds. */
+  readonly listing: ListingResult | undefined
+  /** The status must be written. Without our finalizer, nothing in the API shows that it is outdated. */
+  readonly statusPending: boolean
+  /** The API server has reported that the attachment is gone, and the cache still holds it. */
+  readonly gone: boolean
+  /** The lost volume is detached: it is not detached again. */
+  readonly lostDetached: boolean
+  /** Another writer has set `attached` back to false. */
+  readonly statusReverted: UndoneWrite | undefined
+  /** Another writer has removed our finalizer from the living attachment. */
+  readonly finalizerRemoved: UndoneWrite | undefined
+  /** The publishes without a successful unpublish, whatever the driver answered. The last publish comes last. */
+  readonly published: readonly Publication[]
+}
+
+const EMPTY: AttachmentRecord = {
+  listing: undefined,
+  statusPending: false,
+  gone: false,
+  lostDetached: false,
+  statusReverted: undefined,
+  finalizerRemoved: undefined,
+  published: [],
+}
+
+type Identity = { readonly uid: string }
+
+/**
+ * The facts that the API cannot hold. They are lost with the process and with leadership, without harm.
+ * An orphaned publication is a publication whose attachment is gone or names another volume now.
+ */
 export class AttachmentMemory {
-  readonly published = new PublishedVolumes()
-  /** Attachments that other writers have reverted to not attached. */
-  readonly statuses: UndoneWrites
-  /** Living attachments from which other writers have removed our finalizer. */
-  readonly finalizers: UndoneWrites
-  readonly #listings = new Map<string, Listing>()
-  readonly #statusPending = new Set<string>()
-  /** By name, the uid that the API server has said to be gone before the watch has. */
-  readonly #gone = new Map<string, string>()
-  /** By name, the id that the node had before an attach to another one has replaced it in the annotation. */
-  readonly #formerNodes = new Map<string, { readonly uid: string; readonly nodeId: string }>()
-  /** By name, the uid of attachments whose lost volume was detached: it is not detached again. */
-  readonly #lostDetached = new Map<string, string>()
+  /** The records by UID: a recreated attachment has a new record. */
+  readonly #records = new Map<string, AttachmentRecord>()
+  /** The orphaned publications by key. A key contains a blank, so no object has that name. */
+  readonly #orphaned = new Map<string, Publication>()
 
-  constructor(options: ConstructorParameters<typeof UndoneWrites>[0]) {
-    this.statuses = new UndoneWrites(options)
-    this.finalizers = new UndoneWrites(options)
+  of({ uid }: Identity): AttachmentRecord {
+    return this.#records.get(uid) ?? EMPTY
   }
 
-  /** Runs act on it until one of them succeeds. */
-  noteListing(key: string, listing: Listing): void {
-    this.#listings.set(key, listing)
+  note({ uid }: Identity, change: Partial<AttachmentRecord>): void {
+    this.#records.set(uid, { ...this.of({ uid }), ...change })
   }
 
-  listing(key: string): Listing | undefined {
-    return this.#listings.get(key)
+  /** Records a publish before it is sent. From now on the attachment is responsible for the volume on the node. */
+  publishing(va: Identity, publication: Publication): void {
+    this.unpublished(publication.request, va)
+    this.note(va, { published: [...this.of(va).published, publication] })
   }
 
-  /** An attach has failed, and the status says attached: without this nothing would try it again. */
-  force(key: string): void {
-    this.#listings.set(key, 'different')
+  /** Records that the driver has unpublished the volume from the node. */
+  unpublished(request: UnpublishRequest, va?: Identity): void {
+    const key = keyOf(request)
+    this.#orphaned.delete(key)
+    if (va === undefined) return
+    const { published } = this.of(va)
+    const others = published.filter((each) => keyOf(each.request) !== key)
+    if (others.length < published.length) this.note(va, { published: others })
   }
 
-  /** Whether runs act though the status says that nothing is to be done. */
-  isForced({ key, uid }: { key: string; uid: string }): boolean {
-    return this.#listings.get(key) === 'different' || this.published.hasReplaced(uid)
+  /** Orphans the publications of the attachment, except the publications of `volume`. Returns their keys. */
+  orphan(va: Identity, volume?: string): readonly string[] {
+    const { published } = this.of(va)
+    const orphans = published.filter((each) => each.volume !== volume)
+    if (orphans.length === 0) return []
+    this.note(va, { published: published.filter((each) => each.volume === volume) })
+    return orphans.map((publication) => {
+      const key = keyOf(publication.request)
+      this.#orphaned.set(key, publication)
+      return key
+    })
   }
 
-  /** What the listing has asked for is done. */
-  clearListing(key: string): void {
-    this.#listings.delete(key)
+  /** Drops the record of an attachment that is gone, and orphans its publications. Returns their keys. */
+  forget(va: Identity): readonly string[] {
+    const keys = this.orphan(va)
+    this.#records.delete(va.uid)
+    return keys
   }
 
-  /** The attachment's status must say that it is detached, and nothing in the API shows that it does not yet. */
-  markStatusPending(key: string): void {
-    this.#statusPending.add(key)
+  orphanedPublication(key: string): Publication | undefined {
+    return this.#orphaned.get(key)
   }
 
-  statusPending(key: string): boolean {
-    return this.#statusPending.has(key)
+  /** Returns the keys of the orphaned publications on a node. */
+  orphanedPublicationsOn(nodeName: string): readonly string[] {
+    return [...this.#orphaned].flatMap(([key, publication]) => (publication.nodeName === nodeName ? [key] : []))
   }
+}
 
-  /** The status is as it should be. */
-  clearStatusPending(key: string): void {
-    this.#statusPending.delete(key)
-  }
-
-  /** The attachment is gone, though the cache still holds it. */
-  markGone({ key, uid }: { key: string; uid: string }): void {
-    this.#gone.set(key, uid)
-  }
-
-  isGone({ key, uid }: { key: string; uid: string }): boolean {
-    return this.#gone.get(key) === uid
-  }
-
-  /** The API server holds it after all. */
-  clearGone(key: string): void {
-    this.#gone.delete(key)
-  }
-
-  noteFormerNode({ key, uid }: { key: string; uid: string }, nodeId: string): void {
-    this.#formerNodes.set(key, { uid, nodeId })
-  }
-
-  formerNode({ key, uid }: { key: string; uid: string }): string | undefined {
-    const former = this.#formerNodes.get(key)
-    return former?.uid === uid ? former.nodeId : undefined
-  }
-
-  markLostDetached({ key, uid }: { key: string; uid: string }): void {
-    this.#lostDetached.set(key, uid)
-  }
-
-  isLostDetached({ key, uid }: { key: string; uid: string }): boolean {
-    return this.#lostDetached.get(key) === uid
-  }
-
-  forget(key: string): void {
-    this.statuses.forget(key)
-    this.finalizers.forget(key)
-    this.#formerNodes.delete(key)
-    this.#lostDetached.delete(key)
-    this.#listings.delete(key)
-    this.#statusPending.delete(key)
-    this.#gone.delete(key)
-  }
+function keyOf({ volumeId, nodeId }: UnpublishRequest): string {
+  return `${volumeId} on ${nodeId}`
 }

@@ -1,141 +1,94 @@
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
-import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUMES, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import type { Attachment } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
-import { callSpec, modesOf, type Volume } from '../caches/volume.ts'
-import type { AttachSettings } from '../parts.ts'
-import type { AttachmentMemory } from './memory.ts'
-import type { Publication } from './published.ts'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
+import type { CachedVolume } from '../caches/volume.ts'
+import type { AttachSettings } from '../term/deps.ts'
+import { type AttachNodeView, type AttachVolumeView, nodeOf, readVolume, volumeOf } from '../volumes/volume-view.ts'
+import type { AttachmentMemory, Publication } from './memory.ts'
 
-/** What the driver can do, as far as decisions depend on it. */
-export interface DriverCapabilities {
+/** The capabilities of the driver that decisions depend on. */
+export interface PublishCapabilities {
   readonly publishReadonly: boolean
   readonly singleNodeMultiWriter: boolean
-  readonly listsPublishedNodes: boolean
 }
 
-/** Where an attachment's volume is described. */
-export type VolumeView =
-  | { readonly from: 'pv'; readonly name: string; readonly pv: Volume | undefined }
-  | { readonly from: 'inline'; readonly spec: PersistentVolumeSpec }
-  | { readonly from: 'both' }
-  | { readonly from: 'nowhere' }
-
-export type NodeView =
-  | { readonly known: 'id'; readonly nodeId: string }
-  | { readonly known: 'noNode' }
-  | { readonly known: 'noDriver' }
-
-/** One attachment and all that its next step depends on, at one moment. */
+/** The state of an attachment at one moment, with everything that its plan depends on. */
 export interface AttachmentView {
-  readonly va: Attachment
-  readonly volume: VolumeView
-  readonly node: NodeView
-  /** The driver's own listing disagrees with the status: act though the status needs no change. */
+  readonly va: CachedAttachment
+  readonly volume: AttachVolumeView
+  readonly node: AttachNodeView
+  /** The driver's listing disagrees with the status: a run acts although the status needs no change. */
   readonly forced: boolean
-  /** The driver's own listing agrees with the status, which still has the error of an earlier try. */
+  /** The driver's listing agrees with the status, so errors of earlier tries are outdated. */
   readonly confirmed: boolean
-  /** Another writer has removed our finalizer while it lived. */
+  /** Another writer has removed our finalizer from the living attachment. */
   readonly stripped: boolean
-  /** Our finalizer is off, and the status could not be written: it may still say attached. */
+  /** Our finalizer is removed, and the status is not written yet: it may still be `attached: true`. */
   readonly statusPending: boolean
-  /** Under which id of the node it was published before, as far as that is known; may be the one of now. */
-  readonly formerNodeId: string | undefined
-  /** What this process has published for it, the last one last. */
+  /** The publications of this process for the attachment, the last one last. */
   readonly published: readonly Publication[]
-  /** Its lost volume is detached, and only the API does not say so. */
+  /** The lost volume is detached, and our finalizer is still on the attachment. */
   readonly lostDetached: boolean
-  readonly capabilities: DriverCapabilities
+  readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings
 }
 
-export function volumeOf(va: Attachment, volumes: Pick<Reader<Volume>, 'get'>): VolumeView {
-  const { pvName, inlineSpec } = va
-  if (pvName !== undefined && inlineSpec !== undefined) return { from: 'both' }
-  if (pvName !== undefined) return { from: 'pv', name: pvName, pv: volumes.get(pvName) }
-  return inlineSpec === undefined ? { from: 'nowhere' } : { from: 'inline', spec: inlineSpec }
-}
-
-export function nodeOf(va: Attachment, nodes: Pick<Reader<DriverNode>, 'get'>): NodeView {
-  const node = nodes.get(va.nodeName)
-  if (node === undefined) return { known: 'noNode' }
-  return node.nodeId === undefined ? { known: 'noDriver' } : { known: 'id', nodeId: node.nodeId }
-}
-
-/**
- * The attachment's volume; the source of one that belongs to another driver is read now, since no cache holds it.
- * Throws when the cache is behind what was read: the work was begun in the line of the volume that it holds.
- */
-export async function readVolume(
-  va: Attachment,
-  { volumes, api }: { volumes: Pick<Reader<Volume>, 'get'>; api: Pick<KubeClient, 'get'> },
-  signal: AbortSignal,
-): Promise<VolumeView> {
-  const volume = volumeOf(va, volumes)
-  if (volume.from !== 'pv' || volume.pv?.kind !== 'foreign') return volume
-  try {
-    const { metadata, spec: source } = await api.get(PERSISTENT_VOLUMES, { name: volume.name }, { signal })
-    const spec = callSpec(source)
-    if ((metadata?.uid ?? '') !== volume.pv.uid || modesOf(spec.accessModes) !== volume.pv.modes) {
-      throw new Error(`persistentvolume "${volume.name}" has changed since it was cached`)
-    }
-    return { ...volume, pv: { ...volume.pv, spec } }
-  } catch (error) {
-    // The cache has not heard of its end yet.
-    if (isNotFound(error)) return { ...volume, pv: undefined }
-    throw error
-  }
-}
-
-export interface ObserveDeps {
-  readonly attachments: { readonly store: Pick<Reader<Attachment>, 'get'> }
-  readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
-  readonly nodes: { readonly store: Pick<Reader<DriverNode>, 'get'> }
+export interface AttachmentObserveDeps {
+  readonly attachments: { readonly store: Pick<Reader<CachedAttachment>, 'get'> }
+  readonly volumes: { readonly store: Pick<Reader<CachedVolume>, 'get'> }
+  readonly nodes: { readonly store: Pick<Reader<CachedDriverNode>, 'get'> }
   readonly api: Pick<KubeClient, 'get'>
   readonly driver: Pick<Driver, 'capabilities'>
-  readonly memory: Omit<AttachmentMemory, 'forget'>
+  readonly memory: Pick<AttachmentMemory, 'of'>
   readonly settings: AttachSettings
 }
 
-/** The attachment as it is now; undefined when it is gone or not ours. */
-export type Observe = (key: string, signal: AbortSignal) => Promise<AttachmentView | undefined>
+/** Undefined if the attachment is gone, or belongs to another attacher. */
+export type ObserveAttachment = (key: string, signal: AbortSignal) => Promise<AttachmentView | undefined>
 
-export function observeAttachment(deps: ObserveDeps): Observe {
-  const { attachments, volumes, nodes, api, driver, memory, settings } = deps
+export function observeAttachment(deps: AttachmentObserveDeps): ObserveAttachment {
+  const { attachments, volumes, api } = deps
   return async (key, signal) => {
     const va = attachments.store.get(key)
     if (va === undefined || !va.ours) return undefined
     const volume = await readVolume(va, { volumes: volumes.store, api }, signal)
-    return {
-      va,
-      volume,
-      node: nodeOf(va, nodes.store),
-      forced: memory.isForced(va),
-      confirmed: memory.listing(key) === 'same',
-      stripped: memory.finalizers.has(va),
-      statusPending: memory.statusPending(key),
-      published: [...memory.published.ofAttachment(va.uid)],
-      formerNodeId: memory.formerNode(va) ?? va.nodeId,
-      lostDetached: memory.isLostDetached(va),
-      capabilities: capabilitiesOf(driver),
-      settings,
-    }
+    return { ...viewOf(va, deps), volume }
   }
 }
 
-function capabilitiesOf(driver: ObserveDeps['driver']): DriverCapabilities {
+/** Returns the view from caches and memory alone. The volume of another driver has no source in it. */
+export function viewOf(va: CachedAttachment, deps: Omit<AttachmentObserveDeps, 'attachments' | 'api'>): AttachmentView {
+  const { volumes, nodes, driver, memory, settings } = deps
+  const { listing, statusPending, finalizerRemoved, published, lostDetached } = memory.of(va)
+  return {
+    va,
+    volume: volumeOf(va, volumes.store),
+    node: nodeOf(va, nodes.store),
+    forced: listing === 'different',
+    confirmed: listing === 'same',
+    stripped: finalizerRemoved !== undefined,
+    statusPending,
+    published,
+    lostDetached,
+    capabilities: capabilitiesOf(driver),
+    settings,
+  }
+}
+
+function capabilitiesOf(driver: Pick<Driver, 'capabilities'>): PublishCapabilities {
   const { controller } = driver.capabilities
   return {
-    listsPublishedNodes: listsPublishedNodes(driver),
     publishReadonly: controller.has(Rpc.PUBLISH_READONLY),
     singleNodeMultiWriter: controller.has(Rpc.SINGLE_NODE_MULTI_WRITER),
   }
 }
 
-/** Only a driver that lists volumes with the nodes they are published to can be compared with. */
+/**
+ * Reports whether the driver lists volumes with the nodes that they are published to. Other drivers are not compared.
+ */
 export function listsPublishedNodes({ capabilities: { controller } }: Pick<Driver, 'capabilities'>): boolean {
   return controller.has(Rpc.LIST_VOLUMES) && controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)
 }

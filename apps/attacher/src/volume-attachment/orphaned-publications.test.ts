@@ -1,3 +1,4 @@
+import { DONE } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { ReconcileFixture } from '../testing/reconcile-fixture.ts'
@@ -9,27 +10,25 @@ beforeEach(() => {
   fixture = new ReconcileFixture()
   const request = { volumeId: 'handle-9', nodeId: 'node1-id' }
   const publication = {
-    uid: 'gone',
     volume: 'handle-9',
     nodeName: 'node1',
     request,
     secret: undefined,
     migrated: false,
   }
-  fixture.memory.published.publishing(publication)
-  fixture.memory.published.attachmentGone('gone')
+  fixture.memory.publishing({ uid: 'gone' }, publication)
+  fixture.memory.forget({ uid: 'gone' })
 })
 
 describe('the detach of an orphaned publication', () => {
-  it('says what it is busy with, when it is done, and of which volume it is', async () => {
-    expect(await fixture.run({}, KEY)).toEqual({ kind: 'settled' })
-    expect(fixture.own.phases).toEqual(['calling', 'completed'])
+  it('logs the volume, and is done after the call', async () => {
+    expect(await fixture.run({}, KEY)).toBe(DONE)
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
     expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
-    expect(fixture.memory.published.orphanedPublication(KEY)).toBeUndefined()
+    expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()
   })
 
-  it('is called under the key of the run, and can be called off', async () => {
+  it('passes the key and the signal of the run to the call', async () => {
     const options: unknown[] = []
     const unpublish = async (_: object, given: object) => {
       options.push(given)
@@ -44,6 +43,6 @@ describe('the detach of an orphaned publication', () => {
     const refusal = new RpcError(CODES.Internal, 'no')
     fixture.unpublish = () => Promise.reject(refusal)
     expect(await fixture.run({}, KEY)).toMatchObject({ kind: 'retry', cause: { cause: refusal } })
-    expect(fixture.memory.published.orphanedPublication(KEY)).toBeDefined()
+    expect(fixture.memory.orphanedPublication(KEY)).toBeDefined()
   })
 })

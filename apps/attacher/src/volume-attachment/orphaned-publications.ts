@@ -1,15 +1,20 @@
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
+import { volumeOf } from '../volumes/volume-view.ts'
+import { loadSecret } from './api.ts'
 import { failureOf, isNotFoundByDriver, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
-import { volumeOf } from './observe.ts'
-import type { Publication } from './published.ts'
-import { type AttachmentDeps, loadSecret } from './run.ts'
+import type { Publication } from './memory.ts'
+import type { AttachmentDeps, AttachmentRun } from './run.ts'
+
+/** Orphans the remaining publications of the attachment, and enqueues their keys. */
+export function orphanPublications({ deps, va }: AttachmentRun): void {
+  for (const key of deps.memory.orphan(va)) deps.enqueue(key)
+}
 
 /**
- * Takes back a publish whose attachment is gone, or is for another volume now: its finalizer was removed by hand, before or
- * in mid-call, and no unpublish followed, or the PersistentVolume was recreated with another handle. A live attachment of the same volume and node is responsible for it instead: its own publish
- * or unpublish comes, and if it ends without either, this is checked again.
+ * Unpublishes an orphaned publication. A user removed the finalizer by hand, or the PersistentVolume was recreated.
+ * A living attachment of the same volume and node is responsible instead. When it ends, this key runs again.
  */
 export async function reconcileOrphanedPublication(
   publication: Publication,
@@ -24,12 +29,11 @@ export async function reconcileOrphanedPublication(
   log.v(2)?.info('Detaching a volume for which there is no VolumeAttachment')
   try {
     const secret = ref === undefined ? {} : await loadSecret(deps, ref, { signal })
-    run.enter('calling')
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {
     signal.throwIfAborted()
     const { lost } = deps.driver
-    // Volume or node are gone too. With no object left that could show an error, there is nothing to be repeated for.
+    // The volume or the node is gone too, so there is nothing to repeat.
     if (lost || !isNotFoundByDriver(error)) {
       const { message, retryAfterMs } = failureOf(error, lost)
       const cause = new OperationError(`failed to detach: ${message}`, { cause: error })
@@ -37,10 +41,9 @@ export async function reconcileOrphanedPublication(
     }
   }
   log.v(2)?.info('Detached')
-  memory.published.unpublished(request)
-  run.complete()
+  memory.unpublished(request)
   deps.wake({ on: 'unpublish', name: request.volumeId })
-  return SETTLED
+  return DONE
 }
 
 function hasLiveAttachment(
@@ -48,7 +51,7 @@ function hasLiveAttachment(
   { attachments, volumes, memory, finalizer }: AttachmentDeps,
 ): boolean {
   for (const va of attachments.store.values()) {
-    if (!va.ours || va.nodeName !== nodeName || memory.isGone(va)) continue
+    if (!va.ours || va.nodeName !== nodeName || memory.of(va).gone) continue
     if (va.deleting && va.finalizers?.includes(finalizer) !== true) continue
     if (volumeName(va, volumeOf(va, volumes)) === volume) return true
   }

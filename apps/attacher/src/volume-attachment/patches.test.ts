@@ -15,7 +15,7 @@ import {
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const TIME = '2026-01-02T03:04:05Z'
-/** Every patch is of the very attachment that the fixtures are. */
+/** Each patch names the UID of the attachment in the fixtures. */
 const merge = ({ metadata, ...change }: { metadata?: object; status?: object }): Patch => ({
   kind: 'merge',
   body: { metadata: { uid: 'va1-uid', ...metadata }, ...change },
@@ -69,7 +69,7 @@ describe('addFinalizerPatch', () => {
     expect(addFinalizerPatch(va, { nodeId: 'n', finalizer: FINALIZER })).toEqual(tested(operations))
   })
 
-  it('is none when both are there', () => {
+  it('returns undefined if the attachment has both', () => {
     expect(addFinalizerPatch(withFinalizer(), { nodeId: 'node1-id', finalizer: FINALIZER })).toBeUndefined()
   })
 })
@@ -87,7 +87,7 @@ describe('restoreFinalizerPatch', () => {
 })
 
 describe('removeFinalizerPatch', () => {
-  it('removes ours at its index, and nothing where it is not listed', () => {
+  it('removes our finalizer at its index, and returns undefined without it', () => {
     const va = withFinalizer({ finalizers: ['b/b', FINALIZER, 'a/a'] })
     expect(removeFinalizerPatch(va, FINALIZER)).toEqual(
       tested([
@@ -138,12 +138,12 @@ describe('attachedPatch', () => {
     expect(attachedPatch(va, context)).toEqual(merge({ status }))
   })
 
-  it('is none when nothing changes', () => {
+  it('returns undefined if nothing changes', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' } })
     expect(attachedPatch(va, { a: '1' })).toBeUndefined()
   })
 
-  it('leaves a detach error alone', () => {
+  it('keeps a detach error', () => {
     const va = withFinalizer({ detachError: error('x') })
     expect(attachedPatch(va, {})).toEqual(merge({ status: { attached: true } }))
   })
@@ -159,7 +159,7 @@ describe('detachedPatch', () => {
 })
 
 describe('triviallyAttachedPatch', () => {
-  it('clears what a former handler has left', () => {
+  it('clears the metadata and the error of an earlier attacher', () => {
     const va = attachment({ metadata: { a: '1' }, attachError: error('y') })
     expect(triviallyAttachedPatch(va)).toEqual(
       merge({ status: { attached: true, attachmentMetadata: null, attachError: null } }),
@@ -171,20 +171,20 @@ describe('attachErrorPatch', () => {
   const patchOf = (va = withFinalizer(), message = 'boom', code: number | undefined = 13): Patch | undefined =>
     attachErrorPatch(va, { message, code }, NOW)
 
-  it('says what, when and with which code', () => {
+  it('stores message, time and code', () => {
     expect(patchOf()).toEqual(merge({ status: { attachError: { message: 'boom', time: TIME, errorCode: 13 } } }))
   })
 
-  it('changes only the time when the same error comes again', () => {
+  it('changes only the time of a repeated error', () => {
     const va = withFinalizer({ attachError: { ...error('boom', 13), time: '2026-01-01T00:00:00Z' } })
     expect(patchOf(va)).toEqual(merge({ status: { attachError: { time: TIME } } }))
   })
 
-  it('is none when the same error comes again within a second', () => {
+  it('returns undefined for a repeated error within a second', () => {
     expect(patchOf(withFinalizer({ attachError: error('boom', 13) }))).toBeUndefined()
   })
 
-  it('removes the code of an earlier error that had one', () => {
+  it('removes the code of an earlier error', () => {
     const va = withFinalizer({ attachError: error('older', 13) })
     expect(attachErrorPatch(va, { message: 'boom', code: undefined }, NOW)).toEqual(
       merge({ status: { attachError: { message: 'boom', errorCode: null } } }),
@@ -197,13 +197,13 @@ describe('attachErrorPatch', () => {
     [`${'a'.repeat(1023)}é`, 'a'.repeat(1023)],
     [`${'a'.repeat(1022)}€`, 'a'.repeat(1022)],
     [`${'a'.repeat(1022)}é`, `${'a'.repeat(1022)}é`],
-  ])('is cut at 1024 bytes, never within a character (%#)', (message, stored) => {
+  ])('cuts a message at 1024 bytes, never within a character: case %#', (message, stored) => {
     expect(patchOf(withFinalizer(), message)).toMatchObject({ body: { status: { attachError: { message: stored } } } })
   })
 })
 
 describe('detachErrorPatch', () => {
-  it('never has a code', () => {
+  it('stores no code', () => {
     expect(detachErrorPatch(withFinalizer(), { message: 'boom' }, NOW)).toEqual(
       merge({ status: { detachError: { message: 'boom', time: TIME } } }),
     )

@@ -5,28 +5,31 @@ import {
   rfc3339,
   type VolumeError,
 } from '@csi-sidecars/kube-types'
-import type { Attachment, RememberedVolume } from '../caches/attachment.ts'
-import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/names.ts'
+import type { CachedAttachment, RememberedVolume } from '../caches/attachment.ts'
+import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/attachment.ts'
 
-/** The API server refuses a VolumeError whose message is longer. */
+/** The API server refuses a VolumeError with a longer message. */
 const LONGEST_MESSAGE_BYTES = 1024
 
 const ANNOTATIONS = '/metadata/annotations'
 const FINALIZERS = '/metadata/finalizers'
 
-/** What is stored before anything is published. */
+/** The content of the patch before a publish. */
 export interface PublishNote {
   readonly nodeId: string
   readonly finalizer: string
-  /** With --recover-lost-volumes. */
+  /** The published volume, with `--recover-lost-volumes`. */
   readonly remember?: RememberedVolume | undefined
 }
 
 /**
- * Finalizer and node id, stored before anything is published. Undefined when both are there. It names what was known of the
- * list and of the map: where another writer has changed them since, the patch is refused instead of undoing that.
+ * Stores our finalizer and the node ID. Undefined if the attachment has both. The patch tests the known finalizers and
+ * annotations, so the API server refuses it if another writer has changed them.
  */
-export function addFinalizerPatch(va: Attachment, { nodeId, finalizer, remember }: PublishNote): Patch | undefined {
+export function addFinalizerPatch(
+  va: CachedAttachment,
+  { nodeId, finalizer, remember }: PublishNote,
+): Patch | undefined {
   const annotations: Record<string, string> = {}
   if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId
   if (remember !== undefined && !isSame(remember, va.remembered)) {
@@ -36,8 +39,8 @@ export function addFinalizerPatch(va: Attachment, { nodeId, finalizer, remember 
   return testedPatch(va, [...annotate(va, annotations), ...addFinalizer(va, finalizer)])
 }
 
-/** The finalizer alone, which another writer has removed. Undefined when it is there. */
-export function restoreFinalizerPatch(va: Attachment, finalizer: string): Patch | undefined {
+/** Restores only our finalizer. Undefined if the attachment has it. */
+export function restoreFinalizerPatch(va: CachedAttachment, finalizer: string): Patch | undefined {
   return testedPatch(va, addFinalizer(va, finalizer))
 }
 
@@ -45,7 +48,7 @@ function isSame(volume: RememberedVolume, other: RememberedVolume | undefined): 
   return volume.handle === other?.handle && volume.uid === other.uid
 }
 
-function annotate({ annotated }: Attachment, annotations: Readonly<Record<string, string>>): readonly object[] {
+function annotate({ annotated }: CachedAttachment, annotations: Readonly<Record<string, string>>): readonly object[] {
   const names = Object.keys(annotations)
   if (names.length === 0) return []
   if (annotated) {
@@ -57,7 +60,7 @@ function annotate({ annotated }: Attachment, annotations: Readonly<Record<string
   ]
 }
 
-function addFinalizer({ finalizers }: Attachment, name: string): readonly object[] {
+function addFinalizer({ finalizers }: CachedAttachment, name: string): readonly object[] {
   if (finalizers?.includes(name)) return []
   const test = { op: 'test', path: FINALIZERS, value: finalizers ?? null }
   const isEmpty = finalizers === undefined || finalizers.length === 0
@@ -67,48 +70,48 @@ function addFinalizer({ finalizers }: Attachment, name: string): readonly object
   ]
 }
 
-/** A key as a part of a JSON pointer. */
+/** Escapes a key for a JSON pointer. */
 function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** Removes our finalizer at its index; undefined when it is not listed. */
-export function removeFinalizerPatch({ finalizers, uid }: Attachment, finalizer: string): Patch | undefined {
+/** Removes our finalizer by its index. Undefined if the attachment lacks it. */
+export function removeFinalizerPatch({ finalizers, uid }: CachedAttachment, finalizer: string): Patch | undefined {
   return removeFinalizer(finalizers, finalizer, uid)
 }
 
-/** Attached with this publish context, which replaces an older one. An error of the past is cleared. */
-export function attachedPatch(va: Attachment, context: Readonly<Record<string, string>>): Patch | undefined {
+/** Marks the attachment as attached. The publish context replaces an older one, and the error is cleared. */
+export function attachedPatch(va: CachedAttachment, context: Readonly<Record<string, string>>): Patch | undefined {
   const empty = Object.keys(context).length === 0
   return statusPatch(va, { attached: true, attachmentMetadata: empty ? undefined : context, attachError: undefined })
 }
 
-/** The driver lists it as published: an error of the past is cleared. */
-export function confirmedPatch(va: Attachment): Patch | undefined {
+/** Clears the attach error, because the driver lists the volume as published. */
+export function confirmedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attachError: undefined })
 }
 
-/** Detached. What went wrong with attaching stays as it is. */
-export function detachedPatch(va: Attachment): Patch | undefined {
+/** Marks the attachment as detached. An attach error stays. */
+export function detachedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attached: false, attachmentMetadata: undefined, detachError: undefined })
 }
 
-/** Why attaching failed. The code is a gRPC status, when it was one and the cluster is to know. */
+/** Records an attach error. `code` is the gRPC code, if the cluster supports it. */
 export function attachErrorPatch(
-  va: Attachment,
+  va: CachedAttachment,
   error: { message: string; code: number | undefined },
   now: number,
 ): Patch | undefined {
   return statusPatch(va, { attachError: { ...volumeError(error.message, now), errorCode: error.code } })
 }
 
-/** Why detaching failed; never with a code. */
-export function detachErrorPatch(va: Attachment, error: { message: string }, now: number): Patch | undefined {
+/** Records a detach error, which never has a code. */
+export function detachErrorPatch(va: CachedAttachment, error: { message: string }, now: number): Patch | undefined {
   return statusPatch(va, { detachError: volumeError(error.message, now) })
 }
 
-/** Without own finalizer or CSI call: attached, whatever there was before. */
-export function triviallyAttachedPatch(va: Attachment): Patch | undefined {
+/** Marks the attachment as attached for a driver without attach. */
+export function triviallyAttachedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attached: true, attachmentMetadata: undefined, attachError: undefined })
 }
 
@@ -120,18 +123,17 @@ interface StatusChange {
 }
 
 /**
- * For this very object: one that was recreated under its name refuses it, so it never gets the other one's result.
- * Undefined when it would change nothing.
+ * The patch carries the UID, so the API server refuses it for a recreated object. Undefined if it would change nothing.
  */
-function statusPatch(va: Attachment, change: StatusChange): Patch | undefined {
+function statusPatch(va: CachedAttachment, change: StatusChange): Patch | undefined {
   const { uid, attached, metadata: attachmentMetadata, attachError, detachError } = va
   const before = { attached, attachmentMetadata, attachError, detachError }
   const body = mergePatchOf({ status: before }, { status: { ...before, ...change } })
   return Object.keys(body).length === 0 ? undefined : { kind: 'merge', body: { metadata: { uid }, ...body } }
 }
 
-/** For this very object too. */
-function testedPatch({ uid }: Attachment, operations: readonly object[]): Patch | undefined {
+/** The patch tests the UID, so the API server refuses it for a recreated object. */
+function testedPatch({ uid }: CachedAttachment, operations: readonly object[]): Patch | undefined {
   if (operations.length === 0) return undefined
   return { kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: uid }, ...operations] }
 }
@@ -140,7 +142,7 @@ function volumeError(message: string, now: number): VolumeError {
   return { message: shortened(message), time: rfc3339(now) }
 }
 
-/** At most the allowed bytes, never half a character. */
+/** Shortens a message to the allowed bytes, without splitting a character. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message)
   let end = LONGEST_MESSAGE_BYTES

@@ -1,3 +1,4 @@
+import { DONE, SETTLED } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
@@ -16,12 +17,12 @@ describe('a detach', () => {
   beforeEach(() => fixture.api.put(deleting()))
 
   it('unpublishes and removes the finalizer, in one write', async () => {
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
     expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
   })
 
-  it('writes the status where a foreign finalizer keeps the object', async () => {
+  it('writes the status if a foreign finalizer keeps the object', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -30,15 +31,15 @@ describe('a detach', () => {
     ])
   })
 
-  it('whose status cannot be written says so, and writes it later without another unpublish', async () => {
+  it('records that the status cannot be written, and writes it later without another unpublish', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
       cause: new Error('failed to detach: could not mark as detached: no'),
     })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(SETTLED)
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([
       'patch va1 [{"op":"test","path":"/metadata/uid","value":"va1-uid"},{"op":"test","path":"/metadata/finalizers/1","value":"external-attacher/csi-example-com"},{"op":"remove","path":"/metadata/finalizers/1"}]',
@@ -48,18 +49,17 @@ describe('a detach', () => {
     ])
   })
 
-  it('has no pending status when it went meanwhile', async () => {
+  it('writes no pending status once the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
     await fixture.run()
-    expect(fixture.memory.statusPending('va1')).toBe(true)
+    expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(true)
     fixture.api.objects.delete('va1')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(fixture.memory.statusPending('va1')).toBe(false)
     expect(fixture.api.requests).toHaveLength(2)
   })
 
-  it('has no pending status after an answer that it is gone', async () => {
+  it('drops the pending status after an answer that the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.unpublish = async () => {
       fixture.late.set('va1', deleting({ finalizers: ['a/b', FINALIZER] }))
@@ -68,7 +68,7 @@ describe('a detach', () => {
     fixture.api.fail('patch va1/status', gone)
     fixture.api.fail('get va1', gone)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(fixture.memory.statusPending('va1')).toBe(false)
+    expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(false)
   })
 
   it('stores the error without a code and keeps the finalizer', async () => {
@@ -82,7 +82,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('unpublishes again when the finalizer could not be removed', async () => {
+  it('unpublishes again if the finalizer could not be removed', async () => {
     fixture.api.fail('patch va1 ', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.api.requests.at(-1)).toContain('could not mark as detached: no')
@@ -91,17 +91,17 @@ describe('a detach', () => {
     expect(fixture.api.requests.at(-1)).toBe(REMOVE_FINALIZER)
   })
 
-  it('writes nothing for a forced one that has neither finalizer nor attached', async () => {
+  it('writes nothing for a forced detach without finalizer and `attached`', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('reverts the status of a forced one that only says attached', async () => {
+  it('writes the status of a forced detach without finalizer', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.api.requests).toEqual([
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',
@@ -109,7 +109,7 @@ describe('a detach', () => {
   })
 })
 
-it('a detach goes to the node id under which the volume was published here', async () => {
+it('a detach uses the node ID that this process has published to', async () => {
   await fixture.run()
   fixture.api.put(deleting({ annotations: { 'csi.alpha.kubernetes.io/node-id': 'new' } }))
   await fixture.run({
@@ -117,9 +117,9 @@ it('a detach goes to the node id under which the volume was published here', asy
       view({
         va: project(deleting()),
         node: { known: 'id', nodeId: 'new' },
-        published: [...fixture.memory.published.ofAttachment('va1-uid')],
+        published: fixture.memory.of({ uid: 'va1-uid' }).published,
       }),
   })
   expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
-  expect([...fixture.memory.published.ofAttachment('va1-uid')]).toEqual([])
+  expect(fixture.memory.of({ uid: 'va1-uid' }).published).toEqual([])
 })

@@ -1,3 +1,4 @@
+import { DONE } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { beforeEach, describe, expect, it } from '@jest/globals'
@@ -10,16 +11,16 @@ beforeEach(() => {
   fixture = new ReconcileFixture()
 })
 
-describe('an attachment that goes while its run is under way', () => {
+describe('an attachment that is deleted during its run', () => {
   const again = (): ReturnType<typeof va> => va({ metadata: { uid: 'later' } })
   const LEFT = 'handle-1 on node1-id'
 
-  /** Its finalizer is removed by hand, and another one takes its name. */
+  /** Removes the finalizer by hand, and recreates the attachment. */
   function replaced(): void {
     fixture.api.put(again())
   }
 
-  it('does not store its result in the one that has its name, and that one is responsible for the volume', async () => {
+  it('does not store its result in the recreated attachment, which is now responsible for the volume', async () => {
     fixture.publish = async () => {
       replaced()
       return { device: '/dev/x' }
@@ -34,7 +35,7 @@ describe('an attachment that goes while its run is under way', () => {
   it.each([
     { name: 'by the driver', error: undefined },
     { name: 'and the driver refuses', error: new RpcError(CODES.Internal, 'no') },
-  ])('is unpublished when no other names the volume and the node: published $name', async ({ error }) => {
+  ])('unpublishes if no other attachment names the volume and the node: published $name', async ({ error }) => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       if (error !== undefined) throw error
@@ -42,14 +43,14 @@ describe('an attachment that goes while its run is under way', () => {
     }
     expect(await fixture.run()).toMatchObject({ kind: 'settled' })
     expect(fixture.enqueued).toContain(LEFT)
-    expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
+    expect(await fixture.run({}, LEFT)).toBe(DONE)
     expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
     expect(fixture.woken).toEqual([{ on: 'unpublish', name: 'handle-1' }])
     expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
     expect(fixture.calls).toHaveLength(2)
   })
 
-  it('is unpublished though the driver disconnected before it answered, once it is back', async () => {
+  it('unpublishes when the driver is back, if it disconnected before its answer', async () => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       fixture.lost = true
@@ -60,8 +61,8 @@ describe('an attachment that goes while its run is under way', () => {
     expect(await fixture.run({}, LEFT)).toMatchObject({ kind: 'retry' })
     fixture.lost = false
     fixture.unpublish = async () => {}
-    expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
-    expect(fixture.memory.published.orphanedPublication(LEFT)).toBeUndefined()
+    expect(await fixture.run({}, LEFT)).toBe(DONE)
+    expect(fixture.memory.orphanedPublication(LEFT)).toBeUndefined()
   })
 
   it.each([
@@ -78,7 +79,7 @@ describe('an attachment that goes while its run is under way', () => {
       unpublished: false,
     },
     { name: 'that stays', object: { metadata: { uid: 'other' } }, unpublished: false },
-  ])('beside another attachment $name: unpublished $unpublished', async ({ object, unpublished }) => {
+  ])('unpublishes if another attachment exists $name: $unpublished', async ({ object, unpublished }) => {
     const {
       nodeName = 'node1',
       attacher = DRIVER,
@@ -93,10 +94,10 @@ describe('an attachment that goes while its run is under way', () => {
     await fixture.run()
     await fixture.run({}, LEFT)
     expect(fixture.calls.some((call) => call.startsWith('unpublish'))).toBe(unpublished)
-    expect(fixture.memory.published.orphanedPublication(LEFT) === undefined).toBe(unpublished)
+    expect(fixture.memory.orphanedPublication(LEFT) === undefined).toBe(unpublished)
   })
 
-  it('takes the secret along for the unpublish', async () => {
+  it('unpublishes with the secret of the publish', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
     fixture.publish = async () => {
@@ -122,10 +123,10 @@ describe('an attachment that goes while its run is under way', () => {
     await fixture.run()
     fixture.unpublish = async () => Promise.reject(new RpcError(CODES[code], 'no'))
     expect(await fixture.run({}, LEFT)).toMatchObject(outcome)
-    expect(fixture.memory.published.orphanedPublication(LEFT) === undefined).toBe(outcome.kind === 'settled')
+    expect(fixture.memory.orphanedPublication(LEFT) === undefined).toBe(outcome.kind === 'settled')
   })
 
-  it('is not published any more when its end is known before', async () => {
+  it('does not publish if its end is known before', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.api.put(va({ metadata: FINALIZED }))
@@ -141,7 +142,7 @@ describe('an attachment that goes while its run is under way', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('is asked for once more while the cache holds it, and left alone until the cache has seen its end', async () => {
+  it('reads the attachment again while the cache holds it, and makes no call', async () => {
     fixture.publish = async () => {
       fixture.late.set('va1', va({ metadata: FINALIZED }))
       fixture.api.objects.delete('va1')
@@ -149,18 +150,18 @@ describe('an attachment that goes while its run is under way', () => {
     }
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.api.requests.at(-1)).toBe('get va1')
-    expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
+    expect(await fixture.run({}, LEFT)).toBe(DONE)
     expect(fixture.calls.at(-1)).toContain('unpublish')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.calls).toHaveLength(2)
     fixture.late.clear()
     fixture.api.put(va())
-    fixture.memory.forget('va1')
+    fixture.memory.forget({ uid: 'va1-uid' })
     await fixture.run()
     expect(fixture.calls).toHaveLength(3)
   })
 
-  it('is there after all when the server says so at the second look: the write has failed, and is repeated', async () => {
+  it('retries the write if the second read finds the attachment', async () => {
     fixture.api.fail('patch va1/status', apiError(404, 'NotFound', 'no such path'))
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
@@ -169,21 +170,21 @@ describe('an attachment that goes while its run is under way', () => {
     expect(fixture.enqueued).toEqual([])
   })
 
-  it('counts as there when the second look fails too', async () => {
+  it('counts as existing if the second read fails', async () => {
     fixture.api.fail('patch va1/status', apiError(404, 'NotFound', 'no such path'))
     fixture.api.fail('get va1', apiError(500, 'InternalError', 'etcd is away'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.enqueued).toEqual([])
   })
 
-  it('comes back for the one that was thought to be gone and is there', async () => {
+  it('runs again over an attachment that was thought to be gone', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
-    fixture.memory.markGone({ key: 'va1', uid: 'va1-uid' })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    fixture.memory.note({ uid: 'va1-uid' }, { gone: true })
+    expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toHaveLength(1)
   })
 
-  it('is detached when its unpublish has ended, and the one with its name gets nothing of that', async () => {
+  it('ends with its unpublish, and the recreated attachment does not change', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = async () => replaced()
     expect(await fixture.run()).toEqual({ kind: 'settled' })
@@ -191,7 +192,7 @@ describe('an attachment that goes while its run is under way', () => {
     expect(fixture.calls).toHaveLength(1)
   })
 
-  it('shows no error to the one with its name', async () => {
+  it('stores no error in the recreated attachment', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = async () => {
       replaced()

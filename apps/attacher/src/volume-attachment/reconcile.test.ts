@@ -1,4 +1,5 @@
 import { CancelledError } from '@csi-sidecars/base'
+import { DONE } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
@@ -15,7 +16,7 @@ beforeEach(() => {
 describe('an attach', () => {
   it('adds the finalizer, publishes and stores the context, in two writes', async () => {
     fixture.publish = async () => ({ device: '/dev/x' })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    expect(await fixture.run()).toBe(DONE)
     expect(fixture.api.requests).toEqual([
       ADD_FINALIZER,
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":true,"attachmentMetadata":{"device":"/dev/x"}}}',
@@ -36,7 +37,7 @@ describe('an attach', () => {
     )
   })
 
-  it('holds the volume before anything else', async () => {
+  it('adds the finalizer of the volume first', async () => {
     fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } })
     await fixture.run()
     expect(fixture.api.requests.slice(0, 2)).toEqual(['hold pv1', ADD_FINALIZER])
@@ -50,7 +51,7 @@ describe('an attach', () => {
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {"key":"word"}'])
   })
 
-  it('names the secret that is missing and adds no finalizer', async () => {
+  it('names a missing secret, and adds no finalizer', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.fail('get creds', apiError(404, 'NotFound', 'secrets "creds" not found'))
     await fixture.run()
@@ -72,13 +73,13 @@ describe('an attach', () => {
     )
   })
 
-  it('leaves the code out where the gate is off', async () => {
+  it('stores no code if the gate is off', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Internal, 'x'))
     await fixture.run({ recordErrorCode: false })
     expect(fixture.api.requests.at(-1)).not.toContain('errorCode')
   })
 
-  it('comes back when the driver has said to', async () => {
+  it('retries after the pause that the driver asks for', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }))
     expect(await fixture.run()).toMatchObject({ kind: 'retry', afterMs: 3_000 })
   })
@@ -91,19 +92,19 @@ describe('an attach', () => {
     ])
   })
 
-  it('is no attach error when only the status cannot be stored', async () => {
+  it('stores no attach error if only the status cannot be stored', async () => {
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry', cause: new Error('failed to mark as attached: no') })
     expect(fixture.api.requests.filter((request) => request.includes('attachError'))).toEqual([])
   })
 
-  it('is no attach error when the API server asks to retry later', async () => {
+  it('stores no attach error if the API server asks to retry later', async () => {
     fixture.api.fail('patch va1 ', apiError(429, 'TooManyRequests'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.api.requests).toEqual([ADD_FINALIZER])
   })
 
-  it('is no attach error when the driver disconnected', async () => {
+  it('stores no attach error if the driver disconnects', async () => {
     fixture.publish = () => {
       fixture.lost = true
       return Promise.reject(new RpcError(CODES.Unavailable, 'connection to the CSI driver lost'))
@@ -112,7 +113,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([ADD_FINALIZER])
   })
 
-  it('writes nothing when it is called off', async () => {
+  it('writes nothing if it is cancelled', async () => {
     fixture.publish = () => {
       fixture.signal.abort(new CancelledError('the lease is lost'))
       return Promise.reject(new RpcError(CODES.Canceled, 'context canceled'))
@@ -121,7 +122,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([ADD_FINALIZER])
   })
 
-  it('continues when the error cannot be stored', async () => {
+  it('retries if the error cannot be stored', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Internal, 'x'))
     fixture.api.fail('patch va1/status', apiError(422, 'Invalid', 'too long'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
@@ -131,16 +132,16 @@ describe('an attach', () => {
     )
   })
 
-  it('waits for the volume that is missing until a run finds it', async () => {
+  it('waits for a missing volume until a run finds it', async () => {
     fixture.api.objects.delete('pv1')
     await fixture.run()
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
     fixture.api.put(pv())
     await fixture.run()
-    expect(fixture.own.causes).toEqual([])
+    expect(fixture.lastRun.causes).toEqual([])
   })
 
-  it('has nothing to do for one that is gone, and for one that is attached', async () => {
+  it('sends nothing for a deleted attachment and for an attached one', async () => {
     fixture.api.objects.delete('va1')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
@@ -148,16 +149,16 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('uses up a force mark, and writes nothing that changes nothing', async () => {
+  it('acts once on a listing that disagrees, and writes no unchanged status', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-    fixture.memory.noteListing('va1', 'different')
+    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('refuses a secret that is no text, once the finalizer is stored', async () => {
+  it('refuses a secret that is no text, after it has stored the finalizer', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from([0xff]).toString('base64') } } as never)
     await fixture.run()
@@ -173,38 +174,38 @@ describe('a volume that was recreated before our finalizer was on it', () => {
     { name: 'another volume', pv: () => projectVolume({ ...pv(), metadata: { ...pv().metadata, uid: 'later' } }) },
     { name: 'other access modes', pv: () => ({ ...projectVolume(pv()), modes: 0 }) },
     { name: 'none', pv: () => undefined },
-  ])('is looked at again in its own line: $name', async ({ pv: answer }) => {
-    fixture.held = answer
+  ])('runs again with its new placement: $name', async ({ pv: answer }) => {
+    fixture.volumeAfterWrite = answer
     expect(await fixture.run()).toEqual({ kind: 'again' })
     expect([fixture.api.requests, fixture.calls]).toEqual([['hold pv1'], []])
   })
 
-  it('is decided again as the write has returned it', async () => {
-    fixture.held = () => ({ ...projectVolume(pv()), deleting: true })
+  it('decides again with the volume of the answer', async () => {
+    fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), deleting: true })
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.calls).toEqual([])
     expect(fixture.api.requests.at(-1)).toContain('is marked for deletion')
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
   })
 
   it('keeps the source that was read for another driver', async () => {
-    fixture.held = () => ({ ...projectVolume(pv()), spec: undefined })
-    expect(await fixture.run()).toEqual({ kind: 'settled' })
+    fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), spec: undefined })
+    expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {}'])
   })
 
-  it('is waited for when it is gone', async () => {
-    fixture.held = () => {
+  it('waits for the volume if it is gone', async () => {
+    fixture.volumeAfterWrite = () => {
       throw apiError(404, 'NotFound', 'persistentvolumes "pv1" not found')
     }
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
-    expect(fixture.own.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
   })
 })
 
-it('a run that was begun in the wrong line does nothing but come again, and keeps its force mark', async () => {
+it('a run with an outdated placement only runs again, and keeps the result of the listing', async () => {
   fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-  fixture.memory.noteListing('va1', 'different')
+  fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
   expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })
   expect([fixture.api.requests, fixture.calls]).toEqual([[], []])
   await fixture.run()
@@ -212,19 +213,19 @@ it('a run that was begun in the wrong line does nothing but come again, and keep
 })
 
 describe('a publish that was refused', () => {
-  it('waits for the volume to leave another node, which a detach of ours says', async () => {
+  it('waits for our detach from another node', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
     await fixture.run()
-    expect(fixture.own.causes).toEqual([{ on: 'unpublish', name: 'handle-1' }])
+    expect(fixture.lastRun.causes).toEqual([{ on: 'unpublish', name: 'handle-1' }])
     fixture.publish = async () => ({})
     await fixture.run()
-    expect(fixture.own.causes).toEqual([])
+    expect(fixture.lastRun.causes).toEqual([])
     fixture.api.put(deleting())
     await fixture.run()
     expect(fixture.woken).toEqual([{ on: 'unpublish', name: 'handle-1' }])
   })
 
-  it('is no cause for an unpublish that was refused itself', async () => {
+  it('does not wait for an unpublish if the unpublish was refused', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()

@@ -1,18 +1,19 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { Cause, Outcome } from '@csi-sidecars/controller'
+import { newest, patchStatus, statusWritePriority } from './api.ts'
 import type { AttachStep } from './decide-attach.ts'
 import type { DetachStep } from './decide-detach.ts'
-import { AttachmentGoneError, type Failure, failureOf, OperationError } from './failure.ts'
+import { AttachmentGoneError, failureOf, OperationError, type OperationFailure } from './failure.ts'
 import { attachErrorPatch, detachErrorPatch } from './patches.ts'
-import { type AttachmentRun, newest, patchStatus, statusWritePriority } from './run.ts'
+import type { AttachmentRun } from './run.ts'
 
 type Operation = 'attach' | 'detach'
-/** A detach that is blocked is not tried again by itself, once users see why. */
+/** A blocked detach is not retried by itself, once its error is recorded. */
 type Attempt = Operation | 'blocked detach'
 
 /**
- * From the decision on, not from the failure on: what is missing may come while the steps before the failure run. What an
- * earlier publish was refused for is waited for until the next one is sent.
+ * Sets the causes that the key waits for. Call it with the decision: the missing object may appear while the steps
+ * before the failure run. A refused publish waits for its cause until the next publish is sent.
  */
 export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | DetachStep)[]): void {
   const last = steps.at(-1)
@@ -25,9 +26,10 @@ function isUnpublishOf(volumeId: string): (cause: Cause) => boolean {
   return ({ on, name }) => on === 'unpublish' && name === volumeId
 }
 
-/** Shows users what has failed, and has it tried again. */
+/** Records the failure in the status, and returns the outcome that retries the run. */
 export async function failed(run: AttachmentRun, attempt: Attempt, error: unknown): Promise<Outcome> {
-  // Called off by shutdown or a lost lease: that is no failure of the volume, and the next leader tries again.
+  // A shutdown or a lost lease has cancelled the run. That is no failure of the volume, and the next leader tries
+  // again.
   run.signal.throwIfAborted()
   if (error instanceof AttachmentGoneError) throw error
   const { memory, finalizer, driver } = run.deps
@@ -35,16 +37,16 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const failure = failureOf(error, driver.lost)
   const recorded = failure.record && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
-  // An earlier one was stored, and its answer was lost.
+  // An earlier success was stored, and its answer was lost.
   const { attached, deleting, finalizers } = newest(run)
-  if (operation === 'attach' && attached === true && !deleting) memory.force(run.key)
-  // Else only the status is left to write, and that needs no volume.
-  const needsVolume = finalizers?.includes(finalizer) || memory.isForced(run.va)
+  if (operation === 'attach' && attached === true && !deleting) memory.note(run.va, { listing: 'different' })
+  // Otherwise only the status is left to write, which needs no volume.
+  const needsVolume = finalizers?.includes(finalizer) || memory.of(run.va).listing === 'different'
   if (attempt === 'blocked detach' && recorded && needsVolume) return { kind: 'blocked', cause }
   return { kind: 'retry', cause, afterMs: failure.retryAfterMs }
 }
 
-async function recordError(run: AttachmentRun, operation: Operation, failure: Failure): Promise<boolean> {
+async function recordError(run: AttachmentRun, operation: Operation, failure: OperationFailure): Promise<boolean> {
   const { deps } = run
   const now = deps.clock.now()
   run.log.v(4)?.info(`Saving ${operation} error`)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
 import { csi, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
 import { decideAttach } from './decide-attach.ts'
 import { decideDetach } from './decide-detach.ts'
@@ -15,16 +15,23 @@ const UNPUBLISH = {
   migrated: false,
 }
 
-const deleting = (change: Partial<Attachment> = {}): Attachment =>
+const deleting = (change: Partial<CachedAttachment> = {}): CachedAttachment =>
   withFinalizer({ deleting: true, attached: true, remembered: REMEMBERED, ...change })
 const detach = (change: Partial<AttachmentView>): unknown =>
   decideDetach(view({ va: deleting(), settings: recovering, ...change }))
-const block = (message: string, on = 'volume'): unknown => [{ do: 'block', message, waitsFor: { on, name: 'pv1' } }]
+const block = (message: string, on = 'volume'): unknown => [
+  {
+    do: 'block',
+    message,
+    waitsFor: { on, name: 'pv1' },
+    obstacle: on === 'volume' ? 'PersistentVolumeMissing' : undefined,
+  },
+]
 const again = (source: object = {}): AttachmentView['volume'] =>
   ofPv(volume({ csi: csi(source) }, { uid: 'other-uid' }))
 
 describe('a detach of a volume that is gone', () => {
-  it('goes by what is remembered, once the API server has said so itself', () => {
+  it('uses the annotations, once the API server confirms the deletion', () => {
     expect(detach({ volume: ofPv(undefined) })).toEqual([
       { do: 'confirmLost', name: 'pv1' },
       { ...UNPUBLISH, lost: true },
@@ -32,7 +39,7 @@ describe('a detach of a volume that is gone', () => {
     ])
   })
 
-  it('is not called again after it has succeeded, whatever volume has its name by now', () => {
+  it('calls the driver once, whatever volume has the name afterwards', () => {
     for (const now of [ofPv(undefined), again({ volumeHandle: 'other' })]) {
       expect(detach({ volume: now, lostDetached: true })).toEqual([REMOVE_FINALIZER])
     }
@@ -40,15 +47,15 @@ describe('a detach of a volume that is gone', () => {
 
   it.each<[string, Partial<AttachmentView>]>([
     ['without the flag', { settings: view().settings }],
-    ['where nothing is remembered', { va: deleting({ remembered: undefined }) }],
-    ['where the node is unknown', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
-  ])('is blocked %s', (_, change) => {
+    ['without the annotations', { va: deleting({ remembered: undefined }) }],
+    ['if the node is unknown', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
+  ])('blocks %s', (_, change) => {
     expect(detach({ volume: ofPv(undefined), ...change })).toEqual(block('persistentvolume "pv1" not found'))
   })
 })
 
 describe('a detach of a volume that was recreated', () => {
-  it('is refused for another handle, until that one is gone', () => {
+  it('blocks for another handle until that volume is deleted', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
         'PersistentVolume "pv1" was made again since it was attached: its uid is other-uid, that of the attached one was pv1-uid',
@@ -70,7 +77,7 @@ describe('an attach', () => {
   const note = (change: Partial<AttachmentView>): unknown =>
     decideAttach(view({ settings: recovering, ...change })).find((step) => step.do === 'addFinalizer')
 
-  it('notes the handle and the uid with its finalizer', () => {
+  it('stores handle and UID with the finalizer', () => {
     expect(note({})).toEqual({
       do: 'addFinalizer',
       nodeId: 'node1-id',
@@ -89,7 +96,7 @@ describe('an attach', () => {
     })
   })
 
-  it('writes nothing where all of it is noted', () => {
+  it('writes nothing if all of it is stored', () => {
     expect(note({ va: withFinalizer({ remembered: REMEMBERED }) })).toBeUndefined()
   })
 
@@ -99,7 +106,7 @@ describe('an attach', () => {
       'of a volume that has no PersistentVolume',
       { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } },
     ],
-  ])('notes neither %s', (_, change) => {
+  ])('stores neither %s', (_, change) => {
     expect(note(change)).toEqual({ do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
   })
 })

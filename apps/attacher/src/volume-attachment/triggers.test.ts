@@ -2,8 +2,8 @@ import type { Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Attachment } from '../caches/attachment.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
 import {
   causesOfNode,
@@ -18,7 +18,7 @@ const error = { message: 'boom', time: '2026-01-01T00:00:00Z' }
 const later = { message: 'boom', time: '2026-01-01T00:01:00Z' }
 let inWork = false
 let log: ReturnType<typeof recordingLogger>
-const trigger: Trigger<Attachment> = (event) => onAttachment(FINALIZER, log)(event, { isInWork: () => inWork })
+const trigger: Trigger<CachedAttachment> = (event) => onAttachment(FINALIZER, log)(event, { isInWork: () => inWork })
 beforeEach(() => {
   inWork = false
   log = recordingLogger()
@@ -27,14 +27,14 @@ const ours = attachment()
 const foreign = attachment({ ours: false })
 
 describe('onAttachment', () => {
-  it("takes ours when it appears, never another attacher's", () => {
+  it('returns a new attachment of ours, and none of another attacher', () => {
     expect([...trigger({ type: 'added', object: ours })]).toEqual(['va1'])
     expect([...trigger({ type: 'added', object: foreign })]).toEqual([])
     expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'resync' })]).toEqual([])
   })
 
-  it('leaves one alone that is attached when it appears, unless it lacks our finalizer or has an error', () => {
-    const added = (va: Attachment): readonly string[] => [...trigger({ type: 'added', object: va })]
+  it('ignores a new attachment at rest, unless it lacks our finalizer or has an error', () => {
+    const added = (va: CachedAttachment): readonly string[] => [...trigger({ type: 'added', object: va })]
     expect(added(withFinalizer({ attached: true }))).toEqual([])
     expect(log.lines.map(({ message }) => message)).toEqual(['VolumeAttachment is already attached'])
     expect(added(attachment({ attached: true }))).toEqual(['va1'])
@@ -42,7 +42,7 @@ describe('onAttachment', () => {
     expect(added(withFinalizer({ attached: true, deleting: true }))).toEqual(['va1'])
   })
 
-  it('says which change of ours it leaves alone', () => {
+  it('logs a change that it ignores', () => {
     const failed = attachment({ attachError: error })
     const again = attachment({ attachError: later })
     expect([...trigger({ type: 'updated', before: failed, after: again, cause: 'watch' })]).toEqual([])
@@ -53,223 +53,229 @@ describe('onAttachment', () => {
     ])
   })
 
-  it('has nothing to do for one that is gone', () => {
+  it('ignores a deletion', () => {
     expect([...trigger({ type: 'deleted', object: ours })]).toEqual([])
   })
 
   type Cause = 'watch' | 'own' | 'resync'
-  const rows: { name: string; before: Attachment; after: Attachment; cause: Cause; inWork?: boolean; runs: boolean }[] =
-    [
-      { name: 'a resync', before: ours, after: ours, cause: 'resync', runs: true },
-      {
-        name: 'a resync of one that is attached',
-        before: withFinalizer({ attached: true }),
-        after: withFinalizer({ attached: true }),
-        cause: 'resync',
-        runs: false,
-      },
-      {
-        name: 'a resync of one that is attached without our finalizer',
-        before: attachment({ attached: true }),
-        after: attachment({ attached: true }),
-        cause: 'resync',
-        runs: true,
-      },
-      {
-        name: 'a label of one that is attached',
-        before: withFinalizer({ attached: true }),
-        after: withFinalizer({ attached: true, rest: '[[["a","b"]],[],[]]' }),
-        cause: 'watch',
-        runs: false,
-      },
-      {
-        name: 'attached by another writer',
-        before: withFinalizer(),
-        after: withFinalizer({ attached: true }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'a deletion of one that is attached',
-        before: withFinalizer({ attached: true }),
-        after: withFinalizer({ attached: true, deleting: true }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'a resync of one with an error',
-        before: withFinalizer({ attachError: error }),
-        after: withFinalizer({ attachError: error }),
-        cause: 'resync',
-        runs: true,
-      },
-      { name: 'any change while there is no error', before: ours, after: withFinalizer(), cause: 'watch', runs: true },
-      {
-        name: 'a new error',
-        before: withFinalizer(),
-        after: withFinalizer({ attachError: error }),
-        cause: 'watch',
-        runs: false,
-      },
-      {
-        name: 'the same error at another time',
-        before: withFinalizer({ attachError: error }),
-        after: withFinalizer({ attachError: later }),
-        cause: 'watch',
-        runs: false,
-      },
-      {
-        name: 'the error of a forced attach at another time',
-        before: withFinalizer({ attached: true, attachError: error }),
-        after: withFinalizer({ attached: true, attachError: later }),
-        cause: 'watch',
-        runs: false,
-      },
-      {
-        name: 'an error that is gone',
-        before: withFinalizer({ detachError: error }),
-        after: withFinalizer(),
-        cause: 'watch',
-        runs: false,
-      },
-      {
-        name: 'a label changed during the back-off',
-        before: withFinalizer({ attachError: error }),
-        after: withFinalizer({ attachError: error, rest: '[[["a","b"]],[],[]]' }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'a deletion during the back-off',
-        before: withFinalizer({ attachError: error }),
-        after: withFinalizer({ attachError: error, deleting: true }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'a finalizer that another writer added during the back-off',
-        before: withFinalizer({ attachError: error }),
-        after: withFinalizer({ attachError: error, finalizers: [FINALIZER, 'a/b'] }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'attached reverted by another writer',
-        before: withFinalizer({ attached: true, attachError: error }),
-        after: withFinalizer({ attached: false, attachError: error }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'a node id that another writer changed during the back-off',
-        before: withFinalizer({ attachError: error }),
-        after: withFinalizer({ attachError: error, nodeId: 'other' }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'a context that another writer changed beside the error',
-        before: withFinalizer({ attachError: error }),
-        after: withFinalizer({ attachError: error, metadata: { a: 'b' } }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'an absent context that became an empty one, and an absent attached that became false',
-        before: withFinalizer({ attachError: error, attached: undefined }),
-        after: withFinalizer({ attachError: later, metadata: {} }),
-        cause: 'watch',
-        runs: false,
-      },
-      {
-        name: 'a finalizer of ours that another writer removed beside the error',
-        before: withFinalizer({ attachError: error }),
-        after: withFinalizer({ attachError: error, finalizers: [] }),
-        cause: 'watch',
-        runs: true,
-      },
-      {
-        name: 'attached reverted while a run is under way, which sees it in the end',
-        before: withFinalizer({ attached: true }),
-        after: withFinalizer({ attached: false }),
-        cause: 'watch',
-        inWork: true,
-        runs: false,
-      },
-      {
-        name: 'a finalizer of ours that another writer takes away while a run is under way',
-        before: withFinalizer({ attached: true }),
-        after: attachment({ attached: true }),
-        cause: 'watch',
-        inWork: true,
-        runs: true,
-      },
-      {
-        name: 'a finalizer of ours that our detach takes away',
-        before: withFinalizer({ deleting: true }),
-        after: attachment({ deleting: true }),
-        cause: 'own',
-        inWork: true,
-        runs: false,
-      },
-      {
-        name: 'absent finalizers that became an empty list',
-        before: attachment({ attachError: error }),
-        after: attachment({ attachError: later, finalizers: [] }),
-        cause: 'watch',
-        runs: false,
-      },
-      { name: 'our own finalizer', before: ours, after: withFinalizer(), cause: 'own', runs: false },
-      {
-        name: 'our own finalizer that the watch brings before its answer',
-        before: ours,
-        after: withFinalizer(),
-        cause: 'watch',
-        inWork: true,
-        runs: false,
-      },
-      {
-        name: 'a deletion while a run is under way',
-        before: withFinalizer(),
-        after: withFinalizer({ deleting: true }),
-        cause: 'watch',
-        inWork: true,
-        runs: true,
-      },
-      {
-        name: 'our own success',
-        before: withFinalizer(),
-        after: withFinalizer({ attached: true, metadata: { a: 'b' } }),
-        cause: 'own',
-        runs: false,
-      },
-      {
-        name: 'our own write whose answer shows a deletion',
-        before: ours,
-        after: withFinalizer({ deleting: true }),
-        cause: 'own',
-        runs: true,
-      },
-      {
-        name: "our own write whose answer shows another writer's finalizer",
-        before: ours,
-        after: withFinalizer({ finalizers: ['a/b', FINALIZER] }),
-        cause: 'own',
-        runs: true,
-      },
-    ]
+  const rows: {
+    name: string
+    before: CachedAttachment
+    after: CachedAttachment
+    cause: Cause
+    inWork?: boolean
+    runs: boolean
+  }[] = [
+    { name: 'a resync', before: ours, after: ours, cause: 'resync', runs: true },
+    {
+      name: 'a resync of one that is attached',
+      before: withFinalizer({ attached: true }),
+      after: withFinalizer({ attached: true }),
+      cause: 'resync',
+      runs: false,
+    },
+    {
+      name: 'a resync of one that is attached without our finalizer',
+      before: attachment({ attached: true }),
+      after: attachment({ attached: true }),
+      cause: 'resync',
+      runs: true,
+    },
+    {
+      name: 'a label of one that is attached',
+      before: withFinalizer({ attached: true }),
+      after: withFinalizer({ attached: true, rest: '[[["a","b"]],[],[]]' }),
+      cause: 'watch',
+      runs: false,
+    },
+    {
+      name: 'attached by another writer',
+      before: withFinalizer(),
+      after: withFinalizer({ attached: true }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'a deletion of one that is attached',
+      before: withFinalizer({ attached: true }),
+      after: withFinalizer({ attached: true, deleting: true }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'a resync of one with an error',
+      before: withFinalizer({ attachError: error }),
+      after: withFinalizer({ attachError: error }),
+      cause: 'resync',
+      runs: true,
+    },
+    { name: 'any change while there is no error', before: ours, after: withFinalizer(), cause: 'watch', runs: true },
+    {
+      name: 'a new error',
+      before: withFinalizer(),
+      after: withFinalizer({ attachError: error }),
+      cause: 'watch',
+      runs: false,
+    },
+    {
+      name: 'the same error at another time',
+      before: withFinalizer({ attachError: error }),
+      after: withFinalizer({ attachError: later }),
+      cause: 'watch',
+      runs: false,
+    },
+    {
+      name: 'the error of a forced attach at another time',
+      before: withFinalizer({ attached: true, attachError: error }),
+      after: withFinalizer({ attached: true, attachError: later }),
+      cause: 'watch',
+      runs: false,
+    },
+    {
+      name: 'an error that is gone',
+      before: withFinalizer({ detachError: error }),
+      after: withFinalizer(),
+      cause: 'watch',
+      runs: false,
+    },
+    {
+      name: 'a label changed during the back-off',
+      before: withFinalizer({ attachError: error }),
+      after: withFinalizer({ attachError: error, rest: '[[["a","b"]],[],[]]' }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'a deletion during the back-off',
+      before: withFinalizer({ attachError: error }),
+      after: withFinalizer({ attachError: error, deleting: true }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'a finalizer that another writer added during the back-off',
+      before: withFinalizer({ attachError: error }),
+      after: withFinalizer({ attachError: error, finalizers: [FINALIZER, 'a/b'] }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'attached reverted by another writer',
+      before: withFinalizer({ attached: true, attachError: error }),
+      after: withFinalizer({ attached: false, attachError: error }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'a node id that another writer changed during the back-off',
+      before: withFinalizer({ attachError: error }),
+      after: withFinalizer({ attachError: error, nodeId: 'other' }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'a context that another writer changed beside the error',
+      before: withFinalizer({ attachError: error }),
+      after: withFinalizer({ attachError: error, metadata: { a: 'b' } }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'an absent context that became an empty one, and an absent attached that became false',
+      before: withFinalizer({ attachError: error, attached: undefined }),
+      after: withFinalizer({ attachError: later, metadata: {} }),
+      cause: 'watch',
+      runs: false,
+    },
+    {
+      name: 'a finalizer of ours that another writer removed beside the error',
+      before: withFinalizer({ attachError: error }),
+      after: withFinalizer({ attachError: error, finalizers: [] }),
+      cause: 'watch',
+      runs: true,
+    },
+    {
+      name: 'attached reverted while a run is under way, which sees it in the end',
+      before: withFinalizer({ attached: true }),
+      after: withFinalizer({ attached: false }),
+      cause: 'watch',
+      inWork: true,
+      runs: false,
+    },
+    {
+      name: 'a finalizer of ours that another writer takes away while a run is under way',
+      before: withFinalizer({ attached: true }),
+      after: attachment({ attached: true }),
+      cause: 'watch',
+      inWork: true,
+      runs: true,
+    },
+    {
+      name: 'a finalizer of ours that our detach takes away',
+      before: withFinalizer({ deleting: true }),
+      after: attachment({ deleting: true }),
+      cause: 'own',
+      inWork: true,
+      runs: false,
+    },
+    {
+      name: 'absent finalizers that became an empty list',
+      before: attachment({ attachError: error }),
+      after: attachment({ attachError: later, finalizers: [] }),
+      cause: 'watch',
+      runs: false,
+    },
+    { name: 'our own finalizer', before: ours, after: withFinalizer(), cause: 'own', runs: false },
+    {
+      name: 'our own finalizer that the watch brings before its answer',
+      before: ours,
+      after: withFinalizer(),
+      cause: 'watch',
+      inWork: true,
+      runs: false,
+    },
+    {
+      name: 'a deletion while a run is under way',
+      before: withFinalizer(),
+      after: withFinalizer({ deleting: true }),
+      cause: 'watch',
+      inWork: true,
+      runs: true,
+    },
+    {
+      name: 'our own success',
+      before: withFinalizer(),
+      after: withFinalizer({ attached: true, metadata: { a: 'b' } }),
+      cause: 'own',
+      runs: false,
+    },
+    {
+      name: 'our own write whose answer shows a deletion',
+      before: ours,
+      after: withFinalizer({ deleting: true }),
+      cause: 'own',
+      runs: true,
+    },
+    {
+      name: "our own write whose answer shows another writer's finalizer",
+      before: ours,
+      after: withFinalizer({ finalizers: ['a/b', FINALIZER] }),
+      cause: 'own',
+      runs: true,
+    },
+  ]
   it.each(rows)('$name: $runs', ({ before, after, cause, runs, ...row }) => {
     inWork = row.inWork === true
     expect([...trigger({ type: 'updated', before, after, cause })]).toEqual(runs ? ['va1'] : [])
   })
 })
 
-describe('orphaned publications on a node', () => {
+describe('onAttachmentEnd', () => {
   const orphanedPublicationsOn = (nodeName: string): string[] => [`left on ${nodeName}`]
   const trigger = onAttachmentEnd({ orphanedPublicationsOn })
   const before = attachment()
 
-  it.each<[string, InformerEvent<Attachment>, string[]]>([
+  it.each<[string, InformerEvent<CachedAttachment>, string[]]>([
     ['an attachment of that node ends', { type: 'deleted', object: before }, ['left on node1']],
     [
       'one is to go',
@@ -278,13 +284,13 @@ describe('orphaned publications on a node', () => {
     ],
     ['one comes', { type: 'added', object: before }, []],
     ['one changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
-  ])('is looked at when %s', (_, event, keys) => {
+  ])('returns the publications of the node when %s', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
 })
 
-it('a volume that comes is due for each of ours that is not attached yet, or to be detached', () => {
-  const of = (...attachments: Attachment[]): Trigger<Volume> => onVolumeAdded(() => attachments)
+it('`onVolumeAdded` returns our attachments of the volume that are not attached, or being deleted', () => {
+  const of = (...attachments: CachedAttachment[]): Trigger<CachedVolume> => onVolumeAdded(() => attachments)
   const waiting = attachment()
   const leaving = withFinalizer({ key: 'va2', attached: true, deleting: true })
   const rest = [withFinalizer({ attached: true }), attachment({ ours: false })]
@@ -297,7 +303,7 @@ it.each([
   ['a reset', withFinalizer({ attached: true }), withFinalizer(), true],
   ['a detach', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
   ['a success', withFinalizer(), withFinalizer({ attached: true }), false],
-])('another writer has set it back: %s', (_, before, after, is) => {
+])('`isStatusReverted` returns for %s', (_, before, after, is) => {
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
@@ -311,7 +317,7 @@ describe('causes', () => {
     nodeId,
   })
 
-  it('a volume that appears or goes is one, and access modes that change', () => {
+  it('a created volume, a deleted volume and changed access modes are causes', () => {
     expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
     expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])

@@ -2,17 +2,17 @@ import { unreachable } from '@csi-sidecars/base'
 import type { Cause, QueueTrigger, Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../caches/attachment.ts'
-import type { DriverNode } from '../caches/node.ts'
-import type { Volume } from '../caches/volume.ts'
-import type { Update } from '../sources.ts'
-import type { PublishedVolumes } from './published.ts'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
+import type { CachedVolume } from '../caches/volume.ts'
+import type { UpdateEvent } from '../term/undone-write.ts'
+import type { AttachmentMemory } from './memory.ts'
 
 /**
- * Our attachments, whenever there may be something to do for them. Others' are never queued, and neither are those at
- * rest: in a cluster nearly all are, and a run over each would double what a start costs.
+ * Returns our attachments that may need work. Attachments at rest are not queued: nearly all are at rest, and runs over
+ * them would double the cost of a start.
  */
-export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Attachment> {
+export function onAttachment(finalizer: string, log: Logger): QueueTrigger<CachedAttachment> {
   return (event, queue) => {
     switch (event.type) {
       case 'added':
@@ -34,10 +34,11 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Attac
 }
 
 /**
- * An error that was stored must not cause the retry that its back-off delays. What a run writes needs no other run either,
- * unless another writer has changed the object meanwhile; a run checks at its end that its own success is still stored.
+ * Reports whether a change needs a run. A stored error must not cause the retry that its back-off delays. Our own
+ * writes need no run unless another writer has changed the object too; a run checks at its end that its success is
+ * stored.
  */
-function matters({ before, after, cause }: Update<Attachment>, finalizer: string, inWork: boolean): boolean {
+function matters({ before, after, cause }: UpdateEvent<CachedAttachment>, finalizer: string, inWork: boolean): boolean {
   if (isAtRest(before, finalizer) && isAtRest(after, finalizer)) return false
   if (cause === 'resync' || hasLostFinalizer({ before, after }, finalizer)) return true
   if (cause === 'own' || inWork) return othersChanged(before, after, finalizer)
@@ -46,19 +47,19 @@ function matters({ before, after, cause }: Update<Attachment>, finalizer: string
 }
 
 /**
- * Attached, protected by our finalizer, and without an error: nothing is to be done for it. Where the driver lists
- * something else, the comparison adds it.
+ * Reports whether the attachment is attached, has our finalizer, and has no error. If the driver's listing disagrees,
+ * the comparison adds the key.
  */
-function isAtRest(va: Attachment, finalizer: string): boolean {
+function isAtRest(va: CachedAttachment, finalizer: string): boolean {
   return isDone(va) && !hasError(va) && va.finalizers?.includes(finalizer) === true
 }
 
-/** Its last try has failed, that of this process or of another one. */
-export function hasError(va: Attachment): boolean {
+/** Reports whether the last try of this process or of an earlier one has failed. */
+export function hasError(va: CachedAttachment): boolean {
   return va.attachError !== undefined || va.detachError !== undefined
 }
 
-function othersChanged(before: Attachment, after: Attachment, ownFinalizer: string): boolean {
+function othersChanged(before: CachedAttachment, after: CachedAttachment, ownFinalizer: string): boolean {
   return (
     before.deleting !== after.deleting ||
     before.rest !== after.rest ||
@@ -66,12 +67,12 @@ function othersChanged(before: Attachment, after: Attachment, ownFinalizer: stri
   )
 }
 
-/** Absent and empty are equal. */
+/** Absent and empty lists are equal. */
 function listed(finalizers: readonly string[] | undefined, without: string): string {
   return (finalizers ?? []).filter((name) => name !== without).join('\n')
 }
 
-function statusChanged(before: Attachment, after: Attachment): boolean {
+function statusChanged(before: CachedAttachment, after: CachedAttachment): boolean {
   return (
     (before.attached === true) !== (after.attached === true) ||
     before.nodeId !== after.nodeId ||
@@ -79,38 +80,47 @@ function statusChanged(before: Attachment, after: Attachment): boolean {
   )
 }
 
-/** Another writer has removed our finalizer from a living attachment; our own detach removes it from deleted ones. */
+/**
+ * Reports whether another writer has removed our finalizer from a living attachment. Our detaches remove it only from
+ * deleted ones.
+ */
 export function hasLostFinalizer(
-  { before, after }: Pick<Update<Attachment>, 'before' | 'after'>,
+  { before, after }: Pick<UpdateEvent<CachedAttachment>, 'before' | 'after'>,
   finalizer: string,
 ): boolean {
   if (after.deleting || before.finalizers?.includes(finalizer) !== true) return false
   return after.finalizers?.includes(finalizer) !== true
 }
 
-/** Another writer has set a living attachment back to not attached: we do that to deleted ones alone. */
-export function isStatusReverted({ before, after }: Pick<Update<Attachment>, 'before' | 'after'>): boolean {
+/**
+ * Reports whether another writer has set a living attachment back to not attached. Our detaches do that only to deleted
+ * ones.
+ */
+export function isStatusReverted({ before, after }: Pick<UpdateEvent<CachedAttachment>, 'before' | 'after'>): boolean {
   return before.attached === true && after.attached !== true && !after.deleting
 }
 
-/** A detach is wanted from now on: that the attach has failed says nothing of it. */
-export const onDetachWanted: Trigger<Attachment> = (event) =>
+/** Returns an attachment whose deletion begins. The failures of its attach do not delay the detach. */
+export const onDetachWanted: Trigger<CachedAttachment> = (event) =>
   event.type === 'updated' && event.after.deleting && !event.before.deleting ? [event.after.key] : []
 
-/** Orphaned publications on a node where an attachment ends: it may have been the last one responsible for them. */
-export function onAttachmentEnd(published: Pick<PublishedVolumes, 'orphanedPublicationsOn'>): Trigger<Attachment> {
+/**
+ * Returns the orphaned publications on the node of an attachment that ends: no other attachment may be responsible for
+ * them.
+ */
+export function onAttachmentEnd(memory: Pick<AttachmentMemory, 'orphanedPublicationsOn'>): Trigger<CachedAttachment> {
   return (event) => {
     if (event.type === 'added') return []
     const va = event.type === 'deleted' ? event.object : event.after
-    return event.type === 'deleted' || va.deleting ? published.orphanedPublicationsOn(va.nodeName) : []
+    return event.type === 'deleted' || va.deleting ? memory.orphanedPublicationsOn(va.nodeName) : []
   }
 }
 
 /**
- * A volume has come, or its access modes were corrected: attachments may be waiting for that. One that is gone may have
- * had the name of another, whose detach was blocked by it.
+ * Returns the causes of a change of a volume. Attachments wait for a new volume or for corrected access modes. A detach
+ * may be blocked until the recreated volume is deleted.
  */
-export function causesOfVolume(event: InformerEvent<Volume>): readonly Cause[] {
+export function causesOfVolume(event: InformerEvent<CachedVolume>): readonly Cause[] {
   if (event.type === 'added') return [{ on: 'volume', name: event.object.key }]
   if (event.type === 'deleted') return [{ on: 'volumeGone', name: event.object.key }]
   if (event.before.modes === event.after.modes) return []
@@ -118,22 +128,22 @@ export function causesOfVolume(event: InformerEvent<Volume>): readonly Cause[] {
 }
 
 /**
- * A volume has come, perhaps under the name of another one: what is not attached yet may wait behind calls for that one's
- * handle, and is due for the new one at once. An attachment that waits for nothing is looked at in vain.
+ * Returns the attachments of a new volume that are not attached. They may wait behind calls for the handle of an
+ * earlier volume of the name, and can start with the new handle at once.
  */
-export function onVolumeAdded(attachmentsOf: (volume: string) => readonly Attachment[]): Trigger<Volume> {
+export function onVolumeAdded(attachmentsOf: (volume: string) => readonly CachedAttachment[]): Trigger<CachedVolume> {
   return (event) => {
     if (event.type !== 'added') return []
     return attachmentsOf(event.object.key).flatMap((va) => (va.ours && !isDone(va) ? [va.key] : []))
   }
 }
 
-function isDone({ attached, deleting }: Attachment): boolean {
+function isDone({ attached, deleting }: CachedAttachment): boolean {
   return attached === true && !deleting
 }
 
-/** The driver has come to a node that attachments may be waiting for. */
-export function causesOfNode(event: InformerEvent<DriverNode>): readonly Cause[] {
+/** Returns the cause if the driver has registered on the node. */
+export function causesOfNode(event: InformerEvent<CachedDriverNode>): readonly Cause[] {
   if (event.type === 'deleted') return []
   const node = event.type === 'added' ? event.object : event.after
   const before = event.type === 'updated' ? event.before.nodeId : undefined

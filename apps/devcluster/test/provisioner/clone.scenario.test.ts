@@ -25,7 +25,7 @@ it('a claim with another one for its source gets a clone of its volume, as soon 
   }
   const [first] = driver.volumes.all.filter((volume) => volume.source === undefined)
   const clones = driver.volumes.all.filter((volume) => volume.source !== undefined)
-  expect(clones.map((clone) => clone.source)).toEqual([first?.id, first?.id])
+  expect(clones.map((clone) => clone.source?.id)).toEqual([first?.id, first?.id])
 })
 
 it('nothing is left of a clone without an answer, also if it and its source are deleted', async () => {

@@ -10,17 +10,19 @@ export type ChaosAction =
       readonly block?: boolean
       /** The claim whose volume it clones. */
       readonly from?: string
-      /** Where it is to be, by the index of the zone. */
+      /** The index of the zone for the volume. */
       readonly zone?: number
     }
   | { readonly do: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }
-  /** With an inline volume, which no claim represents. */
+  /** A pod with an inline volume, which no claim represents. */
   | { readonly do: 'createInlinePod'; readonly pod: string; readonly node: string }
   | { readonly do: 'deletePod'; readonly pod: string }
   /** The old one is deleted and the new one is created without waiting for that, as a deployment does. */
   | { readonly do: 'movePod'; readonly pod: string; readonly to: string; readonly node: string; readonly claim: string }
   | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
-  /** To the class with this index, of those that the driver takes; the one behind the last is refused. */
+  /**
+   * `to` is the index of an accepted class. The index after the last one means the class that the driver must refuse.
+   */
   | { readonly do: 'modifyClaim'; readonly claim: string; readonly to: number }
   | { readonly do: 'deleteClaim'; readonly claim: string }
   | { readonly do: 'crashDriver'; readonly forMs: number }
@@ -31,7 +33,7 @@ export type ChaosAction =
 
 export type ApiFault = 'conflict' | 'tooMany' | 'internal' | 'lostAnswer' | 'slow' | 'dropWatches' | 'compact' | 'away'
 
-/** What not every driver can do. */
+/** Abilities that not every driver has. */
 export interface DriverCan {
   readonly expand: boolean
   /** Volumes that several nodes write to. */
@@ -42,7 +44,7 @@ export interface DriverCan {
   readonly inline?: boolean
   /** Nodes that reach the same volumes; without it all do. */
   readonly zones?: readonly Zone[]
-  /** What VolumeAttributesClasses may ask of it; without it volumes are not modified. */
+  /** Accepted parameters of VolumeAttributesClasses. Without them volumes are not modified. */
   readonly attributes?: readonly Readonly<Record<string, string>>[]
   /** It may be ended and started again. */
   readonly crash: boolean

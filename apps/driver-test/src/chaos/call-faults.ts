@@ -6,7 +6,7 @@ const LATE_MS = { least: 200, most: 1_500 }
 /** A call that has ended in every other way may come once more: only one that undoes does no harm then. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
-/** What these have done must still be known when the driver was killed. */
+/** A killed driver must still know the effects of these calls. */
 const KILLED_AFTER = ['ControllerPublishVolume', 'NodeStageVolume']
 
 /** The cleanup: each is called for everything that was created, when all of it is deleted. */

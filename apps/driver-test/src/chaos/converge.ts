@@ -11,12 +11,12 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 
-/** What should be there when all is quiet, by what was asked for. */
+/** The objects and states that must exist at the end, by the requests of the plan. */
 export interface Expected {
   readonly claims: Map<string, number>
   /** VolumeAttributesClasses of claims that were modified. */
   readonly classes: Map<string, string>
-  /** With the claim that each uses; undefined where it needs none. */
+  /** The claim of each pod. Undefined if the pod needs none. */
   readonly pods: Map<string, string | undefined>
 }
 
@@ -33,7 +33,7 @@ interface Target {
 
 export const inDefault = (name: string) => ({ namespace: 'default', name })
 
-/** Of what is created and deleted. */
+/** The kinds that the test creates and deletes. */
 const KINDS: readonly Resource<{ metadata?: { name?: string | undefined } | undefined }>[] = [
   PODS,
   PERSISTENT_VOLUME_CLAIMS,

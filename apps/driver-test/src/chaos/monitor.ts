@@ -1,9 +1,9 @@
 import { Quantity } from '@csi-sidecars/kube-types'
 import { csiVolumeOf } from '@csi-sidecars/volume-controllers'
 
-/** What the monitor sees, in the order in which it happened. */
+/** The observations of the monitor, in the order in which they happened. */
 export type Sighting =
-  /** A call of the attacher's has reached the driver. `present`: where the volume is by then. */
+  /** A call of the attacher has reached the driver. `present`: the nodes of the volume at that moment. */
   | (OnNode & { readonly is: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
   | (OnNode & { readonly is: 'unpublishing'; readonly mountedAt: readonly string[] })
   | {

@@ -27,10 +27,10 @@ export function classObjects({ provisioner, parameters, zones }: ClassOptions): 
   return [{ ...usual, metadata: { name: CLASS } }, ...inZones]
 }
 
-/** Of a parameter that no driver knows. */
+/** A value for a parameter that no driver knows. */
 export const UNKNOWN_ATTRIBUTES = { 'csi-devcluster-unknown': '1' }
 
-/** One for each kind of modification that the driver takes, and the last one for what it has to refuse. */
+/** Returns one class for each kind of modification that the driver accepts. The last class must be refused. */
 export function attributesClasses(
   driverName: string,
   attributes: readonly Readonly<Record<string, string>>[],

@@ -80,7 +80,7 @@ class Planner {
     return this.#faults.dealAll().map((planned) => ({ do: 'breakCall', ...planned }))
   }
 
-  /** What happens next, in the same moment. */
+  /** Returns the next actions, which happen at the same moment. */
   next(): readonly ChaosAction[] {
     const action = weighted(this.#random, this.#choices()) ?? this.#createClaim()
     return action.do === 'modifyClaim' ? [action, ...this.#expandMeanwhile(action.claim)] : [action]
@@ -214,7 +214,7 @@ class Planner {
     return { do: 'resizeClaim', claim: claim.name, size: claim.size }
   }
 
-  /** In one of four cases to what the driver refuses: the claim is modified again before the end. */
+  /** In one of four cases the driver must refuse the class. The claim is then modified again before the end. */
   #modifyClaim(): ChaosAction | undefined {
     const claim = this.#pickClaim(({ pinned }) => !pinned)
     const { length } = this.#options.can.attributes ?? []

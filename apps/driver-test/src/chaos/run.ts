@@ -22,17 +22,20 @@ import { type WatchedDriver, watchAll } from './watch.ts'
 /** A driver that may be broken. */
 export interface ChaosDriver extends WatchedDriver {
   readonly name: string
-  /** What pods say of volumes that they declare themselves. */
+  /** The attributes of inline volumes. */
   readonly inlineAttributes?: Readonly<Record<string, string>>
-  /** Ends it as SIGKILL does, and starts it again after this time. Left out where the test did not start it. */
+  /**
+   * Kills the driver as SIGKILL does, and starts it again after this time. Undefined if the test did not start the
+   * driver.
+   */
   readonly crash?: (forMs: number) => Promise<void>
   /** Does this to the next call of the method. */
   readonly breakCall?: (method: string, fault: CallFault) => void
-  /** Nothing is to be broken any more. */
+  /** Ends all faults. */
   calm(): Promise<void>
   /** Looks whether it is as it should be, when nothing has changed for a while. */
   inspect?(signal: AbortSignal): Promise<void>
-  /** What is still there when everything was deleted. */
+  /** Returns the remaining volumes after everything was deleted. */
   left(signal: AbortSignal): Promise<readonly string[]>
 }
 
@@ -45,7 +48,7 @@ export interface ChaosTarget {
   /** Ends one of the sidecars as SIGKILL does; it comes back by itself. */
   readonly killSidecar: (which: number) => Promise<void>
   readonly clock: Clock
-  /** What is done, and when, to find the cause of a violation. */
+  /** Records the actions and their times, to find the cause of a violation. */
   readonly log: Logger
   /** Called with everything as it happens, for the page. */
   readonly report?: ((news: ChaosEvent) => void) | undefined
@@ -54,11 +57,11 @@ export interface ChaosTarget {
 export type ChaosEvent =
   | { readonly is: 'action'; readonly action: ChaosAction }
   | { readonly is: 'violation'; readonly text: string }
-  /** No more faults; everything has to converge. */
+  /** The faults have ended. Everything has to converge. */
   | { readonly is: 'calm' }
 
 export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
-  /** Of the class that the claims name. */
+  /** The parameters of the class that the claims name. */
   readonly parameters?: Readonly<Record<string, string>>
   /** How long everything may take to converge after the last fault. */
   readonly convergeMs: number
@@ -66,15 +69,15 @@ export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
 
 export interface ChaosResult {
   readonly actions: number
-  /** What the cluster did that it must not do. */
+  /** Actions of the cluster that break a rule. */
   readonly violations: readonly string[]
-  /** What was asked for and did not come. */
+  /** Requested states that were not reached. */
   readonly missing: readonly Missing[]
-  /** What was to go and did not. */
+  /** Objects that were not deleted. */
   readonly left: readonly string[]
 }
 
-/** Carries out the plan of a seed, checks the invariants meanwhile, and then that everything converges. */
+/** Performs the plan of a seed while the monitor checks the rules. Afterwards it checks that everything converges. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
   const { clock, nodes, api } = target
   const monitor = new Monitor()
@@ -98,7 +101,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     api.faults.clear()
     await target.driver.calm()
     target.report?.({ is: 'calm' })
-    // What the driver refuses cannot be there in the end.
+    // A refused class can never be reached, so the claim gets another class.
     const refused = ofAttributes.at(-1)?.metadata?.name
     for (const [claim, name] of expected.classes) if (name === refused) modifyClaim({ claim, to: 0 }, api, expected)
     const missing = await waitConverged(target, expected, { convergeMs, signal })

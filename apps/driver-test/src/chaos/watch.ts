@@ -15,7 +15,7 @@ interface WatchedCall {
   readonly end: number | undefined
 }
 
-/** What can be seen of a driver. */
+/** The observable behaviour of a driver. */
 export interface WatchedDriver {
   watchCalls(listener: (call: WatchedCall) => void): () => void
   /** The ids of the nodes to which a volume is published. */

@@ -4,7 +4,7 @@ import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
 import type { CheckName, Violation } from './checks.ts'
 import { namedVolume, text, type VolumeTracker } from './volume-tracker.ts'
 
-/** What is wrong with one answer, whatever comes before it and after it. */
+/** Returns the errors of one answer, regardless of other answers. */
 export function wrongAnswer(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
   return [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, tracker)]
 }
@@ -30,7 +30,7 @@ function wrongVolume({ method, request, response, code }: ProxiedCall): readonly
   ]
 }
 
-/** One place from which it can be reached has to be among those that were asked for. */
+/** At least one reachable topology of the volume must be among the requested ones. */
 function isReached(places: readonly Topology[], requisite: readonly Topology[]): boolean {
   if (places.length === 0 || requisite.length === 0) return true
   return places.some(({ segments: place }) =>
@@ -68,10 +68,10 @@ function wrongSize({ method, request, response, code }: ProxiedCall): readonly V
   return [{ check: 'capacity', about, text: `${method} of ${about} answered with ${size} bytes where ${wrong}` }]
 }
 
-/** By these a driver says that a volume, or its stage, is not there. */
+/** The codes that say that a volume, or its stage, does not exist. */
 const ABSENT: ReadonlySet<number | undefined> = new Set([CODES.NotFound, CODES.FailedPrecondition])
 
-/** A publish on a node that finds no stage, where the volume is staged: the cluster would stage it again in silence. */
+/** A publish must not report a missing stage of a staged volume. The cluster would stage the volume again silently. */
 function forgottenStage(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
   const { method, request, end, code, message } = call
   if (method !== 'NodePublishVolume' || end === undefined || !ABSENT.has(code)) return []

@@ -11,7 +11,7 @@ import { text, VolumeTracker } from './volume-tracker.ts'
 /** A violation with the calls that led to it, for people. */
 export interface Finding extends Violation {
   readonly calls: readonly string[]
-  /** Where its volume was when, as an SVG; empty where it is about none. */
+  /** An SVG that shows the places of the volume over time. Empty if the finding is about no volume. */
   readonly picture: string
   /** All calls about its volume, for a time line. */
   readonly timeline: readonly string[]
@@ -26,7 +26,7 @@ export interface CheckerOptions {
   readonly shortened: (path: string) => string
 }
 
-/** Nodes have no part in these: their calls would only hide those that matter. */
+/** Checks without nodes: calls to nodes would only hide the important calls. */
 const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'oneVolume',
   'context',
@@ -132,14 +132,14 @@ export class Checker {
     const all = this.#about(about)
     const staged = check === 'kept' && all.at(-1)?.method === 'NodePublishVolume'
     const known = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
-    // For a volume that no answer names, the calls that may have created it.
+    // If no answer names the volume, these calls may have created it.
     const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
     return inRows(known.length > 0 ? known : suspects)
       .slice(-LISTED)
       .map(({ call, times }) => `${lineOf(call, this.#options)}${times > 1 ? `, ${times} times` : ''}`)
   }
 
-  /** By a volume's id, or by the name under which it was to be created. */
+  /** Returns the calls about a volume, by its ID or by its requested name. */
   #about(about: string | undefined): readonly ProxiedCall[] {
     if (about === undefined) return this.#ended
     const ids = new Set(
@@ -153,13 +153,13 @@ export class Checker {
   }
 }
 
-/** What findings have in common that differ in names and numbers only. */
+/** Returns the same text for findings that differ in names and numbers only. */
 export function causeOf({ check, text: found, cause }: Violation): string {
   if (cause !== undefined) return `${check} ${cause}`
   return `${check} ${withoutNames(found)}`
 }
 
-/** With an asterisk for each name and number. */
+/** Replaces each name and number by an asterisk. */
 export function withoutNames(found: string): string {
   return found
     .replaceAll(/"[^"]*"/g, '*')
@@ -196,7 +196,7 @@ function sameTarget({ request: a }: ProxiedCall, { request: b }: ProxiedCall): b
   )
 }
 
-/** One call in a line: when it began, what about, how it ended, how long it took, and what was done to it. */
+/** Returns one line about a call: its start, its objects, its result, its duration and its fault. */
 function lineOf(call: ProxiedCall, { startedAt, shortened }: CheckerOptions): string {
   const { method, request, start, end, code, message, fault } = call
   const made = volumeIdOf(call)

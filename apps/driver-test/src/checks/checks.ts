@@ -1,4 +1,4 @@
-/** What a CSI driver promises, where an observer can check it: a name for reports and a sentence. */
+/** The promises of a CSI driver that an observer can check: a name for reports, and a sentence. */
 export const CHECKS = {
   idempotence: 'A call that is repeated after it has succeeded succeeds again',
   oneVolume: 'The same name gives the same volume',
@@ -29,7 +29,7 @@ export type CheckName = keyof typeof CHECKS
 export interface Violation {
   readonly check: CheckName
   readonly text: string
-  /** What findings of one cause have in common; without it their text, but for names and numbers. */
+  /** The common text of findings with one cause. Without it findings are compared without names and numbers. */
   readonly cause?: string
   /** The volume, or the name of one that is to be created; undefined when it is about none. */
   readonly about: string | undefined

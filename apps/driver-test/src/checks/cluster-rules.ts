@@ -3,7 +3,7 @@ import type { OwnNodes } from '../driver/nodes.ts'
 import { certain, type KnownVolume, text, type VolumeTracker } from './volume-tracker.ts'
 
 /**
- * What CSI asks of the caller of a node service. A driver cannot be blamed for what follows where it is not kept, so it
+ * The rules of CSI for callers of a node service. A driver is not responsible if its caller breaks one, so the caller
  * is watched too.
  */
 export class ClusterRules {

@@ -4,16 +4,16 @@ import { certain, type KnownVolume, type VolumeTracker } from './volume-tracker.
 /** A volume in the answer to ListVolumes. */
 export interface Listed {
   readonly id: string
-  /** 0 where the driver does not say. */
+  /** 0 if the driver does not report a size. */
   readonly capacity: bigint
-  /** Undefined where the driver does not list nodes. */
+  /** Undefined if the driver does not list nodes. */
   readonly nodes: readonly string[] | undefined
 }
 
-/** So often in a row a difference must be seen, with no call about the volume between: a list may be a little late. */
+/** The number of lists in a row that must show a difference, without a call in between. A list may be a little late. */
 const LOOKS = 2
 
-/** Compares what the driver lists with what it has answered. */
+/** Compares the lists of the driver with its answers. */
 export class Listing {
   readonly #tracker: VolumeTracker
   readonly #seen = new Map<string, { readonly changed: number; looks: number }>()

@@ -15,7 +15,7 @@ const NODE_METHODS = [
   'NodeExpandVolume',
 ]
 
-/** After a call of the first kind no answer of the others holds any more. */
+/** After a call of the first kind, earlier answers of the other kinds are no longer valid. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   DeleteVolume: [
     'CreateVolume',
@@ -43,12 +43,12 @@ interface Answered {
 }
 
 /**
- * Compares what the driver says to the same call at different times. A call that ended well must end well again, and
- * in the same way, unless a request that changes the result came meanwhile.
+ * Compares the answers to repeated calls. A successful call must succeed again with the same result, unless another
+ * request has changed the result.
  */
 export class Repetitions {
   readonly #answered = new Map<string, Answered>()
-  /** Calls that have succeeded, or may have, by what they were about. */
+  /** Calls that have succeeded or may have succeeded, by their object. */
   readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
   /** Calls under way that repeat one that was answered. */
   readonly #repeating = new Map<number, Answered>()
@@ -73,13 +73,13 @@ export class Repetitions {
     return broken
   }
 
-  /** What an earlier call about the same volume and node, which nothing has undone, has come to; undefined without one. */
+  /** Returns the result of an earlier call about the same volume and node, unless another call has reversed it. */
   earlier(call: ProxiedCall): 'had succeeded' | 'had got no answer' | undefined {
     const effect = this.#effects.get(subjectOf(call))
     return effect && (effect.sure ? 'had succeeded' : 'had got no answer')
   }
 
-  /** Also when a call has ended: until then it may still do its work. */
+  /** This also applies when the call ends, because it may work until then. */
   #forget(call: ProxiedCall): void {
     for (const [key, { call: other }] of this.#answered) {
       if (key !== keyOf(call) && this.#undoes(call, other)) this.#answered.delete(key)
@@ -151,7 +151,7 @@ function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
   return a.method === 'NodePublishVolume' && b.method === 'NodeUnstageVolume' ? true : one === two
 }
 
-/** What the call changes, whatever else it says. */
+/** Returns the changed part of the state, regardless of the other fields. */
 function subjectOf({ method, request }: ProxiedCall): string {
   const fields = ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath']
   const size = request['capacityRange'] as { readonly requiredBytes: bigint } | undefined

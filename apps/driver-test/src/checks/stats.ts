@@ -35,7 +35,7 @@ export class UsageLooks {
     const { volume, path } = mount
     const { changed } = volume
     const wrong = await this.#ask(mount, signal)
-    // What was called meanwhile may be the reason.
+    // Other calls during this call may be the reason.
     if (volume.changed !== changed) return []
     const failures = wrong === undefined ? 0 : (this.#failures.get(path) ?? 0) + 1
     this.#failures.set(path, failures)
@@ -65,7 +65,7 @@ interface Mount {
   readonly path: string
 }
 
-/** Of volumes about which no call is under way. A device has no file system that could be full. */
+/** Checks only volumes without a running call. A block device has no file system that could be full. */
 function quietMounts(volume: KnownVolume): readonly Mount[] {
   if (volume.busy > 0 || volume.block) return []
   return certain(volume.published).map((path) => ({ volume, path }))

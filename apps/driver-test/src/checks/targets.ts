@@ -4,7 +4,7 @@ import type { ProxiedCall } from '@csi-sidecars/disturb'
 import type { Violation } from './checks.ts'
 import { text } from './volume-tracker.ts'
 
-/** What is found at a path, without following a link. */
+/** The kind of file at a path. Links are not followed. */
 export type LookAt = (path: string) => Pick<Stats, 'isDirectory'> | undefined
 
 const lookAt: LookAt = (path) => lstatSync(path, { throwIfNoEntry: false })

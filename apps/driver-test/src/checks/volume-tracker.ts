@@ -10,13 +10,13 @@ export interface KnownVolume {
   readonly id: string
   readonly name: string
   exists: Certainty
-  /** 0 where the driver does not say. */
+  /** 0 if the driver does not report a size. */
   capacity: bigint
   /** By node id. */
   readonly nodes: Map<string, Certainty>
-  /** By the path at which it is staged. */
+  /** The staged paths of the volume. */
   readonly staged: Map<string, Certainty>
-  /** By the path at which a pod has it. */
+  /** The published paths of the volume. */
   readonly published: Map<string, Certainty>
   /** It is used as a device. */
   readonly block: boolean
@@ -54,7 +54,7 @@ export class VolumeTracker {
     return [...this.#volumes.values()]
   }
 
-  /** What was asked for without an answer that says which volume there is now, if any. */
+  /** Requests whose answers did not name a volume. Such a volume may exist. */
   get unsure(): readonly CreateVolumeRequest[] {
     return [...this.#unsure.values()]
   }
@@ -63,7 +63,7 @@ export class VolumeTracker {
     return this.#volumes.get(id)
   }
 
-  /** The number of the last event: what has not changed since is settled. */
+  /** The number of the last event. A state that has not changed since is settled. */
   get mark(): number {
     return this.#count
   }
@@ -141,7 +141,7 @@ export class VolumeTracker {
   }
 }
 
-/** What is the same for all volumes that were never called about. */
+/** The state of a volume without any call. */
 function unused() {
   return { nodes: new Map(), staged: new Map(), published: new Map(), busy: 0, changed: 0 }
 }

@@ -16,7 +16,7 @@ import { nodeLacks, nodeMethods, type OwnNode, OwnNodes } from './nodes.ts'
 import { retrying } from './retrying-client.ts'
 import { Tries, type TryParts } from './tries.ts'
 
-/** What the test can try with this driver, and what it cannot and why. */
+/** The abilities that the test can try with this driver, and the reasons against the others. */
 export interface Abilities {
   readonly can: DriverCan
   readonly nodes: readonly NodeGetInfoResponse[]
@@ -33,7 +33,7 @@ export interface AbilityOptions
   readonly csiDriver: CSIDriver | undefined
   /** The driver may be killed. */
   readonly crash: boolean
-  /** Called before each trial with what is tried. */
+  /** Called before each trial, with the tried ability. */
   readonly onTrial?: (what: string) => void
 }
 
@@ -139,7 +139,7 @@ async function learnNodes(
   }
 }
 
-/** Nodes that the driver says are in the same place, by their names in the cluster; none where one says nothing. */
+/** Returns groups of nodes that the driver reports to be in one place. Empty if a node reports no place. */
 export function zonesOf(nodes: readonly NodeGetInfoResponse[]): readonly Zone[] {
   const zones = new Map<string, { nodes: string[]; segments: Readonly<Record<string, string>> }>()
   for (const [index, { accessibleTopology }] of nodes.entries()) {

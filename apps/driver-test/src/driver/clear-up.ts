@@ -28,7 +28,7 @@ export async function clearUp({ tracker, ...parts }: ClearUpParts, signal: Abort
     try {
       await retrying({ clock: parts.clock, signal }, () => undo(request, parts.driver, signal))
     } catch (error) {
-      // What is refused for good was not created.
+      // A volume whose creation was refused for good does not exist.
       if (!classify(error).final) left.push(`volume ${request.name}: ${messageOf(error)}`)
     }
   }

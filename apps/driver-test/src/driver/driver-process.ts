@@ -4,7 +4,7 @@ import { startSidecar } from '@csi-sidecars/devcluster'
 import type { Logger } from '@csi-sidecars/telemetry'
 
 export interface DriverProcessOptions {
-  /** For a shell, which it takes the place of. */
+  /** `exec` lets the driver replace the shell. */
   readonly command: string
   readonly logFile: string
   readonly clock: Clock
@@ -27,7 +27,7 @@ export interface DriverProcess {
   stop(): Promise<void>
 }
 
-/** Throws where something listens already: the driver that is started would be a second one beside it. */
+/** Throws if another driver already listens on the socket. */
 export async function refuseServed(addresses: readonly string[]): Promise<void> {
   for (const address of addresses) {
     const socket = connect(address.replace(/^unix:\/\//, ''))

@@ -23,7 +23,7 @@ interface Seen {
   readonly deletedAfterMs?: number
 }
 
-/** What is left of a driver that lists no volumes. */
+/** Returns the remaining volumes of a driver that cannot list volumes. */
 async function left({ looks = [], deletedAfterMs }: Seen): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'left-'))

@@ -18,14 +18,14 @@ export interface DriverUnderTestParts {
   /** Connected to the driver itself, past the proxy. */
   readonly direct: Driver
   readonly nodes: OwnNodes
-  /** What is mounted below a folder. */
+  /** Returns the mounts below a folder. */
   readonly mountsBelow: (folder: string) => Promise<readonly string[]>
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly checker: Checker
-  /** What the cluster must not do to a driver. */
+  /** The rules that the cluster must keep. */
   readonly rules: ClusterRules
   readonly clock: Clock
-  /** Where the driver is ours to kill. */
+  /** The process of the driver, if the test has started it. */
   readonly own: Pick<DriverProcess, 'kill' | 'killAll'> | undefined
 }
 
@@ -40,10 +40,10 @@ const SOON_MS = 500
 const SOON_LOOKS = 4
 /** Number of looks at the list when everything has converged. */
 const LAST_LOOKS = 3
-/** So often in a row a list must be refused to count. */
+/** The number of refused lists in a row that count as a failure. */
 const REFUSALS = 2
 
-/** A driver under test, behind its proxy: what is done to it, and what is seen of it. */
+/** A driver under test behind its proxy. It injects faults and observes the calls. */
 export class DriverUnderTest implements ChaosDriver {
   readonly name: string
   readonly inlineAttributes: Readonly<Record<string, string>>
@@ -52,7 +52,7 @@ export class DriverUnderTest implements ChaosDriver {
   readonly #faults = new Map<string, CallFault[]>()
   readonly #listeners = new Set<(call: ProxiedCall) => void>()
   readonly #usage: UsageLooks
-  /** What it lists before the test has created anything belongs to other users. */
+  /** Volumes in the first list belong to other users. */
   #foreign: ReadonlySet<string> = new Set()
   #soonLooks = 0
   #calm = false
@@ -72,7 +72,10 @@ export class DriverUnderTest implements ChaosDriver {
   /** For the proxy. */
   readonly choose: ChooseFault = ({ method }) => this.#faults.get(method)?.shift()
 
-  /** For the proxy. The checker sees the beginning of a call last, and its end first: the state before counts. */
+  /**
+   * The proxy calls this. The checker sees the start of a call last and its end first, because it needs the state
+   * before the call.
+   */
   readonly report = (call: ProxiedCall): void => {
     this.#parts.rules.see(call)
     if (call.end !== undefined) this.#parts.checker.see(call)
@@ -91,7 +94,7 @@ export class DriverUnderTest implements ChaosDriver {
     })
   }
 
-  /** For the proxy: a detach may come again if the volume was not attached since. */
+  /** The proxy asks this: a detach may be repeated if the volume was not attached since. */
   readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
     const volume = this.#parts.checker.tracker.get(text(request['volumeId']))
     const node = text(request['nodeId'])
@@ -107,7 +110,7 @@ export class DriverUnderTest implements ChaosDriver {
     return certain(this.#parts.checker.tracker.get(volumeId)?.nodes ?? new Map())
   }
 
-  /** Where the node service is emulated, only the cluster knows what it mounts. */
+  /** If the node service is emulated, only the cluster knows its mounts. */
   mountedOn(nodeId: string, volumeId: string): readonly string[] {
     const { checker, nodes } = this.#parts
     const volume = checker.tracker.get(volumeId)

@@ -6,7 +6,10 @@ const GONE_MS = 60_000
 /** Between two looks. */
 const LOOK_MS = 1_000
 
-/** What the looks still see when it had time to go; undefined where none of them saw whether anything is left. */
+/**
+ * Returns the objects of the last look, after they had time to disappear. Undefined if no look could see whether
+ * objects remain.
+ */
 export async function leftAtLast(
   look: () => Promise<readonly string[] | undefined>,
   clock: Clock,

@@ -8,7 +8,7 @@ import type { Listed } from '../checks/listing.ts'
 import { LATER } from '../checks/repetition.ts'
 
 const LIST_MS = 30_000
-/** Of one list; a driver that gives more is going round in circles. */
+/** The most pages of one list. A driver that gives more repeats itself. */
 const MOST_PAGES = 1_000
 
 export function canList(driver: Driver): boolean {
@@ -19,7 +19,7 @@ export function listsNodes(driver: Driver): boolean {
   return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES_PUBLISHED_NODES)
 }
 
-/** What the driver lists, or why it does not. */
+/** The volumes in the driver's list, or the reason why there is no list. */
 export type ListAnswer =
   | { readonly is: 'list'; readonly volumes: readonly Listed[] }
   | { readonly is: 'failure'; readonly why: string /** It may do so in a moment. */; readonly later: boolean }

@@ -4,11 +4,11 @@ const MOUNTS = '/proc/self/mountinfo'
 
 interface Mount {
   readonly point: string
-  /** Of the mount and of its file system. */
+  /** The options of the mount and of its file system. */
   readonly options: ReadonlySet<string>
 }
 
-/** As far as this process sees them; none where there is no list of mounts. */
+/** Returns the mounts that this process sees. Empty if the system has no list of mounts. */
 async function mounts(list: string): Promise<readonly Mount[]> {
   const text = await readFile(list, 'utf8').catch(() => '')
   return text.split('\n').map((line) => {
@@ -19,21 +19,21 @@ async function mounts(list: string): Promise<readonly Mount[]> {
   })
 }
 
-/** What is mounted below a folder. */
+/** Returns the mounts below a folder. */
 export async function mountsBelow(folder: string, list = MOUNTS): Promise<readonly string[]> {
   const all = await mounts(list)
   return all.flatMap(({ point }) => (point.startsWith(`${folder}/`) ? [point] : []))
 }
 
-/** How the path was mounted last; undefined where nothing is mounted at it. */
+/** Returns the last mount at the path. Undefined if nothing is mounted there. */
 export async function mountOptions(path: string, list = MOUNTS): Promise<ReadonlySet<string> | undefined> {
   const all = await mounts(list)
   return all.findLast(({ point }) => point === path)?.options
 }
 
 /**
- * Removes a folder of ours, unless something is still mounted in it: that would remove what the volume holds. False
- * where it stays; a driver that runs as root may have left what we must not remove.
+ * Removes a folder of the test unless it contains a mount, because the content of the volume would be removed. Returns
+ * false if the folder remains. A driver that runs as root may leave files that we cannot remove.
  */
 export async function removeFolder(folder: string, list = MOUNTS): Promise<boolean> {
   if ((await mountsBelow(folder, list)).length > 0) return false

@@ -14,14 +14,14 @@ export interface OwnNode {
 }
 
 interface OpeningParts {
-  /** What the driver calls itself at its controller's socket. */
+  /** The name of the driver at its controller socket. */
   readonly name: string
   readonly clock: Clock
   readonly log: Logger
   readonly stack: AsyncDisposableStack
 }
 
-/** Throws where two sockets are of one node, or of another driver: what follows would mean nothing. */
+/** Throws if two sockets belong to one node, or to another driver. */
 export async function openOwnNodes(
   addresses: readonly string[],
   { name, clock, log, stack }: OpeningParts,
@@ -72,7 +72,7 @@ export class OwnNodes {
   }
 }
 
-/** What is called of a node service that can do this. */
+/** Returns the methods of a node service with these capabilities. */
 export function nodeMethods(nodes: OwnNodes): readonly string[] {
   if (nodes.all.length === 0) return []
   return [
@@ -83,7 +83,7 @@ export function nodeMethods(nodes: OwnNodes): readonly string[] {
   ]
 }
 
-/** What cannot be tried of the node service, and why. */
+/** Returns the untested features of the node service, with reasons. */
 export function nodeLacks(nodes: OwnNodes): readonly string[] {
   if (nodes.all.length === 0) {
     return ['staging and mounting: the node service is emulated, so that root is not needed; --node names sockets']

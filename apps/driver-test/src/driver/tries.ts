@@ -17,7 +17,7 @@ const SIZE = 1024n ** 3n
 
 export interface TryParts extends Pick<TestOptions, 'parameters'> {
   readonly clock: Clock
-  /** Called with what was tried while the driver was lost again and again. */
+  /** Called with the tried ability if the driver was lost again and again. */
   readonly onLost?: (what: string) => void
 }
 
@@ -40,7 +40,7 @@ export class Tries {
     )
   }
 
-  /** The same of a volume with the content of another one. */
+  /** Does the same with a volume that has the content of another volume. */
   refusalOfClone(): Promise<string | undefined> {
     return this.#refusal('a clone', () =>
       this.#with('source', async (volumeId) => {

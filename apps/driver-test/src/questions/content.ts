@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { BLOCK, ONE_NODE } from './setting.ts'
 
-/** What a volume of one kind holds. The paths are those at which it is published. */
+/** Reads and writes the content of a volume of one kind, at its published paths. */
 export interface Content {
   readonly kind: 'mount' | 'block'
   readonly capability: VolumeCapability

@@ -11,7 +11,7 @@ import { checkData } from './data.ts'
 const folder = mkdtempSync(join(tmpdir(), 'contents-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** What is found in a driver whose volumes hold files and bytes. */
+/** Returns the findings for a driver whose volumes hold files and bytes. */
 async function found(bug?: ContentBug) {
   const placing = copies()
   return await foundDirectly(

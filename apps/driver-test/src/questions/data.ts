@@ -70,13 +70,13 @@ async function checkClone(data: Data, node: OwnNode): Promise<void> {
     return await inClone.write(mounted, written)
   })
   await data.within(node, (mounted) => data.check(mounted, 'after its clone was written'))
-  // As after a lost answer: what is in the clone since is not to be copied over.
+  // Repeats the call as after a lost answer. The content of the clone must not be overwritten.
   await setting.repeat(CreateVolume, request)
   await inClone.within(node, (mounted) => inClone.check(mounted, 'after its CreateVolume was repeated', written))
   await setting.deleted(clone.volumeId)
 }
 
-/** What was written after a snapshot is not in it, also if the snapshot is requested again. */
+/** A snapshot must not contain later writes, even if the snapshot is requested again. */
 async function checkSnapshot(data: Data, node: OwnNode): Promise<void> {
   const { setting, volume } = data
   const snapshotId = await createdSnapshot(setting, volume, 'data')
@@ -122,7 +122,7 @@ class Data {
     this.content = content
   }
 
-  /** Undefined where the volume cannot be mounted, or where a driver only answers as if it were. */
+  /** Undefined if the volume cannot be mounted, or if the driver only answers without mounting. */
   async within<T>(node: OwnNode, work: (mounted: Mounted) => Promise<T>, readonly = false): Promise<T | undefined> {
     const { setting, volume, content } = this
     const mounted = await mount(setting, volume, { node, readonly, capability: content.capability })

@@ -18,7 +18,7 @@ export async function checkKills(setting: Setting): Promise<void> {
   if (node !== undefined) {
     const afterStage = async (): Promise<void> => kill()
     const mounted = await mount(setting, volume, { node, check: 'kept', afterAttach, afterStage })
-    // What a publish has refused is to be undone all the same.
+    // Undoes the publish even if it was refused.
     await unmount(setting, volume, mounted ?? placeOf(setting, volume, node))
   } else if (setting.has('ControllerPublishVolume')) {
     const { code } = await setting.ask(ControllerPublishVolume, publishRequest(volume, first.nodeId))

@@ -35,7 +35,7 @@ export async function checkMountOptions(setting: Setting): Promise<void> {
     const wrong = await wrongGroup(mounted.path, takesGroup, parts.csiDriver?.spec.fsGroupPolicy)
     if (wrong !== undefined) find(wrong)
   }
-  // What a publish has refused is to be undone all the same.
+  // Undoes the publish even if it was refused.
   await unmount(setting, volume, mounted ?? placeOf(setting, volume, node))
   await setting.deleted(volume.volumeId)
 }
@@ -47,7 +47,7 @@ function withOption(volumeMountGroup: string): VolumeCapability {
   return { accessMode, accessType: { $case: 'mount', value: { ...accessType.value, volumeMountGroup } } }
 }
 
-/** With VOLUME_MOUNT_GROUP the driver gives what is written to the group. With fsGroupPolicy File a kubelet does. */
+/** With `VOLUME_MOUNT_GROUP` the driver gives new files to the group. With `fsGroupPolicy: File` the kubelet does. */
 async function wrongGroup(path: string, byDriver: boolean, policy: string | undefined): Promise<string | undefined> {
   // Only root may give files to any group.
   if (!byDriver && (policy !== 'File' || process.getuid?.() !== 0)) return undefined

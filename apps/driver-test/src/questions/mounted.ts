@@ -36,14 +36,17 @@ interface Use extends Pick<Demand, 'check' | 'twice'> {
   readonly afterStage?: () => Promise<void>
 }
 
-/** Where the volume is used on the node. */
+/** The published path on the node. */
 export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Pick<Volume, 'volumeId'>, node: OwnNode): Mounted {
   const folder = join(nodes.folder, `node-${nodes.all.indexOf(node) + 1}`, 'direct', volumeId)
   const staged = nodeCan(node.driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
   return { node, path: join(folder, 'target'), staging: staged ? join(folder, 'staging') : '' }
 }
 
-/** Attaches, stages and publishes the volume; undefined, and mostly a finding, where the driver refuses that. */
+/**
+ * Attaches, stages and publishes the volume. Undefined if the driver refuses one of these calls, which is usually a
+ * finding.
+ */
 export async function mount(setting: Setting, volume: Volume, use: Use): Promise<Mounted | undefined> {
   const { node, readonly = false, check = 'converges', capability = ONE_NODE, refusals = [], twice = false } = use
   const { path, staging } = placeOf(setting, volume, node)
@@ -99,7 +102,7 @@ interface Growing extends Pick<Demand, 'twice'> {
   readonly capability?: VolumeCapability
 }
 
-/** Expands the volume, and its file system where it is mounted; undefined where the driver refuses that. */
+/** Expands the volume, and its file system if it is mounted. Undefined if the driver refuses. */
 export async function expand(
   setting: Setting,
   volume: Volume,

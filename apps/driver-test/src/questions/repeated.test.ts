@@ -18,7 +18,7 @@ const once =
     }
   }
 
-/** Knows an inline volume no more when its unpublish comes again. */
+/** A driver that forgets an inline volume before its unpublish is repeated. */
 function forgetInline({ nodes }: EmulatedParts): void {
   for (const node of nodes) {
     const ended = new Set<string>()

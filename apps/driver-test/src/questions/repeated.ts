@@ -16,7 +16,7 @@ export async function checkRepeated(setting: Setting): Promise<void> {
   if (node !== undefined) {
     const mounted = await mount(setting, volume, { node, twice: true })
     if (mounted !== undefined && expands) await expand(setting, volume, { mounted, twice: true })
-    // What a publish has refused is to be undone all the same.
+    // Undoes the publish even if it was refused.
     await unmount(setting, volume, { ...(mounted ?? placeOf(setting, volume, node)), twice: true })
   } else if (setting.has('ControllerPublishVolume') && first !== undefined) {
     const request = publishRequest(volume, first.nodeId)
@@ -54,7 +54,7 @@ async function inlineTwice(setting: Setting, node: OwnNode): Promise<void> {
   await setting.demand(NodeUnpublishVolume, end, { ...demand, what: `NodeUnpublishVolume ${inline}` })
 }
 
-/** What a kubelet reports of a pod. */
+/** The attributes that a kubelet adds about a pod. */
 function podInfo(podUid: string): Record<string, string> {
   const prefix = 'csi.storage.k8s.io'
   return {

@@ -32,7 +32,7 @@ interface StrictRequest {
   readonly ask: (known: RequestScope, driver: Driver) => Promise<Reply<object>>
 }
 
-/** What a request may name. */
+/** The objects that a request can name. */
 export interface RequestScope {
   readonly setting: Setting
   readonly volume: Volume
@@ -46,7 +46,7 @@ interface Rows {
   readonly rows: readonly StrictRequest[]
 }
 
-/** What differs from the usual request, and the codes that CSI allows for it. */
+/** The difference from the usual request, and the codes that CSI allows for it. */
 type Row<Q> = readonly [what: string, change: Partial<Q> | ((known: RequestScope) => Partial<Q>), ...codes: CodeName[]]
 
 function of<Q extends object, R extends object>(

@@ -26,11 +26,11 @@ export interface SettingParts extends Pick<TestOptions, 'parameters' | 'inlineAt
   readonly abilities: Abilities
   readonly calls: DirectCalls
   readonly find: (broken: Violation) => void
-  /** As SIGKILL does it; the driver is started again at once. Undefined where the test did not start it. */
+  /** Kills the driver as SIGKILL does, and starts it again at once. Undefined if the test did not start the driver. */
   readonly kill: (() => void) | undefined
-  /** The options of what is mounted at the path; undefined where nothing is. */
+  /** Returns the options of the mount at the path. Undefined if nothing is mounted there. */
   readonly mountOptions: (path: string) => Promise<ReadonlySet<string> | undefined>
-  /** With which the driver's author registers it in a cluster. */
+  /** The fsGroupPolicy of the author's CSIDriver. */
   readonly csiDriver: CSIDriver | undefined
   readonly pause: (ms: number) => Promise<void>
   /** Part of the names of volumes: unique for each run. */
@@ -43,7 +43,7 @@ const ACCESS = { accessModes: ['ReadWriteOnce'] }
 export const ONE_NODE = volumeCapabilityOf({ volumeMode: 'Filesystem', ...ACCESS }, false)
 export const BLOCK = volumeCapabilityOf({ volumeMode: 'Block', ...ACCESS }, false)
 
-/** What the direct questions share: a driver at rest, and volumes that this test creates for them. */
+/** The shared parts of the direct questions: a driver at rest, and volumes created for the questions. */
 export class Setting {
   readonly parts: SettingParts
   /** Nodes that reach the same volumes. */
@@ -54,7 +54,7 @@ export class Setting {
     this.nodes = largestGroup(parts.abilities)
   }
 
-  /** Those of them whose node services have sockets. */
+  /** The nodes whose services have sockets. */
   get ownNodes(): readonly OwnNode[] {
     return this.parts.nodes.all.filter(({ info }) => this.nodes.some(({ nodeId }) => nodeId === info.nodeId))
   }
@@ -83,7 +83,10 @@ export class Setting {
     return this.parts.calls.ask(this.parts.driver, method, request)
   }
 
-  /** What has succeeded; the checks of all calls find what is wrong with the answer. Some codes count the second time. */
+  /**
+   * Sends a request and returns its answer. The checks of all calls find errors in the answer. Some codes count only
+   * the second time.
+   */
   async repeat<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,
     request: Q,
@@ -111,7 +114,7 @@ export class Setting {
     return reply
   }
 
-  /** Undefined, and a finding, where the driver does not create it. */
+  /** Undefined, and a finding, if the driver does not create the volume. */
   async created(request: CreateVolumeRequest): Promise<Volume | undefined> {
     const { response } = await this.demand(CreateVolume, request, { about: request.name, what: 'CreateVolume' })
     return response?.volume
@@ -125,21 +128,21 @@ export class Setting {
     await this.demand(DeleteVolume, { volumeId, secrets: {} }, { about: volumeId })
   }
 
-  /** How the driver lists the volume; undefined where it does not. */
+  /** Returns the entry of the volume in the driver's list. Undefined without such an entry. */
   async listed(volumeId: string): Promise<ListVolumesResponse_Entry | undefined> {
     const { response } = await this.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
     return response?.entries.find(({ volume }) => volume?.volumeId === volumeId)
   }
 }
 
-/** What a request must be answered with, and what is found where it is not. */
+/** The required answer of a request, and the finding for any other answer. */
 export interface Demand {
   readonly about: string | undefined
   /** A node's; without it the controller's. */
   readonly driver?: Driver
   /** The promise that another answer breaks. */
   readonly check?: CheckName
-  /** What was asked; without it the method and what it is about. */
+  /** The text of the request. Default: the method and its object. */
   readonly what?: string
   readonly codes?: readonly CodeName[]
   /** Again when it has succeeded, as after a lost answer. */

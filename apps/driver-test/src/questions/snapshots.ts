@@ -61,7 +61,7 @@ function requestOf({ parts }: Setting, { volumeId: sourceVolumeId }: Volume, nam
   return { ...own, secrets: {}, parameters: {}, accessibilityRequirements: undefined }
 }
 
-/** Twice: what is not there any more counts as deleted. */
+/** Deletes the snapshot twice: a deletion of a missing snapshot must succeed. */
 export async function deletedSnapshot(
   setting: Setting,
   snapshotId: string,

@@ -64,7 +64,7 @@ async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void
   }
 }
 
-/** Of a volume for one node: to a second one, and then its deletion. */
+/** Publishes a volume for one node to a second node, and then deletes it. */
 async function publishTwice(
   { setting, volume }: RequestScope,
   { first, second }: { readonly first: string; readonly second: string | undefined },
@@ -103,7 +103,7 @@ async function staysOn(setting: Setting, about: string, { first, second }: TwoNo
   setting.parts.find({ check: 'kept', about, text })
 }
 
-/** Where the driver lists the volume; undefined where it does not. */
+/** Returns the nodes in the driver's list. Undefined if the driver does not list the volume. */
 async function nodesOf(setting: Setting, volumeId: string): Promise<readonly string[] | undefined> {
   if (!listsNodes(setting.parts.driver)) return undefined
   return (await setting.listed(volumeId))?.status?.publishedNodeIds
@@ -111,7 +111,7 @@ async function nodesOf(setting: Setting, volumeId: string): Promise<readonly str
 
 const MOST_PAGES = 10_000
 
-/** By pages of one entry: each volume is listed once. */
+/** Reads the list in pages of one entry. Each volume must be listed once. */
 async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> {
   const other = await setting.created(setting.create('page'))
   const ids: string[] = []

@@ -24,7 +24,7 @@ import type { CsiDriver } from '@csi-sidecars/emulator'
 import type { CheckName } from '../checks/checks.ts'
 import type { EmulatedParts } from './direct-setting.ts'
 
-/** What may be wrong with the content of volumes, and the promise that this breaks. */
+/** Bugs in the content of volumes, and the promise that each one breaks. */
 export const CONTENT_BUGS = {
   'data-forgotten': 'data',
   'data-stays-on-node': 'data',
@@ -166,7 +166,7 @@ class Stores {
     else this.#shared.set(volumeId, from)
   }
 
-  /** With what it holds on its nodes. Another volume may get its id when the driver was started again. */
+  /** Removes a volume with its content on the nodes. A restarted driver may give its ID to another volume. */
   #remove(id: string): void {
     if (id === '') return
     for (const name of readdirSync(this.#options.folder)) {

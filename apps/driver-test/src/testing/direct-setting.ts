@@ -26,7 +26,7 @@ interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node
   readonly inline?: boolean
 }
 
-/** What questions to an emulated driver with two nodes find, and what is left of their volumes. */
+/** Returns the findings of direct questions to an emulated driver with two nodes, and the remaining volumes. */
 export async function foundDirectly(
   spoil: (parts: EmulatedParts) => void,
   work: (setting: Setting) => Promise<void>,
@@ -69,7 +69,7 @@ export async function foundDirectly(
   spoil({ driver: emulated, nodes })
   const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
   const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
-  // What a killed driver has forgotten is what the spoiling of each start forgets.
+  // A killed driver forgets everything that the bug removes at each start.
   const kill = (): void => spoil({ driver: emulated, nodes })
   const pause = (ms: number): Promise<void> => systemClock.sleep(ms, signal)
   await work(new Setting({ ...parts, mountOptions, csiDriver, pause, kill }))

@@ -27,13 +27,13 @@ interface SeedResultOptions {
   readonly convergeMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
-  /** Also asks what no cluster asks. */
+  /** Also asks the direct questions. */
   readonly strict?: boolean
   /** Beside the substitutes. */
   readonly attacher?: string
 }
 
-/** What seed 1 says of an emulated driver, with substitutes for the sidecars. */
+/** Returns the result of seed 1 for an emulated driver, with substitutes for the sidecars. */
 export async function seedResult({
   nodes: count = 0,
   durationMs = 4_000,

@@ -9,7 +9,7 @@ import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
 import type { CheckName } from '../checks/checks.ts'
 import { writeWhole } from './whole-file.ts'
 
-/** What may be wrong with snapshots, and the promise that this breaks. */
+/** Bugs of snapshots, and the promise that each one breaks. */
 export const SNAPSHOT_BUGS = {
   'snapshot-each-time': 'snapshots',
   'snapshot-unlisted': 'snapshots',
@@ -25,7 +25,7 @@ export const SNAPSHOTS = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS'] as const
 
 interface SnapshotOptions {
   readonly bug?: SnapshotBug | undefined
-  /** Where they are kept, for a driver that is killed. */
+  /** The file of the snapshots, for a driver that is killed. */
   readonly file?: string
   /** How often a snapshot must be asked for until it is ready. */
   readonly readyAfter?: number

@@ -1,6 +1,6 @@
 import { renameSync, writeFileSync } from 'node:fs'
 
-/** A process that is killed meanwhile leaves the file as it was. */
+/** Writes a file completely or not at all, even if the process is killed. */
 export function writeWhole(path: string, text: string): void {
   writeFileSync(`${path}.new`, text)
   renameSync(`${path}.new`, path)

@@ -5,11 +5,11 @@ export interface Advice {
   readonly see: string
   readonly means: string
   readonly do: string
-  /** What the page says after the table, where the row points there: what is dangerous, and why. */
+  /** The text after the table, if the row points to it: the dangers of the action. */
   readonly below: string | undefined
 }
 
-/** The one place where the text of the page is taken from. */
+/** Finds the advice for a key. Only an adviser reads the text of the page. */
 export type Adviser = (key: RowKey) => Advice
 
 const POINTS_BELOW = 'See below'
@@ -54,7 +54,7 @@ function afterTable(section: string): string {
   return plain(section.slice(section.lastIndexOf('\n|')).split('\n').slice(2).join('\n')).trim()
 }
 
-/** For a terminal: links keep their text, blocks of code lose their fences. */
+/** Prepares markdown for a terminal: links keep their text, blocks of code lose their fences. */
 function plain(markdown: string): string {
   return (
     markdown

@@ -13,8 +13,8 @@ import {
 } from '@csi-sidecars/kube-types'
 import { claimFindings } from '../findings/claim.ts'
 import { isPending } from './collect.ts'
-import { Collection } from './collection.ts'
-import { claimKeysOf, claimNamesOf, type Facts, keyOf, mayWait, objectOf, refOf } from './facts.ts'
+import { FactCollection } from './collection.ts'
+import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf, refOf } from './facts.ts'
 
 /** Heartbeats of nodes, one for each of them. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
@@ -22,7 +22,7 @@ const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
 const MOST_NODES = 100
 
 /** Reads a whole cluster in lists side by side, page by page. */
-export async function collectAll(into: Collection): Promise<void> {
+export async function collectAll(into: FactCollection): Promise<void> {
   const [leases] = await Promise.all([
     into.reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
     podsAndClaims(into),
@@ -38,13 +38,13 @@ export async function collectAll(into: Collection): Promise<void> {
   await nodesOf(into)
 }
 
-/** The pods that use claims. Then their claims, where they wait, and those that would have findings whatever else is known. */
-async function podsAndClaims(into: Collection): Promise<void> {
+/** Reads the pods that use claims, the claims of waiting pods, and the claims that have findings of their own. */
+async function podsAndClaims(into: FactCollection): Promise<void> {
   const { reader, claims } = into
   const uses = (pod: Pod): boolean => claimNamesOf(pod).length > 0
   for (const pod of (await reader.list(PODS, { where: uses, keep: withoutContainers })) ?? []) into.addPod(pod)
   const wanted = new Set([...into.pods.values()].filter(mayWait).flatMap(claimKeysOf))
-  const nothing = new Collection(reader).facts(0, 0)
+  const nothing = new FactCollection(reader).facts(0, 0)
   const where = (claim: PersistentVolumeClaim): boolean =>
     wanted.has(keyOf(refOf('', claim))) || hasFindings(claim, nothing)
   const skipped = new Set<string>()
@@ -54,13 +54,13 @@ async function podsAndClaims(into: Collection): Promise<void> {
   for (const key of wanted) if (!claims.has(key) && !skipped.has(key)) claims.set(key, { is: 'absent' })
 }
 
-/** Of many pods, what findings read. */
+/** Keeps the fields of a pod that findings read, because clusters have many pods. */
 function withoutContainers(pod: Pod): Pod {
   return pod.spec == null ? pod : { ...pod, spec: { ...pod.spec, containers: [], initContainers: [] } }
 }
 
 /** One that is not understood is kept, and reported later. */
-function hasFindings(claim: PersistentVolumeClaim, nothing: Facts): boolean {
+function hasFindings(claim: PersistentVolumeClaim, nothing: ClusterFacts): boolean {
   try {
     return claimFindings(claim, nothing).length > 0
   } catch {
@@ -74,13 +74,13 @@ const OF_PODS = ['FailedAttachVolume', 'FailedMount', 'FailedMapVolume', 'Failed
 )
 const OF_VOLUMES = 'involvedObject.kind=PersistentVolume,reason=VolumeFailedDelete'
 
-async function events({ reader, events: known }: Collection): Promise<void> {
+async function events({ reader, events: known }: FactCollection): Promise<void> {
   const lists = [OF_CLAIMS, OF_VOLUMES, ...OF_PODS].map((fieldSelector) => reader.list(EVENTS, { fieldSelector }))
   for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) known.push(event)
 }
 
 /** The nodes that may be lost: of attachments whose CSINode is gone, of pods that wait, and those where their volumes are. */
-async function nodesOf(into: Collection): Promise<void> {
+async function nodesOf(into: FactCollection): Promise<void> {
   const attachments = [...into.attachments.values()]
   const pods = [...into.pods.values()].filter(mayWait)
   const volumes = new Set(pods.flatMap(claimKeysOf).map((key) => objectOf(into.claims.get(key))?.spec?.volumeName))

@@ -7,12 +7,12 @@ import { describe, expect, it } from '@jest/globals'
 import { type PodProxy, withProxy } from '../testing/client.ts'
 import { ATTACHER_LEASE, lease, RESIZER_LEASE } from '../testing/facts.ts'
 import { collectPending, listenerOf } from './collect-pending.ts'
-import type { Container } from './collect-sidecars.ts'
+import type { SidecarContainer } from './collect-sidecars.ts'
 import { collectSidecarPods } from './collect-sidecars.ts'
-import { Collection } from './collection.ts'
-import { Reader } from './reader.ts'
+import { FactCollection } from './collection.ts'
+import { ApiReader } from './reader.ts'
 
-const container = (name: string, args: readonly string[]): Container => ({
+const container = (name: string, args: readonly string[]): SidecarContainer => ({
   name,
   image: 'none',
   args,
@@ -35,7 +35,7 @@ async function asked({ proxy, pods = [leader(ATTACHER)], leases = [lease(ATTACHE
   for (const each of pods) server.create(PODS, each)
   const api = withProxy(new InProcessClient(server, { errorOf: apiErrorOf }), proxy)
   const { signal } = new AbortController()
-  const into = new Collection(new Reader(api.client, signal))
+  const into = new FactCollection(new ApiReader(api.client, signal))
   into.leases = leases
   await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
@@ -43,7 +43,7 @@ async function asked({ proxy, pods = [leader(ATTACHER)], leases = [lease(ATTACHE
 }
 
 describe('the pending work of a leader', () => {
-  it('is read through the proxy to its pod, page by page', async () => {
+  it('comes through the proxy to its pod, page by page', async () => {
     const proxy: PodProxy = (query) =>
       query.get('continue') === null
         ? { items: [item('a')], continue: 'n&xt' }
@@ -55,7 +55,7 @@ describe('the pending work of a leader', () => {
     })
   })
 
-  it('is read once where one process leads for both sidecars', async () => {
+  it('comes once if one process leads for both sidecars', async () => {
     const both = leader(container('csi-sidecars', ['--http-endpoint=:8080']))
     const proxy: PodProxy = () => ({ items: [item('a')] })
     const { names, paths } = await asked({
@@ -102,7 +102,7 @@ describe('the pending work of a leader', () => {
     expect(unseen).toEqual([{ what: `/debug/stuck of ${ATTACHER_LEASE}`, why, essential: false }])
   })
 
-  it('is not asked for leases without a holder, or of other programs', async () => {
+  it('is requested neither for leases without a holder nor for other programs', async () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('external-snapshotter-leader-x')]
     expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
   })

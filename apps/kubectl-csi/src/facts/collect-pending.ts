@@ -2,21 +2,21 @@ import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import type { Lease, Pod } from '@csi-sidecars/kube-types'
 import { containersOf } from './collect-sidecars.ts'
-import type { Collection } from './collection.ts'
+import type { FactCollection } from './collection.ts'
 import { isOfSidecar, leaseKey } from './leases.ts'
 import { pendingPage } from './pending.ts'
 
-/** A leader that does not answer costs this much, and no more. */
+/** The longest wait for a leader that does not answer. */
 const LIMIT_MS = 1_500
 const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
-/** Of any one sidecar. */
+/** The most pages that are read of one sidecar. */
 const MOST_PAGES = 40
 
 /**
  * Asks each leader for its pending work, through the API server's proxy, once the pods of the sidecars are known. What
  * cannot be asked is named: a leader that is no pod, one without an HTTP endpoint, a Go original, which has no such path.
  */
-export async function collectPending(into: Collection, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function collectPending(into: FactCollection, clock: Clock, signal: AbortSignal): Promise<void> {
   const asked = new Set<string>()
   await Promise.all(
     (into.leases ?? []).filter(isHeldBySidecar).map(async (lease) => {
@@ -39,7 +39,7 @@ function isHeldBySidecar(lease: Lease): boolean {
   return isOfSidecar(lease) && (lease.spec?.holderIdentity ?? '') !== ''
 }
 
-async function ask(endpoint: string, into: Collection, signal: AbortSignal): Promise<void> {
+async function ask(endpoint: string, into: FactCollection, signal: AbortSignal): Promise<void> {
   let path = `${endpoint}?limit=500`
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
     const page = pendingPage(await into.reader.raw(path, { timeoutMs: LIMIT_MS, signal }))
@@ -51,8 +51,8 @@ async function ask(endpoint: string, into: Collection, signal: AbortSignal): Pro
   throw new Error(`it has more than ${MOST_PAGES} pages of pending work, the rest was not read`)
 }
 
-/** The path of /debug/stuck of the leader; undefined, and named, where there is none. */
-function endpointOf(lease: Lease, into: Collection): string | undefined {
+/** The path of `/debug/stuck` of the leader. Undefined if there is none; the reason is then recorded as not seen. */
+function endpointOf(lease: Lease, into: FactCollection): string | undefined {
   const { namespace, name = '' } = lease.metadata ?? {}
   const holder = lease.spec?.holderIdentity
   const [pod] = into.sidecarPods.get(leaseKey(lease)) ?? []
@@ -66,7 +66,7 @@ function endpointOf(lease: Lease, into: Collection): string | undefined {
   return undefined
 }
 
-/** `pod:port`, with `https:` in front where the sidecar serves TLS. */
+/** Returns `pod:port`, with `https:` in front if the sidecar serves TLS. */
 export function listenerOf(pod: Pod, lease: string): string | undefined {
   for (const { args = [], command = [] } of containersOf(pod, lease)) {
     const words = [...command, ...args].join(' ').split(/\s/)
@@ -78,12 +78,12 @@ export function listenerOf(pod: Pod, lease: string): string | undefined {
   return undefined
 }
 
-/** Of `--http-endpoint=:8080` or `--http-endpoint :8080`, as an argument of its command line. */
+/** Returns the port of `--http-endpoint=:8080` or `--http-endpoint :8080`. */
 function portOf(word: string, at: number, words: readonly string[]): string | undefined {
   const address = word.endsWith('-http-endpoint') ? words[at + 1] : word.split('-http-endpoint=')[1]
   return /:(\d+)$/.exec(address ?? '')?.[1]
 }
 
-function notSeen({ reader }: Collection, { metadata }: Lease, why: string): void {
+function notSeen({ reader }: FactCollection, { metadata }: Lease, why: string): void {
   reader.notSeen({ what: `/debug/stuck of ${metadata?.name}`, why, essential: false })
 }

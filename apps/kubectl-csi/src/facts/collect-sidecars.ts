@@ -1,5 +1,5 @@
 import { type Lease, PODS, type Pod } from '@csi-sidecars/kube-types'
-import type { Collection } from './collection.ts'
+import type { FactCollection } from './collection.ts'
 import { objectOf } from './facts.ts'
 import { isOfSidecar, leaseKey } from './leases.ts'
 
@@ -7,7 +7,7 @@ import { isOfSidecar, leaseKey } from './leases.ts'
 export type Reach = 'holders' | 'namespaces'
 
 /** The pods of the sidecars whose Leases were read: the holder of the Lease or, without one, the candidates. */
-export async function collectSidecarPods(into: Collection, reach: Reach): Promise<void> {
+export async function collectSidecarPods(into: FactCollection, reach: Reach): Promise<void> {
   await Promise.all(
     (into.leases ?? []).filter(isOfSidecar).map(async (lease) => {
       const pods = await podsOf(lease, into, reach)
@@ -16,7 +16,7 @@ export async function collectSidecarPods(into: Collection, reach: Reach): Promis
   )
 }
 
-async function podsOf(lease: Lease, into: Collection, reach: Reach): Promise<readonly Pod[]> {
+async function podsOf(lease: Lease, into: FactCollection, reach: Reach): Promise<readonly Pod[]> {
   const { namespace, name = '' } = lease.metadata ?? {}
   const holder = lease.spec?.holderIdentity ?? ''
   if (holder !== '') {
@@ -30,10 +30,10 @@ async function podsOf(lease: Lease, into: Collection, reach: Reach): Promise<rea
   return (await into.reader.list(PODS, { namespace, where })) ?? []
 }
 
-export type Container = NonNullable<NonNullable<Pod['spec']>['containers']>[number]
+export type SidecarContainer = NonNullable<NonNullable<Pod['spec']>['containers']>[number]
 
 /** The containers of a pod that can be the sidecar to which a Lease belongs, by their names, images and commands. */
-export function containersOf({ spec }: Pod, lease: string): readonly Container[] {
+export function containersOf({ spec }: Pod, lease: string): readonly SidecarContainer[] {
   const own = lease.startsWith('external-attacher-') ? 'attacher' : 'resizer'
   // bounded: one of two words
   const words = new RegExp(`${own}|csi-sidecars`)

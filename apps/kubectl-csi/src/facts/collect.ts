@@ -7,8 +7,8 @@ import {
   VOLUME_ATTACHMENTS,
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
-import type { Collection } from './collection.ts'
-import { claimNamesOf, driverOf, mayWait, objectOf, type Ref, refOf } from './facts.ts'
+import type { FactCollection } from './collection.ts'
+import { claimNamesOf, driverOf, type KindRef, mayWait, objectOf, refOf } from './facts.ts'
 import { leaseName } from './leases.ts'
 
 export type SubjectKind = 'pod' | 'pvc' | 'pv' | 'va' | 'node'
@@ -21,15 +21,15 @@ export const KINDS: Readonly<Record<SubjectKind, string>> = {
   node: 'Node',
 }
 
-/** Reads the object and everything that it may wait for. Resolves with false where there is no such object. */
-export async function collect(kind: SubjectKind, ref: Ref, into: Collection): Promise<boolean> {
+/** Reads the object and everything that it may wait for. Resolves with false if the object does not exist. */
+export async function collect(kind: SubjectKind, ref: KindRef, into: FactCollection): Promise<boolean> {
   const found = await COLLECT[kind](ref, into)
   if (!found) return false
   await Promise.all([collectEvents(into), collectLeases(into)])
   return true
 }
 
-const COLLECT: Readonly<Record<SubjectKind, (ref: Ref, into: Collection) => Promise<boolean>>> = {
+const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection) => Promise<boolean>>> = {
   async pod(ref, into) {
     const seen = await into.reader.get(PODS, ref)
     const pod = objectOf(seen)
@@ -77,12 +77,12 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: Ref, into: Collection) => Prom
       into.attachmentsWhere(({ spec }) => spec?.nodeName === name),
     ])
     await surroundings(into)
-    // What is left of a node that is gone is still worth explaining.
+    // Attachments of a deleted node still need an explanation.
     return node.is !== 'absent' || csiNode.is !== 'absent' || into.attachments.size > 0
   },
 }
 
-async function claimsOf(pod: Pod, into: Collection): Promise<void> {
+async function claimsOf(pod: Pod, into: FactCollection): Promise<void> {
   const { namespace } = pod.metadata ?? {}
   await Promise.all(
     claimNamesOf(pod).map(async (name) => {
@@ -93,18 +93,18 @@ async function claimsOf(pod: Pod, into: Collection): Promise<void> {
 }
 
 /** The pods that use a claim. */
-async function podsOf({ namespace, name }: Ref, into: Collection): Promise<void> {
+async function podsOf({ namespace, name }: KindRef, into: FactCollection): Promise<void> {
   const where = (pod: Pod): boolean => claimNamesOf(pod).includes(name)
   for (const pod of (await into.reader.list(PODS, { namespace, where })) ?? []) into.addPod(pod)
 }
 
-async function attachmentsOfVolumes(into: Collection): Promise<void> {
+async function attachmentsOfVolumes(into: FactCollection): Promise<void> {
   const names = new Set(into.volumes.present.map(({ metadata }) => metadata?.name ?? ''))
   if (names.size > 0) await into.attachmentsWhere((va) => names.has(va.spec?.source.persistentVolumeName ?? ''))
   await surroundings(into)
 }
 
-async function surroundings(into: Collection): Promise<void> {
+async function surroundings(into: FactCollection): Promise<void> {
   const waiting = [...into.attachments.values()].filter(isPending)
   await Promise.all(waiting.map((va) => into.surroundingsOf(va)))
   const limited = new Set(waiting.flatMap(({ spec }) => (isLimited(spec, into) ? (spec?.nodeName ?? []) : [])))
@@ -112,13 +112,13 @@ async function surroundings(into: Collection): Promise<void> {
 }
 
 /** Whether the number of volumes that a driver attaches to a node has a limit. */
-function isLimited(spec: VolumeAttachment['spec'], { csiNodes }: Collection): boolean {
+function isLimited(spec: VolumeAttachment['spec'], { csiNodes }: FactCollection): boolean {
   const drivers = objectOf(csiNodes.get(spec?.nodeName ?? ''))?.spec.drivers
   return drivers?.find(({ name }) => name === spec?.attacher)?.allocatable?.count !== undefined
 }
 
-/** Where the volumes of a pod are attached to other nodes: those nodes, and the pods there. */
-async function usersElsewhere(nodeName: string, into: Collection): Promise<void> {
+/** Reads the other nodes to which volumes of the pod are attached, and the pods that use these volumes. */
+async function usersElsewhere(nodeName: string, into: FactCollection): Promise<void> {
   const others = [...into.attachments.values()].filter(({ spec }) => spec?.nodeName !== nodeName)
   const volumes = new Set(others.map(({ spec }) => spec?.source.persistentVolumeName))
   const claims = into.claims.present.filter(({ spec }) => volumes.has(spec?.volumeName))
@@ -133,9 +133,9 @@ export function isPending({ metadata, status }: VolumeAttachment): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.attached !== true
 }
 
-/** Of claims and pods only: a VolumeAttachment has its error in its status. */
-async function collectEvents(into: Collection): Promise<void> {
-  const about: Ref[] = [
+/** Reads the events of claims and pods. A VolumeAttachment has its error in its status. */
+async function collectEvents(into: FactCollection): Promise<void> {
+  const about: KindRef[] = [
     ...[...into.pods.values()].filter(mayWait).map((pod) => refOf('Pod', pod)),
     ...into.claims.present.map((claim) => refOf('PersistentVolumeClaim', claim)),
     ...into.volumes.present
@@ -151,7 +151,7 @@ async function collectEvents(into: Collection): Promise<void> {
 }
 
 /** The Leases of what works on the objects that have been seen so far, wherever they are. */
-async function collectLeases(into: Collection): Promise<void> {
+async function collectLeases(into: FactCollection): Promise<void> {
   const volumes = into.volumes.present.flatMap((pv) => driverOf(pv) ?? [])
   const attachers = [...into.attachments.values()].flatMap(({ spec }) => spec?.attacher ?? [])
   const names = new Set([
@@ -162,7 +162,7 @@ async function collectLeases(into: Collection): Promise<void> {
   into.leases = lists.includes(undefined) ? undefined : lists.flatMap((list) => list ?? [])
 }
 
-async function leasesOf(name: string, { reader }: Collection): Promise<readonly Lease[] | undefined> {
+async function leasesOf(name: string, { reader }: FactCollection): Promise<readonly Lease[] | undefined> {
   const found = await reader.list(LEASES, { fieldSelector: `metadata.name=${name}` })
   const why = 'there is none: no leader election, a Lease under another name, or no such sidecar'
   if (found?.length === 0) reader.notSeen({ what: `Lease ${name}`, why, essential: false })

@@ -21,13 +21,23 @@ import {
   type VolumeAttachment,
   type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
-import { byObject, byUid, driverOf, type Facts, KnownObjects, keyOf, type Named, objectOf, type Seen } from './facts.ts'
+import {
+  byObject,
+  byUid,
+  type ClusterFacts,
+  driverOf,
+  KnownObjects,
+  keyOf,
+  type Named,
+  objectOf,
+  type ReadResult,
+} from './facts.ts'
 import type { PendingItem } from './pending.ts'
-import type { Reader } from './reader.ts'
+import type { ApiReader } from './reader.ts'
 
 /** The objects read so far; each of them is read once. */
-export class Collection {
-  readonly reader: Reader
+export class FactCollection {
+  readonly reader: ApiReader
   readonly pods = new Map<string, Pod>()
   readonly claims = new KnownObjects<PersistentVolumeClaim>()
   readonly volumes = new KnownObjects<PersistentVolume>()
@@ -45,19 +55,19 @@ export class Collection {
   readonly holdersGone = new Set<string>()
   leases: readonly Lease[] | undefined = []
 
-  constructor(reader: Reader) {
+  constructor(reader: ApiReader) {
     this.reader = reader
   }
 
-  claim(ref: ObjectRef): Promise<Seen<PersistentVolumeClaim>> {
+  claim(ref: ObjectRef): Promise<ReadResult<PersistentVolumeClaim>> {
     return this.#once(this.claims, PERSISTENT_VOLUME_CLAIMS, ref)
   }
 
-  volume(name: string): Promise<Seen<PersistentVolume>> {
+  volume(name: string): Promise<ReadResult<PersistentVolume>> {
     return this.#once(this.volumes, PERSISTENT_VOLUMES, { name })
   }
 
-  /** All attachments that `where` picks, page by page: there is no selector for what they are about. */
+  /** Reads all attachments that `where` picks, page by page. The API has no selector for their volume or node. */
   async attachmentsWhere(where: (va: VolumeAttachment) => boolean): Promise<void> {
     for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) this.addAttachment(va)
   }
@@ -79,7 +89,7 @@ export class Collection {
     this.pods.set(keyOf({ namespace, name }), pod)
   }
 
-  /** What an attachment depends on. */
+  /** Reads the objects that an attachment depends on. */
   async surroundingsOf({ spec }: VolumeAttachment): Promise<void> {
     const { attacher = '', nodeName = '', source } = spec ?? {}
     await Promise.all([
@@ -90,7 +100,7 @@ export class Collection {
     ])
   }
 
-  /** What a claim depends on, its volume among it. */
+  /** Reads the objects that a claim depends on, including its volume. */
   async surroundingsOfClaim({ spec, status }: PersistentVolumeClaim): Promise<void> {
     const { volumeName = '', storageClassName = '', volumeAttributesClassName = '' } = spec ?? {}
     const target = status?.modifyVolumeStatus?.targetVolumeAttributesClassName ?? ''
@@ -113,11 +123,11 @@ export class Collection {
     known.complete = listed !== undefined
   }
 
-  csiNode(name: string): Promise<Seen<CSINode>> {
+  csiNode(name: string): Promise<ReadResult<CSINode>> {
     return this.#once(this.csiNodes, CSI_NODES, { name })
   }
 
-  node(name: string): Promise<Seen<Node>> {
+  node(name: string): Promise<ReadResult<Node>> {
     return this.#once(this.nodes, NODES, { name })
   }
 
@@ -126,8 +136,8 @@ export class Collection {
     if ((await this.node(name)).is === 'absent') await this.csiNode(name)
   }
 
-  facts(now: number, stuckAfterMs: number): Facts {
-    const { reader, pods, attachments, neighbours, events, pending, ...known }: Collection = this
+  facts(now: number, stuckAfterMs: number): ClusterFacts {
+    const { reader, pods, attachments, neighbours, events, pending, ...known }: FactCollection = this
     return {
       ...known,
       now,
@@ -151,7 +161,7 @@ export class Collection {
     if (name !== '') await this.#once(table, resource, { name })
   }
 
-  async #once<T>(table: KnownObjects<T>, resource: Resource<T>, ref: ObjectRef): Promise<Seen<T>> {
+  async #once<T>(table: KnownObjects<T>, resource: Resource<T>, ref: ObjectRef): Promise<ReadResult<T>> {
     const key = keyOf(ref)
     if (table.has(key)) return table.get(key)
     const seen = await this.reader.get(resource, ref)

@@ -13,15 +13,15 @@ import type {
 } from '@csi-sidecars/kube-types'
 import type { PendingItem } from './pending.ts'
 
-/** What a read has shown: the object, that there is none, or nothing because the read was refused or never made. */
-export type Seen<T> =
+/** The result of a read. `unseen`: the read was refused or never made. */
+export type ReadResult<T> =
   | { readonly is: 'present'; readonly object: T }
   | { readonly is: 'absent' }
   | { readonly is: 'unseen' }
 
 /** Objects of one kind, by name or by `namespace/name`. */
-export interface Known<T> {
-  get(name: string): Seen<T>
+export interface ObjectTable<T> {
+  get(name: string): ReadResult<T>
   /** All objects of the kind were listed: whatever is not here does not exist. */
   readonly complete: boolean
   /** Those that are there. */
@@ -29,11 +29,11 @@ export interface Known<T> {
 }
 
 /** Fills itself with what reads have shown. */
-export class KnownObjects<T> implements Known<T> {
-  readonly #seen = new Map<string, Seen<T>>()
+export class KnownObjects<T> implements ObjectTable<T> {
+  readonly #seen = new Map<string, ReadResult<T>>()
   complete = false
 
-  get(name: string): Seen<T> {
+  get(name: string): ReadResult<T> {
     return this.#seen.get(name) ?? { is: this.complete ? 'absent' : 'unseen' }
   }
 
@@ -41,7 +41,7 @@ export class KnownObjects<T> implements Known<T> {
     return this.complete || this.#seen.has(name)
   }
 
-  set(name: string, seen: Seen<T>): void {
+  set(name: string, seen: ReadResult<T>): void {
     this.#seen.set(name, seen)
   }
 
@@ -59,41 +59,41 @@ export interface Unseen {
 }
 
 /** All that was read, at about one moment. What findings are made of. */
-export interface Facts {
+export interface ClusterFacts {
   /** Wall time of this machine. */
   readonly now: number
   /** Younger work that has not failed is under way, not stuck. */
   readonly stuckAfterMs: number
   readonly pods: readonly Pod[]
-  readonly claims: Known<PersistentVolumeClaim>
-  readonly volumes: Known<PersistentVolume>
+  readonly claims: ObjectTable<PersistentVolumeClaim>
+  readonly volumes: ObjectTable<PersistentVolume>
   readonly attachments: readonly VolumeAttachment[]
   /** These and others on the same nodes, to be counted. */
   readonly neighbours: readonly VolumeAttachment[]
-  readonly csiNodes: Known<CSINode>
-  readonly nodes: Known<Node>
-  readonly drivers: Known<CSIDriver>
-  readonly storageClasses: Known<StorageClass>
-  readonly attributesClasses: Known<VolumeAttributesClass>
+  readonly csiNodes: ObjectTable<CSINode>
+  readonly nodes: ObjectTable<Node>
+  readonly drivers: ObjectTable<CSIDriver>
+  readonly storageClasses: ObjectTable<StorageClass>
+  readonly attributesClasses: ObjectTable<VolumeAttributesClass>
   /** Undefined: they could not be read. */
   readonly leases: readonly Lease[] | undefined
-  /** By the uid of their object. */
+  /** The events, by the uid of their object. */
   readonly events: ReadonlyMap<string, readonly Event[]>
-  /** From /debug/stuck of the leaders that could be reached, by the text of their object. */
+  /** The items of `/debug/stuck` of all reachable leaders, by the text of their object. */
   readonly pending: ReadonlyMap<string, readonly PendingItem[]>
   /** The pods of sidecars, by the `namespace/name` of their Lease. */
   readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>
-  /** Of the Leases, by `namespace/name`, those whose holder is no pod of their namespace. */
+  /** The Leases whose holder is not a pod of their namespace, by `namespace/name`. */
   readonly holdersGone: ReadonlySet<string>
   readonly unseen: readonly Unseen[]
 }
 
-export function objectOf<T>(seen: Seen<T>): T | undefined {
+export function objectOf<T>(seen: ReadResult<T>): T | undefined {
   return seen.is === 'present' ? seen.object : undefined
 }
 
 /** Names one object as people write it. */
-export interface Ref {
+export interface KindRef {
   readonly kind: string
   readonly namespace?: string | undefined
   readonly name: string
@@ -104,25 +104,25 @@ export interface Named {
   readonly metadata?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined
 }
 
-export function refOf(kind: string, { metadata }: Named): Ref {
+export function refOf(kind: string, { metadata }: Named): KindRef {
   return { kind, namespace: metadata?.namespace, name: metadata?.name ?? '' }
 }
 
 /** `default/data`, or the bare name of an object without a namespace. */
-export function keyOf({ namespace, name }: Omit<Ref, 'kind'>): string {
+export function keyOf({ namespace, name }: Omit<KindRef, 'kind'>): string {
   return namespace === undefined ? name : `${namespace}/${name}`
 }
 
 /** `PersistentVolumeClaim default/data`. */
-export function textOf(ref: Ref): string {
+export function textOf(ref: KindRef): string {
   return `${ref.kind} ${keyOf(ref)}`
 }
 
-export function byObject(items: readonly PendingItem[]): Facts['pending'] {
+export function byObject(items: readonly PendingItem[]): ClusterFacts['pending'] {
   return groupedBy(items, textOf)
 }
 
-export function byUid(events: readonly Event[]): Facts['events'] {
+export function byUid(events: readonly Event[]): ClusterFacts['events'] {
   return groupedBy(events, ({ involvedObject }) => involvedObject.uid ?? '')
 }
 
@@ -138,7 +138,7 @@ export function groupedBy<T>(items: Iterable<T>, keyOf: (item: T) => string): Re
   return groups
 }
 
-/** Milliseconds of a timestamp of the API; undefined where there is none. */
+/** Returns the milliseconds of a timestamp of the API. Undefined if it is missing or invalid. */
 export function timeOf(text: string | null | undefined): number | undefined {
   const ms = Date.parse(text ?? '')
   return Number.isNaN(ms) ? undefined : ms

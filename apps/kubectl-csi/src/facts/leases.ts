@@ -1,15 +1,15 @@
 import type { Lease } from '@csi-sidecars/kube-types'
 import { keyOf } from './facts.ts'
 
-export type Sidecar = 'external-attacher' | 'external-resizer'
+export type SidecarName = 'external-attacher' | 'external-resizer'
 
-const PREFIX: Readonly<Record<Sidecar, string>> = {
+const PREFIX: Readonly<Record<SidecarName, string>> = {
   'external-attacher': 'external-attacher-leader-',
   'external-resizer': 'external-resizer-',
 }
 
 /** The name of a Lease, which both sidecars share with their Go originals. */
-export function leaseName(sidecar: Sidecar, driver: string): string {
+export function leaseName(sidecar: SidecarName, driver: string): string {
   const name = `${PREFIX[sidecar]}${driver}`.replace(/[^A-Za-z0-9-]/gu, '-')
   return name.endsWith('-') ? `${name}X` : name
 }

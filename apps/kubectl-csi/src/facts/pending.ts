@@ -22,7 +22,7 @@ export interface PendingPage {
   readonly continue: string | undefined
 }
 
-/** Reads a page; undefined for what is none. It comes from a process, through a proxy: nothing of it is taken on trust. */
+/** Reads a page. Undefined if the answer is not a page. The answer comes through a proxy, so every field is checked. */
 export function pendingPage(answer: unknown): PendingPage | undefined {
   const { items, continue: token } = fields(answer)
   if (!Array.isArray(items)) return undefined

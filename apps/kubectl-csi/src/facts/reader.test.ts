@@ -3,21 +3,21 @@ import { apiErrorOf, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { InProcessClient, pv } from '@csi-sidecars/testkit'
 import { expect, it } from '@jest/globals'
-import { Reader, readOnly } from './reader.ts'
+import { ApiReader, readOnly } from './reader.ts'
 
 function reading() {
   const server = createInProcessServer({})
   const whole: KubeClient = new InProcessClient(server, { errorOf: apiErrorOf })
-  return { server, whole, reader: new Reader(readOnly(whole), new AbortController().signal) }
+  return { server, whole, reader: new ApiReader(readOnly(whole), new AbortController().signal) }
 }
 
 const refused = (code: number, message: string) => ({ do: 'answer', code, message, reason: '' }) as const
 
-it('the client that reads has no verb that writes, and none that stays behind', () => {
+it('the read-only client has neither write verbs nor a watch', () => {
   expect(Object.keys(readOnly(reading().whole)).sort()).toEqual(['discover', 'get', 'list'])
 })
 
-it('a list is read page by page, and only what is asked for is kept', async () => {
+it('a list is read page by page, and keeps only the requested objects', async () => {
   const { server, reader } = reading()
   for (let index = 0; index < 2100; index += 1) server.create(PERSISTENT_VOLUMES, pv(`pv-${index}`))
   const found = await reader.list(PERSISTENT_VOLUMES, {
@@ -27,7 +27,7 @@ it('a list is read page by page, and only what is asked for is kept', async () =
   expect(server.requests.entries).toHaveLength(3)
 })
 
-it('an object is there, is not there, or could not be seen', async () => {
+it('a read returns an object, its absence, or that it could not be seen', async () => {
   const { server, reader } = reading()
   server.create(PERSISTENT_VOLUMES, pv('here'))
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toMatchObject({ is: 'present' })
@@ -37,7 +37,7 @@ it('an object is there, is not there, or could not be seen', async () => {
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toEqual({ is: 'unseen' })
 })
 
-it('what is refused is named once, and whether there is an answer without it', async () => {
+it('a refused read is recorded once, with its importance for the answer', async () => {
   const { server, reader } = reading()
   server.faults.add({ action: refused(403, 'no') })
   expect(await reader.list(PERSISTENT_VOLUMES)).toBeUndefined()

@@ -1,6 +1,6 @@
 import { ApiError, isNotFound, type KubeClient, type Selection } from '@csi-sidecars/kube-client'
 import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
-import { keyOf, type Named, refOf, type Seen, textOf, type Unseen } from './facts.ts'
+import { keyOf, type Named, type ReadResult, refOf, textOf, type Unseen } from './facts.ts'
 import { notUnderstood, withoutNulls } from './shapes.ts'
 
 /** The verbs that change nothing, and none of the watch, which would stay behind. */
@@ -18,9 +18,9 @@ export function readOnly(client: KubeClient): ReadOnlyClient {
 export interface ListQuery<T> extends Selection {
   /** Those to keep. */
   readonly where?: (object: T) => boolean
-  /** What to keep of each of them. */
+  /** Reduces an object to the fields to keep. */
   readonly keep?: (object: T) => T
-  /** Of those that are not understood, and not among the others. */
+  /** Receives the key of each object that is not understood. Such objects are not in the result. */
   readonly notUnderstood?: (key: string) => void
 }
 
@@ -39,7 +39,7 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
  * Reads what it may. A refusal, and an object that is not understood, cost their own part and are remembered; a server
  * that does not answer, or does not know who asks, ends everything.
  */
-export class Reader {
+export class ApiReader {
   readonly unseen: Unseen[] = []
   readonly #client: ReadOnlyClient
   readonly #signal: AbortSignal
@@ -49,7 +49,7 @@ export class Reader {
     this.#signal = signal
   }
 
-  async get<T>(resource: Resource<T>, ref: ObjectRef): Promise<Seen<T>> {
+  async get<T>(resource: Resource<T>, ref: ObjectRef): Promise<ReadResult<T>> {
     try {
       const object = this.#understood(resource, await this.#client.get(resource, ref, { signal: this.#signal }))
       return object === undefined ? { is: 'unseen' } : { is: 'present', object }
@@ -89,7 +89,7 @@ export class Reader {
     if (!this.unseen.some(({ what, why }) => what === unseen.what && why === unseen.why)) this.unseen.push(unseen)
   }
 
-  /** The object without nulls; undefined, and remembered, where it is not what it should be. */
+  /** Returns the object without nulls. Undefined if it has an unexpected shape, which is recorded as not seen. */
   #understood<T>({ kind, plural }: Resource<T>, given: T, skipped?: (key: string) => void): T | undefined {
     const object = withoutNulls(given)
     const why = notUnderstood(plural, object)

@@ -13,7 +13,7 @@ import type {
   VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 
-/** What is wrong with a value at a path, as `.spec.volumes is no list`; undefined: it is as expected. */
+/** The problem of a value at a path: `.spec.volumes is no list`. Undefined: the value is as expected. */
 type Check = (value: unknown, path: string) => string | undefined
 
 const ofType =
@@ -90,8 +90,8 @@ const condition = { type: text, status: text, lastTransitionTime: text, message:
 const failure = { message: text, time: text } as const
 
 /**
- * The fields that this command reads, of each kind. What is absent is fine unless it is required. All else relies on
- * this, so that one object that is not understood spoils no answer about others.
+ * The fields of each kind that this command reads. An absent field is accepted unless it is required. Other code relies
+ * on these checks, so an object that is not understood does not affect the answers about other objects.
  */
 const CHECKS: Readonly<Record<string, Check>> = {
   pods: shape<Pod>({
@@ -171,14 +171,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
   }),
 }
 
-/** Why an object of a kind is not understood; undefined where it is. */
+/** Returns why an object of a kind is not understood. Undefined if it is understood. */
 export function notUnderstood(plural: string, object: unknown): string | undefined {
   const check = CHECKS[plural]
   if (check === undefined) throw new Error(`no fields are known of ${plural}`)
   return check(object, '')
 }
 
-/** In JSON of the API null says as much as nothing: an empty list, a time that is not set. */
+/** Removes nulls. In JSON of the API, null means the same as a missing field. */
 export function withoutNulls<T>(value: T): T
 export function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

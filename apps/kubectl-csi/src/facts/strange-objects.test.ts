@@ -98,7 +98,7 @@ const FULL: Readonly<Record<string, KubeObject>> = {
   } as KubeObject,
 }
 
-/** What is stuck whatever the others are. */
+/** The objects that are stuck, independent of all other objects. */
 const WITNESSES: Readonly<Record<string, readonly KubeObject[]>> = {
   volumeattachments: [
     va('witness', {
@@ -203,7 +203,7 @@ const CASES = Object.entries(FULL).flatMap(([plural, object]) =>
 const STRANGE = [5, 'x', {}, [], [5], { x: 5 }, true]
 
 describe.each(CASES)('%s, %s', (plural, _, object, path) => {
-  it('null says as much as nothing', async () => {
+  it('null means the same as a missing field', async () => {
     expect(await answers(plural, withValue(object, path, null))).toEqual(
       await answers(plural, withValue(object, path, undefined)),
     )

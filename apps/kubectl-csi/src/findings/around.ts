@@ -1,19 +1,20 @@
 import type { Event, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '@csi-sidecars/kube-types'
 import type {
   Around,
-  AttachmentState,
-  ClaimState,
-  ClassState,
+  Awaited,
+  ClaimClass,
   NodeState,
   PodState,
   VolumeState,
+  WaitingAttachment,
+  WaitingClaim,
 } from '@csi-sidecars/waits'
-import { driverOf, type Facts, keyOf, objectOf, refOf, type Seen } from '../facts/facts.ts'
+import { type ClusterFacts, driverOf, type KindRef, keyOf, objectOf, type ReadResult, refOf } from '../facts/facts.ts'
 import { podsOf } from './claim-users.ts'
 import { lastEvent } from './events.ts'
 
 /** A claim with its volume, their attachments and the pods that use them, as far as they were seen. */
-export function aroundClaim(key: string, seen: Seen<PersistentVolumeClaim>, facts: Facts): Around {
+export function aroundClaim(key: string, seen: ReadResult<PersistentVolumeClaim>, facts: ClusterFacts): Around {
   const claim = objectOf(seen)
   const volume = facts.volumes.get(claim?.spec?.volumeName ?? '')
   const users = podsOf(key, facts)
@@ -30,7 +31,7 @@ export function aroundClaim(key: string, seen: Seen<PersistentVolumeClaim>, fact
   }
 }
 
-export function aroundVolume(seen: Seen<PersistentVolume>, facts: Facts): Around {
+export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterFacts): Around {
   const pv = objectOf(seen)
   const driver = pv && driverOf(pv)
   const attachments = facts.attachments.filter((va) => pv !== undefined && volumeNameOf(va) === pv.metadata?.name)
@@ -51,6 +52,15 @@ export function aroundVolume(seen: Seen<PersistentVolume>, facts: Facts): Around
   }
 }
 
+/** The objects of a chain as references. A pod and its claims share their namespace. */
+export function refsOf(awaited: readonly Awaited[], namespace: string | undefined): readonly KindRef[] {
+  return awaited.map(({ kind, name }) =>
+    kind === 'attachment'
+      ? { kind: 'VolumeAttachment', name }
+      : { kind: kind === 'pod' ? 'Pod' : 'PersistentVolumeClaim', namespace, name },
+  )
+}
+
 /** A migrated volume has another handle, which only the translation knows. */
 function nameOnNodes({ spec }: PersistentVolume): string | undefined {
   return spec?.csi && `kubernetes.io/csi/${spec.csi.driver}^${spec.csi.volumeHandle}`
@@ -61,7 +71,7 @@ export function volumeNameOf({ spec }: VolumeAttachment): string | undefined {
   return spec?.source?.persistentVolumeName
 }
 
-function claimState({ metadata, spec, status }: PersistentVolumeClaim): ClaimState {
+function claimState({ metadata, spec, status }: PersistentVolumeClaim): WaitingClaim {
   const word = status?.allocatedResourceStatuses?.['storage']
   const grows = status?.conditions?.some(({ type, status: value }) => type === GROWS && value === 'True') === true
   const capacity = status?.capacity?.['storage']
@@ -112,7 +122,7 @@ function volumeState({ metadata, spec, status }: PersistentVolume): VolumeState 
   }
 }
 
-function attachmentState({ metadata, spec, status }: VolumeAttachment): AttachmentState {
+function attachmentState({ metadata, spec, status }: VolumeAttachment): WaitingAttachment {
   return {
     key: metadata?.name ?? '',
     nodeName: spec?.nodeName ?? '',
@@ -123,7 +133,7 @@ function attachmentState({ metadata, spec, status }: VolumeAttachment): Attachme
   }
 }
 
-function nodeState(name: string, { nodes }: Facts): NodeState | undefined {
+function nodeState(name: string, { nodes }: ClusterFacts): NodeState | undefined {
   const node = objectOf(nodes.get(name))
   if (node === undefined) return undefined
   const { conditions = [], volumesAttached = [], volumesInUse = [] } = node.status ?? {}
@@ -141,15 +151,15 @@ const BINDING = [
   'VolumeMismatch',
 ] as const
 
-/** What the PV controller or the provisioner has last said about a claim. */
-export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: Facts): Event | undefined {
+/** Returns the last event of the PV controller or the provisioner about a claim. */
+export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: ClusterFacts): Event | undefined {
   const last = lastEvent(metadata?.uid, facts, BINDING)
   // The controllers repeat that they wait, between the tries that fail.
   const isTrying = last?.reason === 'Provisioning' || last?.reason === 'ExternalProvisioning'
   return (isTrying ? lastEvent(metadata?.uid, facts, ['ProvisioningFailed']) : undefined) ?? last
 }
 
-function bindingOf(claim: PersistentVolumeClaim, facts: Facts): Around['binding'] {
+function bindingOf(claim: PersistentVolumeClaim, facts: ClusterFacts): Around['binding'] {
   const event = bindingEvent(claim, facts)
   return event && { reason: event.reason ?? '', message: event.message ?? '' }
 }
@@ -160,7 +170,7 @@ const DEFAULT_CLASS = [
 ]
 const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 
-function classOf(claim: PersistentVolumeClaim, { storageClasses }: Facts): ClassState | undefined {
+function classOf(claim: PersistentVolumeClaim, { storageClasses }: ClusterFacts): ClaimClass | undefined {
   const { className } = claimState(claim)
   if (className === undefined) {
     const isDefault = storageClasses.present.some(({ metadata }) =>
@@ -180,7 +190,7 @@ function classOf(claim: PersistentVolumeClaim, { storageClasses }: Facts): Class
 function warningOf(
   users: readonly Pod[],
   key: string,
-  { reasons, facts }: { readonly reasons: readonly string[]; readonly facts: Facts },
+  { reasons, facts }: { readonly reasons: readonly string[]; readonly facts: ClusterFacts },
 ): string | undefined {
   const pod = users.find((each) => keyOf(refOf('Pod', each)) === key)
   return lastEvent(pod?.metadata?.uid, facts, reasons)?.message

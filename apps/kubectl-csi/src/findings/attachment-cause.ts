@@ -1,30 +1,30 @@
 import type { CSINode, VolumeAttachment } from '@csi-sidecars/kube-types'
-import { type Facts, objectOf, type Ref } from '../facts/facts.ts'
+import { type ClusterFacts, type KindRef, objectOf } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
 import { causeOf, type FailureCause, nodeFullCause, nodeWithoutDriver, volumeMissing } from './failure.ts'
-import { CERTAIN, type Evidence, type Finding, likely, possible } from './finding.ts'
+import { CERTAIN, type Evidence, likely, possible, type WaitFinding } from './finding.ts'
 import { ALIKE, type Leadership, leaderCause, NO_LEASES } from './leadership.ts'
 import { ROWS } from './rows.ts'
 
 /** Why an attach or a detach has not come to its end. */
-export interface Cause extends FailureCause, Pick<Finding, 'sure' | 'doubt' | 'evidence'> {
+export interface AttachmentCause extends FailureCause, Pick<WaitFinding, 'sure' | 'doubt' | 'evidence'> {
   /** It has not failed yet. */
   readonly silent: boolean
 }
 
 interface Surroundings {
-  readonly facts: Facts
+  readonly facts: ClusterFacts
   readonly leadership: Leadership
   readonly pending: PendingItem | undefined
 }
 
-/** What the objects show now comes before the text of the last failure, and that before silence. */
-export function attachmentCause(va: VolumeAttachment, around: Surroundings): Cause {
+/** Prefers the present objects to the text of the last failure, and that text to silence. */
+export function attachmentCause(va: VolumeAttachment, around: Surroundings): AttachmentCause {
   return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
 }
 
-/** A cause that is in the objects: whatever was said before, it holds now. */
-function seenNow(va: VolumeAttachment, facts: Facts): Cause | undefined {
+/** Returns a cause that the present objects show. It takes precedence over earlier messages. */
+function seenNow(va: VolumeAttachment, facts: ClusterFacts): AttachmentCause | undefined {
   const { volumes, csiNodes, nodes } = facts
   const { attacher = '', nodeName = '', source } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined
@@ -38,7 +38,7 @@ function seenNow(va: VolumeAttachment, facts: Facts): Cause | undefined {
     const evidence = absent({ kind: 'Node', name: nodeName })
     return { ...nodeLost(nodeName), ...CERTAIN, silent: false, evidence }
   }
-  const object: Ref = { kind: 'CSINode', name: nodeName }
+  const object: KindRef = { kind: 'CSINode', name: nodeName }
   const csiNode = csiNodes.get(nodeName)
   const cause = { ...nodeWithoutDriver(nodeName, attacher), ...CERTAIN, silent: false }
   if (csiNode.is === 'absent') return { ...cause, evidence: absent(object) }
@@ -56,12 +56,16 @@ function nodeLost(node: string): FailureCause {
 const MIGRATED_PLUGINS = 'storage.alpha.kubernetes.io/migrated-plugins'
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 
-/** An in-tree volume is the driver's only where the node has migration on. */
-function migrationOff({ spec }: VolumeAttachment, { metadata }: CSINode, { volumes }: Facts): Cause | undefined {
+/** An in-tree volume belongs to the driver only if migration is on at the node. */
+function migrationOff(
+  { spec }: VolumeAttachment,
+  { metadata }: CSINode,
+  { volumes }: ClusterFacts,
+): AttachmentCause | undefined {
   const pv = objectOf(volumes.get(spec?.source?.persistentVolumeName ?? ''))
   const plugins = metadata?.annotations?.[MIGRATED_PLUGINS]
   if (pv?.metadata?.annotations?.[MIGRATED_TO] === undefined || (plugins ?? '') !== '') return undefined
-  const object: Ref = { kind: 'CSINode', name: metadata?.name ?? '' }
+  const object: KindRef = { kind: 'CSINode', name: metadata?.name ?? '' }
   return {
     reason: 'MigrationOff',
     waitsFor: `the kubelet of node ${object.name} to have migration on, since the volume is an in-tree one`,
@@ -72,15 +76,15 @@ function migrationOff({ spec }: VolumeAttachment, { metadata }: CSINode, { volum
   }
 }
 
-/** As many volumes of the driver as the node can have are attached, or being attached before this one. */
-function nodeFull(va: VolumeAttachment, csiNode: CSINode, { neighbours }: Facts): Cause | undefined {
+/** Returns a cause if the node already has its maximum number of volumes of the driver. */
+function nodeFull(va: VolumeAttachment, csiNode: CSINode, { neighbours }: ClusterFacts): AttachmentCause | undefined {
   const { attacher: driver = '', nodeName: node = '' } = va.spec ?? {}
   const most = csiNode.spec.drivers?.find(({ name }) => name === driver)?.allocatable?.count
   const attached = neighbours.filter(
     ({ spec, status }) => spec?.attacher === driver && spec.nodeName === node && status?.attached === true,
   ).length
   if (most === undefined || attached < most) return undefined
-  const object: Ref = { kind: 'CSINode', name: node }
+  const object: KindRef = { kind: 'CSINode', name: node }
   return {
     ...nodeFullCause(node, driver),
     ...likely('the driver may allow more than its CSINode says'),
@@ -92,12 +96,12 @@ function nodeFull(va: VolumeAttachment, csiNode: CSINode, { neighbours }: Facts)
   }
 }
 
-function absent(object: Ref): readonly Evidence[] {
+function absent(object: KindRef): readonly Evidence[] {
   return [{ object, field: '.metadata.name', value: '(there is no such object)' }]
 }
 
-/** What the last try ended with, as the status has it, or the sidecar itself. */
-function saidLast(va: VolumeAttachment, { pending }: Surroundings): Cause | undefined {
+/** Returns the result of the last try, from the status or from the sidecar. */
+function saidLast(va: VolumeAttachment, { pending }: Surroundings): AttachmentCause | undefined {
   const { attacher = '', nodeName: node } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined
   const message = (deleting ? va.status?.detachError : va.status?.attachError)?.message ?? pending?.message
@@ -117,7 +121,7 @@ function saidLast(va: VolumeAttachment, { pending }: Surroundings): Cause | unde
 }
 
 /** Nothing has failed, and nothing is done. */
-function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundings): Cause {
+function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundings): AttachmentCause {
   const { attacher: driver = '' } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined
   const advice = deleting ? ROWS.detachSilent : ROWS.attachNotBegun

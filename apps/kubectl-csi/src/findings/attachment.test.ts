@@ -1,14 +1,14 @@
 import type { Node, VolumeAttachment } from '@csi-sidecars/kube-types'
 import { csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { byObject, type Facts } from '../facts/facts.ts'
+import { byObject, type ClusterFacts } from '../facts/facts.ts'
 import { pendingPage } from '../facts/pending.ts'
 import { headlineOf } from '../output/explanation.ts'
 import { ATTACHER_LEASE, ago, allOf, factsWith, lease } from '../testing/facts.ts'
 import { attachmentFindings } from './attachment.ts'
 
 const LED = { leases: [lease(ATTACHER_LEASE)] }
-const SOUND: Partial<Facts> = { ...LED, volumes: allOf(pv()), csiNodes: allOf(csiNode()) }
+const SOUND: Partial<ClusterFacts> = { ...LED, volumes: allOf(pv()), csiNodes: allOf(csiNode()) }
 const OURS = 'external-attacher/csi-example-com'
 const WHO = 'VolumeAttachment va-1: external-attacher of csi.example.com has been waiting 3m12s for'
 
@@ -24,7 +24,7 @@ const detaching = (message?: string) =>
 interface Row {
   readonly name: string
   readonly va: VolumeAttachment
-  readonly facts?: Partial<Facts>
+  readonly facts?: Partial<ClusterFacts>
   readonly reason: string
   readonly says: string
   readonly sure?: string
@@ -185,7 +185,7 @@ it.each(ROWS)('an attachment waits for $name', ({ va: object, facts = {}, reason
   expect(finding).toMatchObject({ reason, stuck, ...(sure === undefined ? {} : { sure }) })
 })
 
-describe('what the attacher says of itself', () => {
+describe('the pending work of the attacher', () => {
   const item = (more: object) =>
     byObject(
       pendingPage({
@@ -201,7 +201,7 @@ describe('what the attacher says of itself', () => {
       })?.items ?? [],
     )
 
-  it('distinguishes a call from a wait for its turn, where the API shows nothing', () => {
+  it('distinguishes a call from a wait for a worker if the API shows neither', () => {
     const facts = factsWith({ ...SOUND, pending: item({ state: 'calling', since: ago(100), stuck: true }) })
     expect(attachmentFindings(attaching(), facts)).toMatchObject([
       { reason: 'DriverCalled', waitsFor: 'driver csi.example.com to answer its call', sure: 'certain', stuck: true },
@@ -215,7 +215,7 @@ describe('what the attacher says of itself', () => {
     ])
   })
 
-  it('has the text of a failure that no status has, with tries and the next one', () => {
+  it('shows a failure that no status has, with the tries and the next try', () => {
     const pending = item({ state: 'backoff', message: rpc('Unavailable'), tries: 3, nextTry: ago(-5) })
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))
     expect(finding).toMatchObject({ reason: 'DriverUnavailable' })
@@ -229,7 +229,7 @@ it.each([
   ['is gone', allOf(), ['.metadata.name: (there is no such object)']],
   ['is down', allOf(node('Unknown')), [`.status.conditions[Ready]: Unknown, since ${ago(70)}, NodeStatusUnknown`]],
   ['is ready', allOf(node('True')), []],
-])('that the node %s is evidence', (_, nodes, expected) => {
+])('a node that %s is evidence', (_, nodes, expected) => {
   const [finding] = attachmentFindings(detaching(), factsWith({ ...SOUND, nodes }))
   const about = finding?.evidence.filter(({ object }) => object.kind === 'Node') ?? []
   expect(about.map(({ field, value }) => `${field}: ${value}`)).toEqual(expected)
@@ -240,7 +240,7 @@ function node(status: string): Node {
   return { metadata: { name: 'node-1' }, status: { conditions: [condition] } }
 }
 
-it('nothing waits for an attachment that is attached', () => {
+it('a finished attachment has no wait', () => {
   expect(attachmentFindings(attaching({ status: { attached: true } }), factsWith(SOUND))).toEqual([])
 })
 
@@ -256,7 +256,7 @@ it('the deletion of an attachment waits for the owner of another finalizer once 
   ])
 })
 
-it('of several leases of one name the one that was renewed last counts', () => {
+it('the last renewed lease counts if several have one name', () => {
   const leases = [lease(ATTACHER_LEASE, { renewed: 9999 }), lease(ATTACHER_LEASE, { renewed: 2 })]
   expect(attachmentFindings(attaching(), factsWith({ ...SOUND, leases }))).toMatchObject([{ reason: 'DriverSilent' }])
 })
@@ -281,13 +281,13 @@ describe('a container in the pod of the leader that is not ready', () => {
   const sidecarPods = new Map([[`storage/${ATTACHER_LEASE}`, [crashing]]])
   const what = 'container csi-driver of Pod storage/pod-a (waiting: CrashLoopBackOff)'
 
-  it('is what silent work waits for', () => {
+  it('explains silent work', () => {
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, sidecarPods }))).toMatchObject([
       { reason: 'ContainerNotReady', waitsFor: `${what} to be ready`, sure: 'likely', stuck: true },
     ])
   })
 
-  it('is named where there is no leader, with its state as evidence', () => {
+  it('appears in the text if there is no leader, with its state as evidence', () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' })]
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, leases, sidecarPods }))
     expect(finding?.waitsFor).toBe(`a leader, and no replica leads, with ${what} not ready`)

@@ -1,16 +1,16 @@
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
-import { type Facts, objectOf, refOf, timeOf } from '../facts/facts.ts'
+import { type ClusterFacts, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { attachmentCause } from './attachment-cause.ts'
 import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
-import { type Evidence, evidenceOf, type Finding, sidecarOf, stuckNow } from './finding.ts'
+import { type Evidence, evidenceOf, sidecarOf, stuckNow, type WaitFinding } from './finding.ts'
 import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence, noLeaderText } from './leadership.ts'
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
 const SIDECAR = 'external-attacher'
 
-/** What an attach or a detach waits for; none when it is done. */
-export function attachmentFindings(va: VolumeAttachment, facts: Facts): readonly Finding[] {
+/** Returns the waits of an attach or a detach. Empty when it is done. */
+export function attachmentFindings(va: VolumeAttachment, facts: ClusterFacts): readonly WaitFinding[] {
   const { metadata, spec, status } = va
   const deletedAt = timeOf(metadata?.deletionTimestamp)
   if (deletedAt === undefined) return status?.attached === true ? [] : [waiting(va, facts)]
@@ -18,7 +18,7 @@ export function attachmentFindings(va: VolumeAttachment, facts: Facts): readonly
   return spec === undefined ? [] : [waiting(va, facts)]
 }
 
-function waiting(va: VolumeAttachment, facts: Facts): Finding {
+function waiting(va: VolumeAttachment, facts: ClusterFacts): WaitFinding {
   const { attacher = '' } = va.spec ?? {}
   const deletedAt = timeOf(va.metadata?.deletionTimestamp)
   const since = deletedAt ?? timeOf(va.metadata?.creationTimestamp)
@@ -66,7 +66,7 @@ function stateEvidence(va: VolumeAttachment): readonly Evidence[] {
 }
 
 /** A node that is gone or down does not keep a volume from being detached, but explains much. */
-function nodeEvidence({ spec }: VolumeAttachment, { nodes }: Facts): readonly Evidence[] {
+function nodeEvidence({ spec }: VolumeAttachment, { nodes }: ClusterFacts): readonly Evidence[] {
   const name = spec?.nodeName ?? ''
   const object = { kind: 'Node', name }
   const node = nodes.get(name)

@@ -1,13 +1,13 @@
 import type { PersistentVolumeClaim, Pod } from '@csi-sidecars/kube-types'
-import { claimKeysOf, type Facts, isRunning, keyOf, type Ref, refOf } from '../facts/facts.ts'
+import { type ClusterFacts, claimKeysOf, isRunning, type KindRef, keyOf, refOf } from '../facts/facts.ts'
 
 type Users = ReadonlyMap<string, readonly Pod[]>
 
-/** Of one list of pods: clusters have many of them, and many claims. */
+/** The users by claim, for each list of pods. Clusters have too many pods and claims to search for each claim. */
 const known = new WeakMap<readonly Pod[], Users>()
 
 /** The pods that use a claim, by its `namespace/name`, and have not ended. */
-export function podsOf(claim: string, { pods }: Pick<Facts, 'pods'>): readonly Pod[] {
+export function podsOf(claim: string, { pods }: Pick<ClusterFacts, 'pods'>): readonly Pod[] {
   const users = known.get(pods) ?? usersIn(pods)
   known.set(pods, users)
   return users.get(claim) ?? []
@@ -26,6 +26,6 @@ function usersIn(pods: readonly Pod[]): Users {
 }
 
 /** The same, by their names. */
-export function usersOf(claim: PersistentVolumeClaim, facts: Pick<Facts, 'pods'>): readonly Ref[] {
+export function usersOf(claim: PersistentVolumeClaim, facts: Pick<ClusterFacts, 'pods'>): readonly KindRef[] {
   return podsOf(keyOf(refOf('PersistentVolumeClaim', claim)), facts).map((pod) => refOf('Pod', pod))
 }

@@ -1,9 +1,18 @@
 import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { type Facts, keyOf, refOf, timeOf } from '../facts/facts.ts'
+import { type ClusterFacts, keyOf, refOf, timeOf } from '../facts/facts.ts'
 import { usersOf } from './claim-users.ts'
 import { earliest, eventEvidence, lastEvent, lastTime } from './events.ts'
 import { causeOf, type FailureCause } from './failure.ts'
-import { CERTAIN, type Evidence, type Finding, likely, possible, type RowKey, sidecarOf, stuckNow } from './finding.ts'
+import {
+  CERTAIN,
+  type Evidence,
+  likely,
+  possible,
+  type RowKey,
+  sidecarOf,
+  stuckNow,
+  type WaitFinding,
+} from './finding.ts'
 import {
   ALIKE,
   doubtOf,
@@ -18,33 +27,33 @@ import {
 import { pendingEvidence, pendingOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
-/** Of a claim, beside the claim. */
+/** The facts that the findings of a claim need in addition to the claim. */
 export interface ClaimContext {
-  readonly facts: Facts
+  readonly facts: ClusterFacts
   readonly driver: string
 }
 
-/** Work of the resizer that is not done, and what is to be said where nothing else is known. */
+/** Unfinished work of the resizer, and the cause if no better one is known. */
 export interface ClaimWork {
   readonly claim: PersistentVolumeClaim
   readonly operation: 'expand' | 'modify'
-  /** The reason of its failures' events, and of those that come with its success. */
+  /** The reasons of the events about failures and about success. */
   readonly failedReason: string
   readonly doneReasons: readonly string[]
-  /** The time since which it may have waited, where no event says so. */
+  /** The start of the wait, if no event shows an earlier one. */
   readonly since: number | undefined
   /** Known from the claim itself; it comes before the text of failures. */
   readonly known?: FailureCause | undefined
   readonly silent: FailureCause
-  /** Where words say no more than that the driver refuses. */
+  /** The advice if the message shows only that the driver refuses. */
   readonly refusedAdvice: RowKey
   readonly evidence: readonly Evidence[]
 }
 
 const SIDECAR = 'external-resizer'
 
-/** Who is waited for in an expansion or a modification. */
-export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContext): Finding {
+/** Returns the finding of an expansion or a modification. */
+export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContext): WaitFinding {
   const { claim } = work
   const object = refOf('PersistentVolumeClaim', claim)
   const leadership = leadershipOf(facts, SIDECAR, driver)
@@ -53,7 +62,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   const words = failed?.message ?? pending?.message
   const said = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
   const since = timeOf(pending?.since) ?? earliest(work.since, timeOf(failed?.firstTimestamp))
-  const finding = (cause: FailureCause, sure: Certainty, reason = cause.reason): Finding => ({
+  const finding = (cause: FailureCause, sure: Certainty, reason = cause.reason): WaitFinding => ({
     object,
     waiter: sidecarOf(SIDECAR, driver),
     since,
@@ -87,7 +96,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   return finding(work.silent, doubtIn(leadership, driver))
 }
 
-type Certainty = Pick<Finding, 'sure' | 'doubt'>
+type Certainty = Pick<WaitFinding, 'sure' | 'doubt'>
 
 function doubtIn({ is }: Leadership, driver: string): Certainty {
   if (is === 'unseen') return possible(NO_LEASES)
@@ -106,15 +115,15 @@ function causeOfWords(words: string, work: ClaimWork, { facts, driver }: ClaimCo
   return cause.reason === 'DriverRefuses' ? { ...cause, advice: work.refusedAdvice } : cause
 }
 
-function usersText(claim: PersistentVolumeClaim, facts: Facts): string | undefined {
+function usersText(claim: PersistentVolumeClaim, facts: ClusterFacts): string | undefined {
   const users = usersOf(claim, facts)
   if (users.length === 0) return undefined
   const why = 'because the driver expands only volumes that are not in use'
   return `${users.length === 1 ? 'Pod' : 'Pods'} ${users.map(keyOf).join(', ')} to end, ${why}`
 }
 
-/** The newest failure; none where a success came after it. */
-function lastFailure({ claim, failedReason, doneReasons }: ClaimWork, facts: Facts): Event | undefined {
+/** Returns the newest failure. Undefined if a success came after it. */
+function lastFailure({ claim, failedReason, doneReasons }: ClaimWork, facts: ClusterFacts): Event | undefined {
   const failed = lastEvent(claim.metadata?.uid, facts, [failedReason])
   const done = lastEvent(claim.metadata?.uid, facts, doneReasons)
   return failed === undefined || (done !== undefined && lastTime(done) > lastTime(failed)) ? undefined : failed

@@ -1,7 +1,7 @@
 import type { Event, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { bound, pod, pvc, storageClass, vac } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { byObject, byUid, type Facts } from '../facts/facts.ts'
+import { byObject, byUid, type ClusterFacts } from '../facts/facts.ts'
 import { pendingPage } from '../facts/pending.ts'
 import { headlineOf } from '../output/explanation.ts'
 import { ago, allOf, factsWith, lease, RESIZER_LEASE } from '../testing/facts.ts'
@@ -10,7 +10,7 @@ import { claimFindings } from './claim.ts'
 const WHO =
   'PersistentVolumeClaim default/pvc-1: external-resizer of csi.example.com has been waiting at least 3m12s for'
 const { volume } = bound()
-const SOUND: Partial<Facts> = {
+const SOUND: Partial<ClusterFacts> = {
   leases: [lease(RESIZER_LEASE)],
   volumes: allOf(volume),
   storageClasses: allOf(storageClass()),
@@ -50,7 +50,7 @@ function event(reason: string, message: string, { last = 9, first = 100 } = {}):
 interface Row {
   readonly name: string
   readonly claim: PersistentVolumeClaim
-  readonly facts?: Partial<Facts>
+  readonly facts?: Partial<ClusterFacts>
   readonly reason: string
   readonly says: string
   readonly stuck?: boolean
@@ -201,7 +201,7 @@ it.each(ROWS)('a claim waits for $name', ({ claim: object, facts = {}, reason, s
 })
 
 describe('a claim', () => {
-  it('waits for nothing when it has what it asks for, whatever has failed before', () => {
+  it('has no wait when its requests are fulfilled, whatever has failed before', () => {
     const events = byUid([event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)])
     expect(claimFindings(claim({}), factsWith({ ...SOUND, events }))).toEqual([])
     const done = claim({
@@ -211,12 +211,12 @@ describe('a claim', () => {
     expect(claimFindings(done, factsWith(SOUND))).toEqual([])
   })
 
-  it('that has just asked is under way', () => {
+  it('a new request is under way', () => {
     const asked = claim({ spec: MORE })
     expect(claimFindings(asked, factsWith(SOUND))).toMatchObject([{ reason: 'NotBegun', sure: 'likely' }])
   })
 
-  it('is reported although its volume may not be read', () => {
+  it('waits also if its volume may not be read', () => {
     const facts = factsWith({ ...SOUND, volumes: factsWith().volumes })
     expect(claimFindings(growing(IN_PROGRESS), facts)).toMatchObject([
       { waiter: 'external-resizer of (unknown driver)', reason: 'DriverSilent' },
@@ -231,7 +231,7 @@ describe('a claim', () => {
     expect(claimFindings(both, factsWith(SOUND)).map(({ reason }) => reason)).toEqual(['NotBegun', 'ClassMissing'])
   })
 
-  it('that is deleted waits for the pods that use it', () => {
+  it('waits in deletion for the pods that use it', () => {
     const deleted = claim({
       metadata: { deletionTimestamp: ago(60), finalizers: ['kubernetes.io/pvc-protection', 'a.io/b'] },
     })
@@ -241,7 +241,7 @@ describe('a claim', () => {
     ])
   })
 
-  it('has what the resizer says of each of its two kinds of work', () => {
+  it('shows the items of the resizer for both kinds of work', () => {
     const both = claim({
       spec: { ...MORE, volumeAttributesClassName: 'gold' },
       status: { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } },

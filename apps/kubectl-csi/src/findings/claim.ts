@@ -1,25 +1,30 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { claimWaits, type Reason, type Wait } from '@csi-sidecars/waits'
-import { driverOf, type Facts, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
-import { aroundClaim, bindingEvent } from './around.ts'
+import { type Around, awaitedBy, claimWaits, type ObjectWait, type Reason } from '@csi-sidecars/waits'
+import { type ClusterFacts, driverOf, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
+import { aroundClaim, bindingEvent, refsOf } from './around.ts'
 import { usersOf } from './claim-users.ts'
 import { eventEvidence } from './events.ts'
-import type { Evidence, Finding } from './finding.ts'
+import type { Evidence, WaitFinding } from './finding.ts'
 import { modifyFinding } from './modify.ts'
 import { expandFinding, resizeEvidence, sinceOf } from './resize.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** What a claim waits for: to be bound, to grow, to be modified, to be deleted. */
-export function claimFindings(claim: PersistentVolumeClaim, facts: Facts): readonly Finding[] {
+/** Returns the waits of a claim: to be bound, to grow, to be modified, to be deleted. */
+export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): readonly WaitFinding[] {
   const around = aroundClaim(keyOf(refOf('PersistentVolumeClaim', claim)), { is: 'present', object: claim }, facts)
   if (around.claim === undefined) return []
-  return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, claim, facts) ?? [])
+  return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, { claim, around }, facts) ?? [])
 }
 
-function findingOf(wait: Wait, claim: PersistentVolumeClaim, facts: Facts): Finding | undefined {
+interface WithAround {
+  readonly claim: PersistentVolumeClaim
+  readonly around: Around
+}
+
+function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: ClusterFacts): WaitFinding | undefined {
   const pv = objectOf(facts.volumes.get(claim.spec?.volumeName ?? ''))
   const driver = claim.metadata?.annotations?.['volume.kubernetes.io/storage-resizer'] ?? (pv && driverOf(pv))
-  // Where the volume could not be read the driver is not known, and the work is shown all the same.
+  // If the volume could not be read, the driver is unknown. The work is shown nevertheless.
   const context = { facts, driver: driver ?? '(unknown driver)' }
   switch (wait.reason) {
     case 'Expanding':
@@ -29,7 +34,8 @@ function findingOf(wait: Wait, claim: PersistentVolumeClaim, facts: Facts): Find
       return modifyFinding(claim, context)
     default: {
       const object = refOf('PersistentVolumeClaim', claim)
-      return waitingFinding(wait, { object, ...aboutOf(wait, claim, facts) }, facts)
+      const awaits = refsOf(awaitedBy(wait, around), object.namespace)
+      return waitingFinding(wait, { object, awaits, ...aboutOf(wait, claim, facts) }, facts)
     }
   }
 }
@@ -44,7 +50,7 @@ interface AboutClaim {
   readonly driver?: string | undefined
 }
 
-function aboutOf({ reason }: Wait, claim: PersistentVolumeClaim, facts: Facts): AboutClaim {
+function aboutOf({ reason }: ObjectWait, claim: PersistentVolumeClaim, facts: ClusterFacts): AboutClaim {
   const object = refOf('PersistentVolumeClaim', claim)
   const { metadata, spec, status } = claim
   switch (reason) {

@@ -1,11 +1,11 @@
 import type { Event } from '@csi-sidecars/kube-types'
-import { type Facts, textOf, timeOf } from '../facts/facts.ts'
+import { type ClusterFacts, textOf, timeOf } from '../facts/facts.ts'
 import type { Evidence } from './finding.ts'
 
 /** The newest event of these reasons about an object. */
 export function lastEvent(
   uid: string | undefined,
-  { events }: Pick<Facts, 'events'>,
+  { events }: Pick<ClusterFacts, 'events'>,
   reasons: readonly string[],
 ): Event | undefined {
   const own = (events.get(uid ?? '') ?? []).filter(({ reason }) => reasons.includes(reason ?? ''))

@@ -1,8 +1,8 @@
-import type { Sidecar } from '../facts/leases.ts'
+import type { SidecarName } from '../facts/leases.ts'
 import type { RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** What the text of a failure says about what is waited for. */
+/** The cause that the text of a failure names. */
 export interface FailureCause {
   readonly reason: string
   readonly waitsFor: string
@@ -10,7 +10,7 @@ export interface FailureCause {
 }
 
 export interface FailureContext {
-  readonly sidecar: Sidecar | 'external-provisioner'
+  readonly sidecar: SidecarName | 'external-provisioner'
   readonly driver: string
   /** The node of an attachment. */
   readonly node?: string | undefined
@@ -19,7 +19,7 @@ export interface FailureContext {
 
 interface Rule {
   readonly words: RegExp
-  readonly only?: Sidecar
+  readonly only?: SidecarName
   readonly cause: (match: readonly string[], context: FailureContext) => FailureCause
 }
 
@@ -69,6 +69,15 @@ const RULES: readonly Rule[] = [
     cause: ([, user, verb, resource]) =>
       because('Forbidden', 'apiRefuses', `a role that lets ${user} ${verb} ${resource}`),
   },
+  {
+    words: /CSI driver (\S+) does not support ControllerModifyVolume/,
+    cause: ([, driver]) =>
+      because(
+        'ModifyNotSupported',
+        'modifyUnsupported',
+        `a claim without VolumeAttributesClass: driver ${driver} cannot modify volumes`,
+      ),
+  },
   { words: /only supports offline expansion/, cause: () => because('ClaimInUse', 'claimInUse', OFFLINE) },
   {
     words: /code = ResourceExhausted/,
@@ -112,7 +121,7 @@ const RULES: readonly Rule[] = [
 
 const OFFLINE = 'the pods that use the claim to end, because the driver expands only volumes that are not in use'
 
-/** What a failure waits for, by its text. Undefined: the text is unknown. */
+/** Returns the cause that the text of a failure names. Undefined: the text is unknown. */
 export function causeOf(message: string, context: FailureContext): FailureCause | undefined {
   for (const { words, only, cause } of RULES) {
     if (only !== undefined && only !== context.sidecar) continue

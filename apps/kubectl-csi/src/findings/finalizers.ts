@@ -1,6 +1,6 @@
 import { foreignFinalizers, OWN_FINALIZERS } from '@csi-sidecars/waits'
-import { type Facts, type Ref, textOf, timeOf } from '../facts/facts.ts'
-import { CERTAIN, type Finding } from './finding.ts'
+import { type ClusterFacts, type KindRef, textOf, timeOf } from '../facts/facts.ts'
+import { CERTAIN, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 interface Meta {
@@ -13,12 +13,12 @@ export function ownFinalizers({ metadata }: Meta): readonly string[] {
   return (metadata?.finalizers ?? []).filter((name) => name.startsWith(OWN_FINALIZERS))
 }
 
-/** What the deletion of an object waits for, as far as it is for others than these sidecars and Kubernetes itself. */
+/** Returns a finding if the deletion of an object waits for a finalizer that neither the sidecars nor Kubernetes own. */
 export function foreignFinalizerFindings(
-  object: Ref,
+  object: KindRef,
   metadata: Meta['metadata'],
-  { now, stuckAfterMs }: Pick<Facts, 'now' | 'stuckAfterMs'>,
-): readonly Finding[] {
+  { now, stuckAfterMs }: Pick<ClusterFacts, 'now' | 'stuckAfterMs'>,
+): readonly WaitFinding[] {
   const since = timeOf(metadata?.deletionTimestamp)
   const foreign = foreignFinalizers(metadata?.finalizers)
   if (since === undefined || foreign.length === 0) return []

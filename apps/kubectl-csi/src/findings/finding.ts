@@ -1,18 +1,18 @@
-import { isStuck, remedyOf } from '@csi-sidecars/waits'
-import type { Facts, Ref } from '../facts/facts.ts'
-import type { Sidecar } from '../facts/leases.ts'
+import { isStuck, type Remedy, remedyOf } from '@csi-sidecars/waits'
+import type { ClusterFacts, KindRef } from '../facts/facts.ts'
+import type { SidecarName } from '../facts/leases.ts'
 import type { PendingItem } from '../facts/pending.ts'
 
 /** One field of one object, and its value. */
 export interface Evidence {
-  readonly object: Ref
+  readonly object: KindRef
   readonly field: string
   readonly value: string
 }
 
 /** The fields of an object that have a value. */
 export function evidenceOf(
-  object: Ref,
+  object: KindRef,
   fields: Readonly<Record<string, string | null | undefined>>,
 ): readonly Evidence[] {
   return Object.entries(fields).flatMap(([field, value]) => (value == null ? [] : [{ object, field, value }]))
@@ -30,23 +30,27 @@ export interface RowKey {
  */
 export type Sureness = 'certain' | 'likely' | 'possible'
 
-/** What an object waits for, and since when. */
-export interface Finding {
+/** One wait of an object, with its evidence and advice. */
+export interface WaitFinding {
   /** One word for programs. */
   readonly reason: string
-  readonly object: Ref
+  readonly object: KindRef
   /** Who waits: `external-attacher of csi.example.com`. */
   readonly waiter: string
-  /** What for; reads on after `waits for`. */
+  /** The awaited event. The text continues `waits for`. */
   readonly waitsFor: string
   /** Milliseconds. Undefined: unknown. */
   readonly since: number | undefined
   /** It may have begun earlier than `since`. */
   readonly atLeast: boolean
-  /** A user should look at it; else it is only under way. */
+  /** True if a user should look at it. False while it is only under way. */
   readonly stuck: boolean
+  /** The remedy of the wait. Default: the remedy of its reason. */
+  readonly remedy?: Remedy
+  /** The objects whose own findings have to end first. Default: none, so the finding is the end of its chain. */
+  readonly awaits?: readonly KindRef[]
   readonly sure: Sureness
-  /** What makes it less than certain. */
+  /** The reason why the finding is not certain. */
   readonly doubt: string | undefined
   readonly evidence: readonly Evidence[]
   readonly advice: RowKey
@@ -54,19 +58,19 @@ export interface Finding {
 
 interface Stuckness {
   readonly since: number | undefined
-  /** What the sidecar says of its own work. */
+  /** The item of the sidecar about the same work. */
   readonly pending?: PendingItem | undefined
-  readonly facts: Pick<Facts, 'now' | 'stuckAfterMs'>
+  readonly facts: Pick<ClusterFacts, 'now' | 'stuckAfterMs'>
 }
 
-/** The one definition of @csi-sidecars/waits, and never less than what the sidecar itself calls stuck. */
+/** Applies the definition of `@csi-sidecars/waits`. Work that the sidecar calls stuck is always stuck. */
 export function stuckNow(reason: string, { since, pending, facts }: Stuckness): boolean {
   return (
     pending?.stuck === true || isStuck(remedyOf(reason), { since, now: facts.now, olderThanMs: facts.stuckAfterMs })
   )
 }
 
-export function sidecarOf(sidecar: Sidecar, driver: string): string {
+export function sidecarOf(sidecar: SidecarName, driver: string): string {
   return `${sidecar} of ${driver}`
 }
 

@@ -1,27 +1,27 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Facts, type Ref, refOf, textOf, type Unseen } from '../facts/facts.ts'
+import { type ClusterFacts, type KindRef, refOf, textOf, type Unseen } from '../facts/facts.ts'
 import { attachmentFindings } from './attachment.ts'
 import { claimFindings } from './claim.ts'
-import type { Finding } from './finding.ts'
+import type { WaitFinding } from './finding.ts'
 import { pendingFindings } from './pending.ts'
 import { podFindings } from './pod.ts'
 import { volumeFindings } from './volume.ts'
 
 export interface Findings {
-  /** The longest wait first; what is stuck before what is only under way. */
-  readonly findings: readonly Finding[]
+  /** Stuck findings come before findings that are under way. In each group the longest wait comes first. */
+  readonly findings: readonly WaitFinding[]
   /** Objects that are not understood. */
   readonly unseen: readonly Unseen[]
 }
 
-/** All that wait. Pure. An object that is not understood costs its own line, never the others. */
-export function findingsOf(facts: Facts): Findings {
-  const found: Finding[] = []
+/** Returns all findings. An object that is not understood gets a line of its own and does not affect the others. */
+export function findingsOf(facts: ClusterFacts): Findings {
+  const found: WaitFinding[] = []
   const unseen: Unseen[] = []
   const of = <T extends Parameters<typeof refOf>[1]>(
     kind: string,
     objects: readonly T[],
-    find: (object: T, facts: Facts) => readonly Finding[],
+    find: (object: T, facts: ClusterFacts) => readonly WaitFinding[],
   ): void => {
     for (const object of objects) {
       try {
@@ -39,11 +39,11 @@ export function findingsOf(facts: Facts): Findings {
   return { findings: found.toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || ageOrder(a, b)), unseen }
 }
 
-function notUnderstood(ref: Ref, error: unknown): Unseen {
+function notUnderstood(ref: KindRef, error: unknown): Unseen {
   return { what: textOf(ref), why: `it is not understood: ${messageOf(error)}`, essential: true }
 }
 
 /** The age of the others is unknown: they may be the oldest. */
-function ageOrder(a: Finding, b: Finding): number {
+function ageOrder(a: WaitFinding, b: WaitFinding): number {
   return (a.since ?? Number.NEGATIVE_INFINITY) - (b.since ?? Number.NEGATIVE_INFINITY) || 0
 }

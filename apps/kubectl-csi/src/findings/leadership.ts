@@ -1,6 +1,6 @@
 import { type Lease, type Pod, wholeNumberOf } from '@csi-sidecars/kube-types'
-import { type Facts, type Ref, refOf, textOf, timeOf } from '../facts/facts.ts'
-import { leaseKey, leaseName, type Sidecar } from '../facts/leases.ts'
+import { type ClusterFacts, type KindRef, refOf, textOf, timeOf } from '../facts/facts.ts'
+import { leaseKey, leaseName, type SidecarName } from '../facts/leases.ts'
 import type { FailureCause } from './failure.ts'
 import { type Evidence, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
@@ -22,10 +22,10 @@ export type Leadership =
   | { readonly is: 'none' }
   | { readonly is: 'unseen' }
 
-/** What the Lease says. Of several, in several namespaces, the one that was renewed last. */
+/** Returns the leadership that the Lease shows. If several namespaces have the Lease, the last renewed one counts. */
 export function leadershipOf(
-  { leases, now }: Pick<Facts, 'leases' | 'now'>,
-  sidecar: Sidecar,
+  { leases, now }: Pick<ClusterFacts, 'leases' | 'now'>,
+  sidecar: SidecarName,
   driver: string,
 ): Leadership {
   if (leases === undefined) return { is: 'unseen' }
@@ -47,7 +47,10 @@ function isExpired(lease: Lease, now: number): boolean {
 const SILENT_MS = 30_000
 
 /** The Lease is held by a pod that does not exist, and that has not renewed it lately. */
-export function holderGone(leadership: Leadership, { holdersGone, now }: Pick<Facts, 'holdersGone' | 'now'>): boolean {
+export function holderGone(
+  leadership: Leadership,
+  { holdersGone, now }: Pick<ClusterFacts, 'holdersGone' | 'now'>,
+): boolean {
   if (leadership.is === 'none' || leadership.is === 'unseen' || leadership.is === 'released') return false
   const { lease } = leadership
   const duration = 1000 * (wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0)
@@ -74,10 +77,10 @@ export function doubtOf({ is }: NoLeader): ReturnType<typeof likely> {
   )
 }
 
-export function leaseEvidence(leadership: Leadership, facts: Pick<Facts, 'sidecarPods'>): readonly Evidence[] {
+export function leaseEvidence(leadership: Leadership, facts: Pick<ClusterFacts, 'sidecarPods'>): readonly Evidence[] {
   if (leadership.is === 'none' || leadership.is === 'unseen') return []
   const { lease } = leadership
-  const object: Ref = refOf('Lease', lease)
+  const object: KindRef = refOf('Lease', lease)
   const holder = lease.spec?.holderIdentity ?? ''
   const notReady = notReadyContainers(leadership, facts)
   return [
@@ -92,15 +95,15 @@ export function leaseEvidence(leadership: Leadership, facts: Pick<Facts, 'sideca
 }
 
 export interface NotReady {
-  readonly pod: Ref
+  readonly pod: KindRef
   readonly name: string
   readonly state: string
 }
 
-/** Containers beside the sidecar, the driver's among them, and its own, that are not ready. */
+/** Returns the containers in the pods of the sidecar that are not ready, including the sidecar and the driver. */
 export function notReadyContainers(
   leadership: Leadership,
-  { sidecarPods }: Pick<Facts, 'sidecarPods'>,
+  { sidecarPods }: Pick<ClusterFacts, 'sidecarPods'>,
 ): readonly NotReady[] {
   if (leadership.is === 'none' || leadership.is === 'unseen') return []
   return (sidecarPods.get(leaseKey(leadership.lease)) ?? []).flatMap((pod) =>
@@ -123,10 +126,10 @@ export function containersText(containers: readonly NotReady[]): string {
   return containers.map(({ pod, name, state }) => `container ${name} of ${textOf(pod)} (${state})`).join(', ')
 }
 
-/** What is waited for where there is no leader, and what for after that. */
+/** Returns the text of a wait for a leader, and of the next wait. */
 export function noLeaderText(
   leadership: NoLeader,
-  facts: Pick<Facts, 'sidecarPods' | 'holdersGone' | 'now'>,
+  facts: Pick<ClusterFacts, 'sidecarPods' | 'holdersGone' | 'now'>,
   then?: string,
 ): string {
   const notReady = notReadyContainers(leadership, facts)
@@ -136,10 +139,10 @@ export function noLeaderText(
   return `a leader, and no replica leads${why}${then === undefined ? '' : `; after that for ${then}`}`
 }
 
-/** What is wrong with who leads, where nothing else is known. */
+/** Returns a problem of the leader, as the cause if no better one is known. */
 export function leaderCause(
   leadership: Leadership,
-  facts: Facts,
+  facts: ClusterFacts,
 ): (FailureCause & ReturnType<typeof likely>) | undefined {
   if (leadership.is === 'held twice') {
     const leases = [leadership.lease, ...leadership.others].map(
@@ -167,7 +170,7 @@ export function leaderCause(
 /** A leader whose neighbours are not ready: the driver's container is one of them, as a rule. */
 function notReadyCause(
   leadership: Leadership,
-  facts: Pick<Facts, 'sidecarPods'>,
+  facts: Pick<ClusterFacts, 'sidecarPods'>,
 ): (FailureCause & ReturnType<typeof likely>) | undefined {
   const notReady = notReadyContainers(leadership, facts)
   if (notReady.length === 0) return undefined

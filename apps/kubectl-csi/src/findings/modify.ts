@@ -2,12 +2,12 @@ import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf } from '../facts/facts.ts'
 import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
 import type { FailureCause } from './failure.ts'
-import { evidenceOf, type Finding } from './finding.ts'
+import { evidenceOf, type WaitFinding } from './finding.ts'
 import { conditionEvidence, sinceOf } from './resize.ts'
 import { ROWS } from './rows.ts'
 
-/** What the modification of a claim waits for. */
-export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): Finding {
+/** Returns the finding of a modification that is not done. */
+export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}
   const target = state?.targetVolumeAttributesClassName || wanted
@@ -21,7 +21,7 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
     reason: state === undefined ? 'NotBegun' : 'DriverSilent',
     waitsFor:
       state === undefined
-        ? `its turn to be modified to ${target}, or for a driver that can modify volumes`
+        ? `its turn to be modified to ${target}`
         : `driver ${context.driver} to modify the volume to ${target}`,
     advice: state === undefined ? ROWS.modifyNotBegun : ROWS.modifying,
   }
@@ -41,7 +41,7 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
   )
 }
 
-/** What the claim says itself, and whether the class is there. */
+/** Returns a cause that the claim or a missing class shows. */
 function knownCause(claim: PersistentVolumeClaim, { facts, driver }: ClaimContext): FailureCause | undefined {
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const state = claim.status?.modifyVolumeStatus

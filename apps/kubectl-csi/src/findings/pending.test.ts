@@ -17,13 +17,13 @@ const item = {
 }
 const pending = byObject(pendingPage({ items: [item] })?.items ?? [])
 
-it('what only the sidecar knows is listed', () => {
+it('stuck work that only the sidecar knows is listed', () => {
   expect(findingsOf(factsWith({ pending })).findings).toMatchObject([
     { reason: 'StillAttached', waitsFor: 'VolumeAttachment va-9', since: Date.parse(ago(600)), stuck: true },
   ])
 })
 
-it('what the sidecar calls stuck is stuck, although its object has not waited for long', () => {
+it('work that the sidecar calls stuck is stuck, although its object is young', () => {
   const young = pv('pv-7', {
     metadata: { deletionTimestamp: ago(2), finalizers: ['external-attacher/csi-example-com'] },
   })

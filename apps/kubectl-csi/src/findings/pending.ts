@@ -1,35 +1,39 @@
-import { type Facts, type Ref, textOf, timeOf } from '../facts/facts.ts'
+import { type ClusterFacts, type KindRef, textOf, timeOf } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
-import { CERTAIN, type Evidence, evidenceOf, type Finding } from './finding.ts'
+import { CERTAIN, type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** Two controllers may work on one claim at once. */
-export type Operation = 'attach' | 'detach' | 'expand' | 'modify'
+export type SidecarOperation = 'attach' | 'detach' | 'expand' | 'modify'
 
-/** What the sidecar itself says about its work on the object. */
-export function pendingOf({ pending }: Facts, ref: Ref, operations: readonly Operation[]): PendingItem | undefined {
+/** Returns the item of the sidecar about its work on the object. */
+export function pendingOf(
+  { pending }: ClusterFacts,
+  ref: KindRef,
+  operations: readonly SidecarOperation[],
+): PendingItem | undefined {
   return pending.get(textOf(ref))?.find((item) => operations.some((operation) => operation === item.operation))
 }
 
 export function pendingEvidence(item: PendingItem | undefined): readonly Evidence[] {
   if (item === undefined) return []
   const { sidecar, driver, operation, state, reason, since, tries, code, message, waitsFor, nextTry } = item
-  const object: Ref = { kind: '/debug/stuck of', name: `${sidecar} of ${driver}` }
+  const object: KindRef = { kind: '/debug/stuck of', name: `${sidecar} of ${driver}` }
   const work = [operation, state].filter((word) => word !== '').join(', ')
   const others = waitsFor.join(', ') || undefined
   const known = { reason, since, tries: tries?.toString(), code, message, waitsFor: others, nextTry }
   return [{ object, field: 'state', value: work }, ...evidenceOf(object, known)]
 }
 
-/** What only the sidecars know of: nothing that they call stuck is left out because its object does not show it. */
-export function pendingFindings({ pending }: Facts, found: readonly Finding[]): readonly Finding[] {
+/** Returns findings for stuck work that only the sidecars know of. */
+export function pendingFindings({ pending }: ClusterFacts, found: readonly WaitFinding[]): readonly WaitFinding[] {
   const shown = new Set(found.filter(({ stuck }) => stuck).map(({ object }) => textOf(object)))
   return [...pending]
     .filter(([object]) => !shown.has(object))
     .flatMap(([, items]) => items.filter(({ stuck }) => stuck).map(pendingFinding))
 }
 
-function pendingFinding(item: PendingItem): Finding {
+function pendingFinding(item: PendingItem): WaitFinding {
   const { kind, namespace, name, reason = 'Waiting', message, waitsFor, since } = item
   return {
     reason,

@@ -1,7 +1,7 @@
 import type { Event, Pod } from '@csi-sidecars/kube-types'
 import { bound, csiNode, pod, pv, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { byUid, type Facts } from '../facts/facts.ts'
+import { byUid, type ClusterFacts } from '../facts/facts.ts'
 import { ago, allOf, factsWith } from '../testing/facts.ts'
 import { findingsOf } from './findings.ts'
 import { podFindings } from './pod.ts'
@@ -11,7 +11,7 @@ const { claim, volume } = bound()
 const POD = pod('web', { metadata: { uid: 'uid-web', creationTimestamp: ago(120) }, status: { phase: 'Pending' } })
 const HERE = va('here', { metadata: { creationTimestamp: ago(40) }, status: { attached: true } })
 const THERE = va('there', { spec: { nodeName: 'node-2' }, status: { attached: true } })
-const SOUND: Partial<Facts> = { claims: allOf(claim), volumes: allOf(volume), csiNodes: allOf(csiNode()) }
+const SOUND: Partial<ClusterFacts> = { claims: allOf(claim), volumes: allOf(volume), csiNodes: allOf(csiNode()) }
 
 function event(reason: string, message: string): Event {
   return {
@@ -24,7 +24,7 @@ function event(reason: string, message: string): Event {
   }
 }
 
-const reasons = (given: Pod, facts: Partial<Facts>) =>
+const reasons = (given: Pod, facts: Partial<ClusterFacts>) =>
   podFindings(given, factsWith({ ...SOUND, ...facts })).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
 
 describe('a pod', () => {
@@ -48,7 +48,7 @@ describe('a pod', () => {
     expect(reasons(POD, facts)).toEqual([says])
   })
 
-  it('waits for a claim that does not exist, whatever else', () => {
+  it('waits for a missing claim before anything else', () => {
     expect(reasons(POD, { claims: allOf() })).toEqual([
       'ClaimMissing: PersistentVolumeClaim default/pvc-1, which does not exist',
     ])
@@ -59,7 +59,7 @@ describe('a pod', () => {
     expect(reasons(unscheduled, {})).toEqual(['NotScheduled: the scheduler to choose a node'])
   })
 
-  it('waits for nothing where its volume may be shared, is attached, or when it runs, has ended, uses none', () => {
+  it('has no wait if its volume is attached, if it runs or has ended, or if it uses no volume', () => {
     expect(reasons(POD, { attachments: [HERE] })).toEqual([])
     const ready = pod('web', { ...POD, status: { conditions: [{ type: 'Ready', status: 'True' }] } })
     expect(reasons(ready, { attachments: [THERE] })).toEqual([])
@@ -67,19 +67,19 @@ describe('a pod', () => {
     expect(reasons(pod('web', { ...POD, spec: { volumes: [] } }), { attachments: [THERE] })).toEqual([])
   })
 
-  it('waits for a new attachment where the volume may be shared', () => {
+  it('waits for a new attachment if the volume may be shared', () => {
     const volumes = allOf(pv('pv-1', { spec: { accessModes: ['ReadWriteMany'] } }))
     expect(reasons(POD, { volumes, attachments: [THERE] })).toEqual([
       'NotAskedFor: the attach/detach controller to ask for volume pv-1 on node node-1',
     ])
   })
 
-  it('waits for nothing with a driver that does not attach', () => {
+  it('has no wait if the driver does not attach', () => {
     const driver = { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } }
     expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
   })
 
-  it('is found by its events where attachments may not be read, and only there', () => {
+  it('gets a finding from its events only if attachments may not be read', () => {
     const message =
       'AttachVolume.Attach failed for volume "pv-1" : CSINode node-1 does not contain driver csi.example.com'
     const facts = { volumes: allOf(), events: byUid([event('FailedAttachVolume', message)]) }
@@ -101,7 +101,7 @@ describe('a pod', () => {
 describe('the deletion of a volume', () => {
   const deleted = (finalizers: readonly string[]) =>
     pv('pv-1', { metadata: { deletionTimestamp: ago(60), finalizers } })
-  const of = (finalizers: readonly string[], facts: Partial<Facts> = {}) =>
+  const of = (finalizers: readonly string[], facts: Partial<ClusterFacts> = {}) =>
     volumeFindings(deleted(finalizers), factsWith(facts)).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
 
   it('waits for its attachments', () => {
@@ -117,12 +117,12 @@ describe('the deletion of a volume', () => {
     expect(of(['a.io/b'])).toEqual(['ForeignFinalizer: the owner of finalizer a.io/b to remove it'])
   })
 
-  it('waits for nothing while it is not being deleted', () => {
+  it('has no wait before the volume is deleted', () => {
     expect(volumeFindings(pv(), factsWith())).toEqual([])
   })
 })
 
-it('findings come with the longest wait first, and what is stuck before what is under way', () => {
+it('findings are ordered by age, stuck ones before those under way', () => {
   const attachments = [
     va('young', { metadata: { creationTimestamp: ago(5) } }),
     va('old', { metadata: { creationTimestamp: ago(900) } }),
@@ -145,7 +145,7 @@ it('findings come with the longest wait first, and what is stuck before what is 
   ])
 })
 
-it('an object that is not understood costs its own line', () => {
+it('an object that is not understood gets a line of its own', () => {
   const strange = bound({ claim: { status: { capacity: { storage: 'much' } } } }).claim
   const attachments = [va('old', { metadata: { creationTimestamp: ago(900) } })]
   const { findings, unseen } = findingsOf(factsWith({ ...SOUND, claims: allOf(strange), attachments }))

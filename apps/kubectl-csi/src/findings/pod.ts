@@ -1,40 +1,63 @@
 import type { Pod } from '@csi-sidecars/kube-types'
-import { type Around, podWait, type Wait } from '@csi-sidecars/waits'
-import { claimKeysOf, claimNamesOf, type Facts, isRunning, mayWait, objectOf, refOf, timeOf } from '../facts/facts.ts'
-import { aroundClaim, podState, volumeNameOf } from './around.ts'
+import { type Around, awaitedBy, type ObjectWait, podWait } from '@csi-sidecars/waits'
+import {
+  type ClusterFacts,
+  claimKeysOf,
+  claimNamesOf,
+  isRunning,
+  type KindRef,
+  mayWait,
+  objectOf,
+  refOf,
+  textOf,
+  timeOf,
+} from '../facts/facts.ts'
+import { aroundClaim, podState, refsOf, volumeNameOf } from './around.ts'
 import { earliest, eventEvidence, lastEvent } from './events.ts'
 import { causeOf } from './failure.ts'
 import { foreignFinalizerFindings } from './finalizers.ts'
-import { type Evidence, type Finding, likely } from './finding.ts'
+import { type Evidence, likely, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** What a pod waits for beside its claims and attachments, which have findings of their own. */
-export function podFindings(pod: Pod, facts: Facts): readonly Finding[] {
+/** Returns the waits of a pod. Its claims and attachments have findings of their own. */
+export function podFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   if (!isRunning(pod) || claimNamesOf(pod).length === 0 || !mayWait(pod)) return []
   const finalizers = foreignFinalizerFindings(refOf('Pod', pod), pod.metadata, facts)
   if (finalizers.length > 0) return finalizers
-  const found = claimKeysOf(pod).flatMap((key) => {
-    const around = aroundClaim(key, facts.claims.get(key), facts)
-    const wait = podWait({ ...podState(pod), phase: 'Pending' }, around)
-    return wait === undefined ? [] : (findingOf(pod, { wait, around }, facts) ?? [])
-  })
-  // What is said of the whole pod is said once.
+  const found = waitsOf(pod, facts).flatMap((ofClaim) => findingOf(pod, ofClaim, facts) ?? [])
+  // Several claims may cause the same finding about the whole pod.
   const distinct = [...new Map(found.map((finding) => [finding.waitsFor, finding])).values()]
   return distinct.length > 0 ? distinct : attachEventFindings(pod, facts)
 }
 
 interface OfClaim {
-  readonly wait: Wait
+  readonly wait: ObjectWait
   readonly around: Around
 }
 
-function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: Facts): Finding | undefined {
+function waitsOf(pod: Pod, facts: ClusterFacts): readonly OfClaim[] {
+  return claimKeysOf(pod).flatMap((key) => {
+    const around = aroundClaim(key, facts.claims.get(key), facts)
+    const wait = podWait({ ...podState(pod), phase: 'Pending' }, around)
+    return wait === undefined ? [] : [{ wait, around }]
+  })
+}
+
+/** The objects that a pod waits for, also if only their findings say so. Empty for an object that is not a pod. */
+export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[] {
+  const pod = facts.pods.find((each) => textOf(refOf('Pod', each)) === textOf(ref))
+  if (pod === undefined || !isRunning(pod) || !mayWait(pod)) return []
+  return waitsOf(pod, facts).flatMap(({ wait, around }) => refsOf(awaitedBy(wait, around), ref.namespace))
+}
+
+function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
   const { metadata } = pod
   // The finding of its claim says why.
   if (given.reason === 'PodWithoutVolume' && given.on !== 'scheduler') return undefined
   const mount = given.reason === 'Mounting' ? lastEvent(metadata?.uid, facts, MOUNT_WARNINGS) : undefined
-  const wait: Wait = mount === undefined ? given : { ...given, reason: 'MountPending', message: mount.message ?? '' }
+  const wait: ObjectWait =
+    mount === undefined ? given : { ...given, reason: 'MountPending', message: mount.message ?? '' }
   const isAttach = ATTACHING.has(wait.reason)
   const event = mount ?? (isAttach ? lastEvent(metadata?.uid, facts, ['FailedAttachVolume']) : undefined)
   const isMissing = wait.reason === 'ClaimMissing'
@@ -46,6 +69,7 @@ function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: Facts): Fi
       object: refOf('Pod', pod),
       since: timeOf(metadata?.deletionTimestamp) ?? (mount === undefined ? earliest(first, from) : first),
       atLeast: mount !== undefined,
+      awaits: refsOf(awaitedBy(wait, around), metadata?.namespace),
       name: isMissing ? around.claimKey : around.volume?.key,
       evidence: [...podEvidence(pod, wait), ...volumeEvidence(wait, { around, facts }), ...eventEvidence(event)],
     },
@@ -61,7 +85,7 @@ const ATTACHING: ReadonlySet<string> = new Set([
   'DetachedElsewhereFirst',
 ])
 
-function podEvidence(pod: Pod, { reason }: Wait): readonly Evidence[] {
+function podEvidence(pod: Pod, { reason }: ObjectWait): readonly Evidence[] {
   const object = refOf('Pod', pod)
   const { spec, status } = pod
   if (reason === 'ClaimMissing') {
@@ -75,7 +99,10 @@ function podEvidence(pod: Pod, { reason }: Wait): readonly Evidence[] {
   return [node, { object, field: '.status.conditions[PodScheduled].message', value: message }]
 }
 
-function volumeEvidence({ reason }: Wait, { around, facts }: { around: Around; facts: Facts }): readonly Evidence[] {
+function volumeEvidence(
+  { reason }: ObjectWait,
+  { around, facts }: { around: Around; facts: ClusterFacts },
+): readonly Evidence[] {
   const pv = objectOf(facts.volumes.get(around.volume?.key ?? ''))
   if (pv === undefined || !ATTACHING.has(reason) || reason === 'NotAskedFor') return []
   const modes = pv.spec?.accessModes?.join(', ') ?? ''
@@ -93,7 +120,7 @@ function volumeEvidence({ reason }: Wait, { around, facts }: { around: Around; f
 }
 
 /** Who may not read attachments still sees what the attach/detach controller says about the pod. */
-function attachEventFindings(pod: Pod, facts: Facts): readonly Finding[] {
+function attachEventFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   const event = lastEvent(pod.metadata?.uid, facts, ['FailedAttachVolume'])
   const unseen = facts.unseen.some(({ what }) => what.startsWith('volumeattachments'))
   if (event === undefined || !unseen) return []

@@ -1,11 +1,11 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf, timeOf } from '../facts/facts.ts'
 import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
-import { type Evidence, evidenceOf, type Finding } from './finding.ts'
+import { type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** What the resizer's part of an expansion waits for. */
-export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContext): Finding {
+/** Returns the finding of the resizer's part of an expansion. */
+export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
   const word = claim.status?.allocatedResourceStatuses?.['storage']
   const { driver } = context
   const wanted = claim.status?.allocatedResources?.['storage'] ?? requestOf(claim) ?? ''
@@ -49,7 +49,7 @@ export function sinceOf(claim: PersistentVolumeClaim, types: readonly string[]):
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
-/** What the claim asks for, what it has, and what its conditions say. */
+/** Returns the requested and the present size of the claim, and its conditions. */
 export function resizeEvidence(claim: PersistentVolumeClaim): readonly Evidence[] {
   const { status } = claim
   const known = evidenceOf(refOf('PersistentVolumeClaim', claim), {

@@ -1,13 +1,13 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { type Around, volumeWaits } from '@csi-sidecars/waits'
-import { driverOf, type Facts, keyOf, refOf, timeOf } from '../facts/facts.ts'
-import { aroundVolume, volumeNameOf } from './around.ts'
+import { type Around, awaitedBy, volumeWaits } from '@csi-sidecars/waits'
+import { type ClusterFacts, driverOf, keyOf, refOf, timeOf } from '../facts/facts.ts'
+import { aroundVolume, refsOf, volumeNameOf } from './around.ts'
 import { eventEvidence, lastEvent } from './events.ts'
-import type { Finding } from './finding.ts'
+import type { WaitFinding } from './finding.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** What the deletion of a volume waits for. What its attachments and its claim wait for is theirs to say. */
-export function volumeFindings(pv: PersistentVolume, facts: Facts): readonly Finding[] {
+/** Returns the waits of the deletion of a volume. Its attachments and its claim have findings of their own. */
+export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): readonly WaitFinding[] {
   const object = refOf('PersistentVolume', pv)
   const { metadata, spec, status } = pv
   const { claimRef } = spec ?? {}
@@ -38,6 +38,10 @@ export function volumeFindings(pv: PersistentVolume, facts: Facts): readonly Fin
     .filter(({ about }) => about.node === undefined)
     .flatMap((wait) => {
       const message = wait.message ?? status?.message
-      return waitingFinding(message === undefined ? wait : { ...wait, message }, given, facts) ?? []
+      const ofClaim = wait.reason === 'VolumeBound' && claimRef !== undefined
+      const awaits = ofClaim
+        ? [{ kind: 'PersistentVolumeClaim', namespace: claimRef.namespace, name: claimRef.name ?? '' }]
+        : refsOf(awaitedBy(wait, around), undefined)
+      return waitingFinding(message === undefined ? wait : { ...wait, message }, { ...given, awaits }, facts) ?? []
     })
 }

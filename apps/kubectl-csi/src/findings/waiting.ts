@@ -1,22 +1,23 @@
-import { isStuck, REASONS, type Reason, remedyOf, type Wait } from '@csi-sidecars/waits'
-import type { Facts, Ref } from '../facts/facts.ts'
+import { isStuck, type ObjectWait, REASONS, type Reason, remedyOf } from '@csi-sidecars/waits'
+import type { ClusterFacts, KindRef } from '../facts/facts.ts'
 import { causeOf, type FailureCause } from './failure.ts'
-import { CERTAIN, type Evidence, type Finding, likely, type RowKey } from './finding.ts'
+import { CERTAIN, type Evidence, likely, type RowKey, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Beside a wait: what only the objects of the API know. */
+/** The facts of a finding that only the objects of the API have. */
 export interface WaitingObject {
-  readonly object: Ref
+  readonly object: KindRef
   readonly since: number | undefined
   readonly atLeast?: boolean
   readonly evidence: readonly Evidence[]
   /** The provisioner of the class, or the name of an object that is missing. */
   readonly name?: string | undefined
-  /** Of the volume, or of the class. */
+  /** The driver of the volume or of the class. */
   readonly driver?: string | undefined
+  readonly awaits?: readonly KindRef[]
 }
 
-interface Words extends Wait {
+interface Words extends ObjectWait {
   readonly list: string
   /** The same, as pods of the namespace. */
   readonly pods: readonly string[]
@@ -30,17 +31,17 @@ interface Text {
 }
 
 /** The wait as a finding, with the text of this command. Undefined for what another finding of the object says. */
-export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): Finding | undefined {
+export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: ClusterFacts): WaitFinding | undefined {
   const { reason, names = [], message } = wait
   const text = TEXTS[reason]
   if (text === undefined) return undefined
-  const { object, since, atLeast = false, evidence, name = '', driver } = given
+  const { object, since, atLeast = false, evidence, name = '', driver, awaits = [] } = given
   const pods = names.map((each) => `${object.namespace}/${each}`)
   const words = { ...wait, list: names.join(', '), pods, missing: name }
   const doubtful = DOUBTS[reason]
   const doubt = typeof doubtful === 'function' ? doubtful(words, facts.unseen) : doubtful
   const said = FAILS.has(reason) ? provisionerCause(message, driver) : undefined
-  const { remedy } = REASONS[reason]
+  const remedy = remedyOf(reason, REASONS[reason].remedy)
   return {
     reason: SAID_AS[reason] ?? reason,
     waitsFor: typeof text.waitsFor === 'string' ? text.waitsFor : text.waitsFor(words),
@@ -50,13 +51,15 @@ export function waitingFinding(wait: Wait, given: WaitingObject, facts: Facts): 
     waiter: text.waiter.replace('OBJECT', `${object.kind} ${object.name}`),
     since,
     atLeast,
-    stuck: isStuck(remedyOf(reason, remedy), { since, now: facts.now, olderThanMs: facts.stuckAfterMs }),
+    remedy,
+    awaits,
+    stuck: isStuck(remedy, { since, now: facts.now, olderThanMs: facts.stuckAfterMs }),
     ...(doubt === undefined ? CERTAIN : likely(doubt)),
     evidence,
   }
 }
 
-/** What another program refuses says more than that it is refused. */
+/** The message of another program says more than the fact of a failure. */
 const FAILS: ReadonlySet<Reason> = new Set([
   'ProvisioningFails',
   'ClassCannotProvision',
@@ -70,7 +73,7 @@ function provisionerCause(message = '', driver = 'of the class'): FailureCause |
 
 type ByReason<T> = Readonly<Partial<Record<Reason, T>>>
 
-/** The word for programs, where it is another one than the reason. */
+/** The reason in JSON, if it differs from the reason of the wait. */
 const SAID_AS: ByReason<string> = {
   Binding: 'ClaimNotBound',
   ClassCannotProvision: 'ProvisioningFails',
@@ -87,8 +90,8 @@ const SAID_AS: ByReason<string> = {
 const LAST_TRY = 'it is what the last try has ended with'
 const NOT_OURS = 'binding is not the work of these sidecars; the events of the claim say more'
 
-/** What makes a finding less than certain. */
-const DOUBTS: ByReason<string | ((words: Words, unseen: Facts['unseen']) => string | undefined)> = {
+/** The reasons why a finding is not certain. */
+const DOUBTS: ByReason<string | ((words: Words, unseen: ClusterFacts['unseen']) => string | undefined)> = {
   NoConsumer: (_, unseen) => (unseen.some(({ what }) => what === 'pods') ? 'pods could not be read' : undefined),
   Binding: NOT_OURS,
   ClaimNotBound: NOT_OURS,
@@ -110,7 +113,7 @@ const KUBELET = 'the kubelet'
 const ATTACH_DETACH = 'the attach/detach controller'
 const FILE_SYSTEM = 'the file system of the claim'
 
-/** What one party waits for, with one row of advice. */
+/** Builds the texts of one waiting party that share one row of advice. */
 function texts(waiter: string, advice: RowKey, waitsFor: ByReason<Text['waitsFor']>): ByReason<Text> {
   return Object.fromEntries(
     Object.entries(waitsFor).map(([reason, text]) => [reason, { waiter, advice, waitsFor: text }]),
@@ -129,7 +132,7 @@ const GROWING_POD = 'a pod that uses the claim, where the kubelet can make it gr
 const growing = ({ names, pods }: Words): string =>
   names === undefined ? GROWING_POD : `the kubelet to make it grow, where ${pods.join(', ')} runs`
 
-/** What the scheduler's message says about volumes and nodes, after `to choose a node`. */
+/** The end of the text `to choose a node`, by the message of the scheduler. */
 const NO_NODE: readonly (readonly [RegExp, string])[] = [
   [/max volume count/, ': the nodes have as many volumes as their CSINodes allow'],
   [/volume node affinity conflict/, ': its volume is reachable from none that is left'],

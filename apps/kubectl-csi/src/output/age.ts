@@ -21,11 +21,11 @@ export function ageText(ms: number): string {
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** Milliseconds of a duration as Go writes it, `1m30s`; undefined for what is none. */
+/** Returns the milliseconds of a duration in the format of Go: `1m30s`. Undefined if the text is not a duration. */
 export function durationMs(text: string): number | undefined {
   if (text === '0') return 0
   if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined
-  // bounded: what has just been found to be such parts from its beginning to its end
+  // bounded: the test above has matched the whole text
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)]
   return parts.reduce((sum, [, number, unit = '']) => sum + Number(number) * (UNIT_MS[unit] ?? 0), 0)
 }

@@ -1,21 +1,20 @@
 import type { Adviser } from '../advice/advice.ts'
-import { type Facts, type Ref, textOf } from '../facts/facts.ts'
-import type { Finding } from '../findings/finding.ts'
+import { type ClusterFacts, type KindRef, textOf } from '../facts/facts.ts'
+import type { WaitFinding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
-import { jsonText, oneLine } from './one-line.ts'
 
 /** `well`: nothing waits too long. `unknown`: nothing was found, and not all could be seen. */
-export type Verdict = 'well' | 'stuck' | 'unknown'
+export type ExplainVerdict = 'well' | 'stuck' | 'unknown'
 
-export const EXIT_CODES: Readonly<Record<Verdict, number>> = { well: 0, stuck: 1, unknown: 2 }
+export const EXIT_CODES: Readonly<Record<ExplainVerdict, number>> = { well: 0, stuck: 1, unknown: 2 }
 
-export function verdictOf(findings: readonly Finding[], { unseen }: Pick<Facts, 'unseen'>): Verdict {
+export function verdictOf(findings: readonly WaitFinding[], { unseen }: Pick<ClusterFacts, 'unseen'>): ExplainVerdict {
   if (findings.some(({ stuck }) => stuck)) return 'stuck'
   return unseen.some(({ essential }) => essential) ? 'unknown' : 'well'
 }
 
-/** What the object waits for since when, in one sentence about the object that was asked for. */
-export function headlineOf(finding: Finding, subject: Ref, now: number): string {
+/** Returns one sentence about the subject: the awaited event, and the age of the wait. */
+export function headlineOf(finding: WaitFinding, subject: KindRef, now: number): string {
   const { object, waiter, waitsFor, since, atLeast } = finding
   const about = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`
   const cause = oneLine(waitsFor) + about
@@ -24,20 +23,20 @@ export function headlineOf(finding: Finding, subject: Ref, now: number): string 
   return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${cause}.`
 }
 
-/** A finding as programs get it, without what speaks for it: who wants that asks for an explanation. */
-export function findingJson({ since, atLeast, evidence: _, advice: __, ...finding }: Finding, now: number): object {
-  const { reason, object, waiter, waitsFor, ...rest } = finding
+/** Returns a finding as JSON without its evidence, which only explanations contain. */
+export function findingJson(finding: WaitFinding, now: number): object {
+  const { reason, object, waiter, waitsFor, since, atLeast, stuck, sure, doubt } = finding
   const age =
     since === undefined
       ? {}
       : { since: new Date(since).toISOString(), ageSeconds: Math.floor((now - since) / 1000), atLeast }
-  return { reason, object, waiter, waitsFor, ...age, ...rest }
+  return { reason, object, waiter, waitsFor, ...age, stuck, sure, doubt }
 }
 
 export interface Explained {
-  readonly subject: Ref
-  readonly findings: readonly Finding[]
-  readonly facts: Facts
+  readonly subject: KindRef
+  readonly findings: readonly WaitFinding[]
+  readonly facts: ClusterFacts
   readonly adviser: Adviser
 }
 
@@ -49,4 +48,15 @@ export function explanationJson({ subject, findings, facts, adviser }: Explained
     advice: adviser(finding.advice),
   }))
   return jsonText({ subject, verdict, findings: items, unseen: facts.unseen })
+}
+
+/** Texts of drivers, kubelets and servers hold line breaks, and may hold what a terminal obeys or shows in another order. */
+export function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ')
+}
+
+/** Returns JSON in which characters that change the order of text on a terminal are escaped. */
+export function jsonText(value: unknown): string {
+  const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return `${JSON.stringify(value, undefined, 2).replace(/\p{Bidi_Control}/gu, escaped)}\n`
 }

@@ -1,15 +1,14 @@
-import { type Facts, groupedBy, textOf } from '../facts/facts.ts'
-import type { Finding } from '../findings/finding.ts'
+import { type ClusterFacts, groupedBy, textOf } from '../facts/facts.ts'
+import type { WaitFinding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
-import { findingJson, verdictOf } from './explanation.ts'
-import { jsonText, oneLine } from './one-line.ts'
+import { findingJson, jsonText, oneLine, verdictOf } from './explanation.ts'
 import { unseenPart } from './text.ts'
 
-/** Of many objects that wait for the same reason the oldest are enough to see which; JSON has all of them. */
+/** The text shows so many of the oldest objects of one reason. JSON has all of them. */
 const MOST_OF_A_REASON = 20
 
 /** A line for each object that is stuck, the longest wait of each reason first, under a sentence that counts them. */
-export function stuckText(findings: readonly Finding[], facts: Facts): string {
+export function stuckText(findings: readonly WaitFinding[], facts: ClusterFacts): string {
   const parts = [summary(findings, facts)]
   for (const [reason, group] of byReason(findings)) {
     const lines = group.slice(0, MOST_OF_A_REASON).map((finding) => lineOf(finding, facts.now))
@@ -20,7 +19,7 @@ export function stuckText(findings: readonly Finding[], facts: Facts): string {
   return `${[...parts, ...unseenPart(facts)].join('\n\n')}\n`
 }
 
-function summary(findings: readonly Finding[], facts: Facts): string {
+function summary(findings: readonly WaitFinding[], facts: ClusterFacts): string {
   if (findings.length === 0) {
     return verdictOf(findings, facts) === 'unknown'
       ? 'It is unknown whether anything is stuck, because not all could be read.'
@@ -31,16 +30,16 @@ function summary(findings: readonly Finding[], facts: Facts): string {
   return `${findings.length} ${findings.length === 1 ? 'object is' : 'objects are'} stuck${age}. More on each: kubectl csi explain.`
 }
 
-function byReason(findings: readonly Finding[]): ReadonlyMap<string, readonly Finding[]> {
+function byReason(findings: readonly WaitFinding[]): ReadonlyMap<string, readonly WaitFinding[]> {
   return groupedBy(findings, ({ reason }) => reason)
 }
 
-function lineOf({ object, waiter, waitsFor, since, atLeast }: Finding, now: number): string {
+function lineOf({ object, waiter, waitsFor, since, atLeast }: WaitFinding, now: number): string {
   const age = since === undefined ? '?' : `${atLeast ? '>' : ''}${ageText(now - since)}`
   return `  ${age.padEnd(7)} ${textOf(object)}: ${waiter} waits for ${oneLine(waitsFor)}`
 }
 
-export function stuckJson(findings: readonly Finding[], facts: Facts): string {
+export function stuckJson(findings: readonly WaitFinding[], facts: ClusterFacts): string {
   const items = findings.map((finding) => findingJson(finding, facts.now))
   return jsonText({ verdict: verdictOf(findings, facts), items, unseen: facts.unseen })
 }

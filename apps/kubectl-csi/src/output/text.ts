@@ -1,15 +1,14 @@
 import type { Advice } from '../advice/advice.ts'
-import { type Facts, textOf } from '../facts/facts.ts'
-import type { Evidence, Finding } from '../findings/finding.ts'
-import { type Explained, headlineOf, verdictOf } from './explanation.ts'
-import { oneLine } from './one-line.ts'
+import { type ClusterFacts, textOf } from '../facts/facts.ts'
+import type { Evidence, WaitFinding } from '../findings/finding.ts'
+import { type Explained, headlineOf, oneLine, verdictOf } from './explanation.ts'
 
 interface ExplainedText extends Explained {
-  /** What is known of the object when nothing is stuck. */
+  /** The line about the object if nothing is stuck. */
   readonly well: string
 }
 
-/** For people: what is waited for, the evidence, what to do, how sure, and what was not seen. */
+/** Returns the explanation as text: the wait, its evidence, the advice, the certainty, and the unseen objects. */
 export function explanationText(explained: ExplainedText): string {
   const { subject, findings, facts, adviser, well } = explained
   const [first, ...others] = findings
@@ -21,7 +20,7 @@ export function explanationText(explained: ExplainedText): string {
   return `${parts.join('\n\n')}\n`
 }
 
-function partsOf(finding: Finding, { subject, facts, adviser }: Explained): readonly string[] {
+function partsOf(finding: WaitFinding, { subject, facts, adviser }: Explained): readonly string[] {
   return [headlineOf(finding, subject, facts.now), ...details(finding, adviser(finding.advice))]
 }
 
@@ -31,7 +30,7 @@ function wellLine({ subject, findings, facts }: Explained, well: string): string
     : `${textOf(subject)}: ${well}`
 }
 
-function details({ evidence, stuck, sure, doubt, ...finding }: Finding, advice: Advice): readonly string[] {
+function details({ evidence, stuck, sure, doubt, ...finding }: WaitFinding, advice: Advice): readonly string[] {
   const state = stuck ? 'Stuck' : 'Under way, not stuck yet'
   const how = doubt === undefined ? sure : `${sure}: ${doubt}`
   return [
@@ -58,7 +57,7 @@ function evidenceLines(evidence: readonly Evidence[]): readonly string[] {
   return lines
 }
 
-export function unseenPart({ unseen }: Pick<Facts, 'unseen'>): readonly string[] {
+export function unseenPart({ unseen }: Pick<ClusterFacts, 'unseen'>): readonly string[] {
   if (unseen.length === 0) return []
   return [`Not seen\n${unseen.map(({ what, why }) => `  ${what}: ${oneLine(why)}`).join('\n')}`]
 }

@@ -1,11 +1,11 @@
 import type { SubjectKind } from '../facts/collect.ts'
-import { claimNamesOf, type Facts, keyOf, objectOf, type Ref } from '../facts/facts.ts'
+import { type ClusterFacts, claimNamesOf, type KindRef, keyOf, objectOf } from '../facts/facts.ts'
 import { volumeNameOf } from '../findings/around.ts'
 
 const NOTHING_STUCK = 'nothing is stuck.'
 
-/** What an object is like when nothing is stuck. */
-export const WELL: Readonly<Record<SubjectKind, (subject: Ref, facts: Facts) => string>> = {
+/** The line about an object if nothing is stuck. */
+export const WELL: Readonly<Record<SubjectKind, (subject: KindRef, facts: ClusterFacts) => string>> = {
   pod: (subject, { pods }) => {
     const pod = pods.find(({ metadata }) => metadata?.name === subject.name && metadata.namespace === subject.namespace)
     const claims = pod === undefined ? [] : claimNamesOf(pod)

@@ -5,12 +5,12 @@ import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
 import { InProcessClient } from '@csi-sidecars/testkit'
 import type { SubjectKind } from '../facts/collect.ts'
 import type { ReadOnlyClient } from '../facts/reader.ts'
-import type { Options, Question } from '../options.ts'
+import type { CommandQuestion, PluginOptions } from '../options.ts'
 import { run } from '../run.ts'
 import { withProxy } from './client.ts'
 import { NOW } from './facts.ts'
 
-/** An object, and where it is stored. */
+/** An object, and the resource under which it is stored. */
 export type Stored = readonly [Resource<unknown>, object]
 
 /** An API server that has these objects at the moment of all tests. */
@@ -24,17 +24,17 @@ export function clientOf(server: InProcessServer): ReadOnlyClient {
   return withProxy(new InProcessClient(server, { errorOf: apiErrorOf })).client
 }
 
-export const STUCK: Question = { ask: 'stuck' }
+export const STUCK: CommandQuestion = { ask: 'stuck' }
 
-export function explain(kind: SubjectKind, name: string): Question {
+export function explain(kind: SubjectKind, name: string): CommandQuestion {
   return { ask: 'explain', kind, name, namespace: undefined }
 }
 
-/** What the command writes, its first line, and its exit code. */
+/** Runs the command. Returns its output, the first line, and the exit code. */
 export async function ask(
   client: ReadOnlyClient,
-  question: Question,
-  { json = false, stuckAfterMs = 30_000 }: Partial<Pick<Options, 'json' | 'stuckAfterMs'>> = {},
+  question: CommandQuestion,
+  { json = false, stuckAfterMs = 30_000 }: Partial<Pick<PluginOptions, 'json' | 'stuckAfterMs'>> = {},
 ) {
   let text = ''
   const options = { question, kubeconfig: undefined, context: undefined, json, stuckAfterMs }

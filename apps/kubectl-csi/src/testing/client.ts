@@ -7,7 +7,7 @@ export interface ProxiedClient {
   readonly asked: string[]
 }
 
-/** What a pod's proxy answers, by its query. Throws what the proxy answers otherwise. */
+/** Answers a query to the proxy of a pod. Throws the error of the proxy. */
 export type PodProxy = (query: URLSearchParams) => unknown
 
 /** Adds to a client what neither the emulator nor a bare API server has: a proxy to pods. */

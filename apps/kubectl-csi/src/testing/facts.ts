@@ -1,7 +1,7 @@
 import { type Lease, rfc3339Micro } from '@csi-sidecars/kube-types'
-import { Collection } from '../facts/collection.ts'
-import { type Facts, KnownObjects, keyOf } from '../facts/facts.ts'
-import { Reader } from '../facts/reader.ts'
+import { FactCollection } from '../facts/collection.ts'
+import { type ClusterFacts, KnownObjects, keyOf } from '../facts/facts.ts'
+import { ApiReader } from '../facts/reader.ts'
 
 /** The moment of all tests. */
 export const NOW = Date.parse('2026-06-01T12:00:00Z')
@@ -20,9 +20,9 @@ const NO_CLIENT = {
 }
 
 /** Nothing was seen but what a test gives. */
-export function factsWith(given: Partial<Facts> = {}): Facts {
+export function factsWith(given: Partial<ClusterFacts> = {}): ClusterFacts {
   const { signal } = new AbortController()
-  return { ...new Collection(new Reader(NO_CLIENT, signal)).facts(NOW, 30_000), ...given }
+  return { ...new FactCollection(new ApiReader(NO_CLIENT, signal)).facts(NOW, 30_000), ...given }
 }
 
 interface Named {

@@ -17,11 +17,11 @@ import type { SubjectKind } from '../facts/collect.ts'
 import { ask, clientOf, explain, STUCK, type Stored, serving } from './ask.ts'
 import { ATTACHER_LEASE, ago, lease, RESIZER_LEASE } from './facts.ts'
 
-/** For tests of states in which something blocks a volume: its objects, and what is said of them as read from an API server. */
+/** Tests of states that block a volume: the objects, and the answers of the command about them. */
 
-export interface State {
+export interface BlockedState {
   readonly objects: readonly Stored[]
-  /** What a user asks about. */
+  /** The subject of the question. */
   readonly of: readonly [SubjectKind, string]
   /** After `waits for` or `has been waiting 5m for`, in the first line. */
   readonly says: string
@@ -145,11 +145,11 @@ export const ofClaim = (reason: string, message: string): Stored =>
   said('PersistentVolumeClaim', 'pvc-1', [reason, message])
 export const ofPod = (reason: string, message: string): Stored => said('Pod', 'web', [reason, message])
 
-export const provisioning = (message: string): Pick<State, 'objects' | 'of'> => ({
+export const provisioning = (message: string): Pick<BlockedState, 'objects' | 'of'> => ({
   of: ['pvc', 'pvc-1'],
   objects: [CLASS, unbound({ storageClassName: 'sc-1' }), ofClaim('ProvisioningFailed', message)],
 })
-export const unscheduled = (message: string): Pick<State, 'objects' | 'of' | 'reason'> => ({
+export const unscheduled = (message: string): Pick<BlockedState, 'objects' | 'of' | 'reason'> => ({
   of: ['pod', 'web'],
   reason: 'NotScheduled',
   objects: [...SOUND, CLAIM, web({ spec: { nodeName: null } }), ofPod('FailedScheduling', message)],
@@ -165,9 +165,9 @@ interface Item {
   readonly waitsFor: string
 }
 
-const aboutOther = / \(VolumeAttachment [^)]+\)$/
+const aboutOther = / \((?:VolumeAttachment|PersistentVolumeClaim|Pod) [^)]+\)$/
 
-/** Where docs/operations.md says what to do. */
+/** The headings of docs/operations.md with the advice, by the part of a title before its colon. */
 const HEADINGS: Readonly<Record<string, RegExp>> = {
   pending: /Pods that wait for volumes/,
   provisioning: /Pods that wait for volumes/,
@@ -183,7 +183,7 @@ const HEADINGS: Readonly<Record<string, RegExp>> = {
 /** Explains the object, lists what is stuck, and compares. */
 export async function checkState(
   title: string,
-  { of: [kind, name], objects, says, reason, ...state }: State,
+  { of: [kind, name], objects, says, reason, ...state }: BlockedState,
 ): Promise<void> {
   const client = clientOf(serving(objects))
   const stuckAfterMs = 120_000
@@ -196,6 +196,10 @@ export async function checkState(
   expect(heading).toMatch(HEADINGS[title.split(':')[0] ?? ''] ?? /^$/)
   const stuck = await ask(client, STUCK, { json: true, stuckAfterMs })
   const { items } = JSON.parse(stuck.text) as { items: readonly Item[] }
+  // The age decides whether it counts as stuck, and never which cause comes first.
+  for (const threshold of [1_000, 180_000, 600_000]) {
+    expect(await ask(client, explain(kind, name), { stuckAfterMs: threshold })).toMatchObject({ first })
+  }
   const found = items.map((item) => `${item.reason}: ${item.waitsFor}`)
   const expected = `${reason}: ${says.replace(aboutOther, '')}`
   if (state.idle) expect(found).not.toContain(expected)

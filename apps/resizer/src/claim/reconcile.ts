@@ -49,8 +49,7 @@ async function begin<V extends OfClaim, W extends OfClaim>(
   const unread = await confirmLastWrite(run)
   if (unread !== undefined) return { end: { kind: 'retry', cause: unread } }
   for (let left = CONFLICT_TRIES; ; left -= 1) {
-    run.markSeen()
-    const view = await steps.observe()
+    const view = await run.observe(() => steps.observe())
     if (view === undefined) {
       run.log.v(3)?.info('PVC is deleted or does not exist')
       return { end: SETTLED }

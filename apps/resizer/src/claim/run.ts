@@ -51,7 +51,6 @@ export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): Cla
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
 export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch, priority?: RequestPriority): Promise<Claim> {
   const { key, deps, signal } = run
-  run.enter('writing')
   const options = { signal, subresource: 'status', priority }
   try {
     const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)

@@ -37,7 +37,6 @@ export async function patchVolume(
   refuseReplaced(run, volume)
   const patch = patchOf(deps.volumes.store.get(volume.key) ?? volume)
   if (patch === undefined) return 'same'
-  run.enter('writing')
   deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
   return 'patched'
 }

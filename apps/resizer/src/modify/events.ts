@@ -20,6 +20,10 @@ export const MODIFY_EVENTS = {
     reason: 'VolumeModifyDriverMismatch',
     message: `VAC ${JSON.stringify(key)} is for driver ${driverName}, and its parameters are applied to a volume of driver ${volumeDriver}`,
   }),
+  unsupported: (className: string, driver: string): EventText =>
+    failed(
+      `VAC ${JSON.stringify(className)} cannot be applied: CSI driver ${driver} does not support ControllerModifyVolume.`,
+    ),
   failed,
   stillModifying: (message: string, className: string): EventText =>
     failed(`${message}. Still modifying to VAC ${className}`),

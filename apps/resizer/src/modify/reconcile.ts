@@ -95,9 +95,7 @@ async function modify(run: ModifyRun, modification: Modification): Promise<Outco
   const { deps, signal } = run
   try {
     const { api, extraMetadata } = deps
-    run.enter('deciding')
     const request = await modifyRequest(modification, { api, extraMetadata }, signal)
-    run.enter('calling')
     await deps.driver.modify(request, { signal })
   } catch (error) {
     return await recordFailure(run, modification, error)

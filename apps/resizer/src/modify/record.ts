@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
 import { type Claim, claimRef } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
@@ -33,8 +33,7 @@ export async function recordSuccess(run: ModifyRun, modification: Modification):
   run.log.v(4)?.info('Update volumeAttributesClass of PV succeeded', { PV: modification.volume.key })
   const { name } = claimRef(claim)
   recordEvent(run, claim, MODIFY_EVENTS.succeeded(name, target.key))
-  run.complete()
-  return SETTLED
+  return DONE
 }
 
 async function saveClass(run: ModifyRun, { claim, volume, target }: Modification): Promise<void> {

@@ -36,14 +36,12 @@ export interface ExpandDeps {
   /** Undefined for a driver that expands on nodes only: there is nothing to call, and kubelet does it all. */
   readonly driver: ExpandClient | undefined
   readonly driverName: string
-  /** Called right before the driver. */
-  readonly onCall?: () => void
 }
 
 /** Has the driver make the volume at least this large. */
 export async function expandVolume(
   { volume, target }: { readonly volume: Volume; readonly target: Quantity },
-  { api, driver, driverName, onCall }: ExpandDeps,
+  { api, driver, driverName }: ExpandDeps,
   signal: AbortSignal,
 ): Promise<Expanded> {
   if (driver === undefined) return { size: target, nodeStep: true }
@@ -56,7 +54,6 @@ export async function expandVolume(
     secrets,
     volumeCapability: capabilityOf(volume.key, spec, driver.singleNodeMultiWriter),
   }
-  onCall?.()
   const { capacityBytes, nodeExpansionRequired } = await driver.expand(request, { migrated, signal })
   const size = Quantity.ofBytes(capacityBytes)
   // Written to the volume, a size that is too small would never meet the claim's and be asked for again for ever.

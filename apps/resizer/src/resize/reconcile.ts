@@ -88,7 +88,6 @@ async function mark(
 async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patch): Promise<Outcome | undefined> {
   const { deps, signal } = run
   const name = volume?.key ?? ''
-  run.enter('writing')
   try {
     deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
     return undefined
@@ -128,11 +127,8 @@ async function expand(run: ResizeRun, expansion: Expansion): Promise<Outcome> {
 async function callDriver(run: ResizeRun, expansion: Expansion): Promise<Expanded | { readonly error: unknown }> {
   const { deps, signal } = run
   const { api, driver, settings } = deps
-  const onCall = (): void => run.enter('calling')
-  // Reading what the call needs is no write any more.
-  run.enter('deciding')
   try {
-    return await expandVolume(expansion, { api, driver, driverName: settings.driverName, onCall }, signal)
+    return await expandVolume(expansion, { api, driver, driverName: settings.driverName }, signal)
   } catch (error) {
     return { error }
   }

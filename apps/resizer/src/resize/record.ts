@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
@@ -66,10 +66,7 @@ export async function recordSuccess(run: ResizeRun, expansion: Expansion, expand
 function outcomeOfSuccess(run: ResizeRun, expansion: Expansion): Outcome {
   const { target } = expansion
   const due = sizeDue(run, expansion, { finallyFailed: false })
-  if (due === undefined) {
-    run.complete()
-    return SETTLED
-  }
+  if (due === undefined) return DONE
   if (!due.equals(target)) return AGAIN
   return { kind: 'retry', cause: new Error(`the volume was expanded to ${target}, and has less again`) }
 }

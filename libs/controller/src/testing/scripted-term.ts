@@ -1,8 +1,7 @@
 import { CancelledError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import type { DriverEvent } from '@csi-sidecars/csi'
-import type { Controller } from '../controller.ts'
-import { type Outcome, SETTLED } from '../outcome.ts'
+import { type Controller, type Outcome, SETTLED } from '../controller.ts'
 import type { Enqueuer } from '../sources.ts'
 import { runTerm } from '../term.ts'
 

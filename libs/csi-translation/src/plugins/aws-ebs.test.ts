@@ -14,7 +14,7 @@ describe('ebsVolumeId', () => {
     ['aws://z/vol%2D1', 'vol-1'],
     ['aws://z/vol-1?x#y', 'vol-1'],
     ['aws://z/vol-', 'vol-'],
-  ])('of %j is %j', (volumeId, id) => {
+  ])('returns for %j the ID %j', (volumeId, id) => {
     expect(ebsVolumeId(volumeId)).toBe(id)
   })
 
@@ -28,7 +28,7 @@ describe('ebsVolumeId', () => {
     'aws://z/vol-%2F1',
     `aws://z/${'/'.repeat(200_000)}x`,
     `aws://z/vol-1${'/'.repeat(200_000)}x`,
-  ])('of %j does not exist', (volumeId) => {
+  ])('refuses %j', (volumeId) => {
     expect(() => ebsVolumeId(volumeId)).toThrow(
       expect.objectContaining({
         code: 'AWS_BAD_VOLUME_ID',
@@ -38,7 +38,7 @@ describe('ebsVolumeId', () => {
   })
 })
 
-it('reports which step failed, and why', () => {
+it('an error names the failed step and its reason', () => {
   const pv = { spec: { awsElasticBlockStore: { volumeID: 'aws://z z/vol-1' } } }
   expect(() => translateInTreePVToCSI(pv)).toThrow(
     expect.objectContaining({
@@ -67,7 +67,7 @@ it.each<[zones: string[], code: string, message: string]>([
     'REGION_NOT_UNIQUE',
     'multiple or no regions gotten from zones, got: map[eu-west-1:{} us-west-2:{}]',
   ],
-])('%j have no one region', (zones, code, message) => {
+])('the zones %j have no common region', (zones, code, message) => {
   expect(() => awsRegionFromZones(zones)).toThrow(expect.objectContaining({ code, message }))
 })
 
@@ -75,7 +75,7 @@ it.each<[partition: string, reason: string]>([
   ['', 'strconv.Atoi: parsing "": invalid syntax'],
   ['one', 'strconv.Atoi: parsing "one": invalid syntax'],
   ['9223372036854775808', 'strconv.Atoi: parsing "9223372036854775808": value out of range'],
-])('the partition %j does not go back', (partition, reason) => {
+])('refuses to translate the partition %j back', (partition, reason) => {
   const pv = { spec: { csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'v', volumeAttributes: { partition } } } }
   expect(() => translateCSIPVToInTree(pv)).toThrow(
     expect.objectContaining({

@@ -1,6 +1,6 @@
 import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
+import { partitionOf } from '../go-text.ts'
 import { UrlError, urlPath } from '../go-url.ts'
-import { partitionOf } from '../partition.ts'
 import { createPlugin, type VolumeSource } from '../plugin.ts'
 import { type ParameterRule, renameFsType, withZones } from '../storage-class.ts'
 import { affinityToCsi, commonRegion, topologyToInTree } from '../topology.ts'
@@ -31,7 +31,10 @@ function csiOf({ volumeID = '', fsType, partition, readOnly }: VolumeSource<'aws
   return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
 }
 
-/** A bare id is taken unchecked; of `aws://zone/id` only the id counts, since labels say the zone. */
+/**
+ * Returns the volume ID. A bare ID is not checked. Of `aws://zone/id` only the ID counts, because labels contain the
+ * zone.
+ */
 export function ebsVolumeId(volumeId: string): string {
   if (!volumeId.startsWith('aws://')) return volumeId
   const id = withoutSlashes(pathOf(volumeId))
@@ -39,7 +42,7 @@ export function ebsVolumeId(volumeId: string): string {
   throw new TranslationError('AWS_BAD_VOLUME_ID', `Invalid format for AWS volume (${volumeId})`)
 }
 
-/** Not by an expression for both ends, whose search begins again at each slash within. */
+/** Removes the slashes in linear time. An expression for both ends would begin its search again at each slash. */
 function withoutSlashes(path: string): string {
   let end = path.length
   while (path[end - 1] === '/') end -= 1
@@ -59,7 +62,10 @@ export function awsRegionFromZones(zones: readonly string[]): string {
   return commonRegion(zones, regionOf)
 }
 
-/** Zones are `us-west-2a`, `us-gov-east-1a`, `us-west-2-lax-1a` (local) or `us-east-1-wl1-bos-wlz-1` (wavelength). */
+/**
+ * Matches zones such as `us-west-2a`, `us-gov-east-1a`, `us-west-2-lax-1a` (local) or `us-east-1-wl1-bos-wlz-1`
+ * (wavelength).
+ */
 function regionOf(zone: string): string {
   const parts = zone.split('-')
   const last = parts.at(-1) ?? ''
@@ -70,6 +76,6 @@ function regionOf(zone: string): string {
   throw new TranslationError('AWS_ZONE_FORMAT', `Unexpected zone format: ${zone} is not a valid AWS zone`)
 }
 
-/** In-tree raised IOPS to EBS's minimum by itself; the driver does only if this parameter asks for it. */
+/** The in-tree plugin raised IOPS to the minimum of EBS. The driver does so only with this parameter. */
 const parameterToCsi: ParameterRule = (key, parameter) =>
   key === 'iopspergb' ? [parameter, ['allowautoiopspergbincrease', 'true']] : renameFsType(key, parameter)

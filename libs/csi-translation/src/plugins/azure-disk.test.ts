@@ -7,17 +7,17 @@ const source = { diskName: 'name', diskURI: URI }
 const csiOf = (more: object) => translateInTreePVToCSI({ spec: { azureDisk: { ...source, ...more } } }).spec?.csi
 
 describe('a managed disk', () => {
-  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('is one of kind %s', (kind) => {
+  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('may have the kind %s', (kind) => {
     expect(csiOf({ kind })?.volumeAttributes).toEqual({ kind: 'Managed' })
   })
 
-  it.each(['Shared', 'Dedicated', ''])('is none of kind %j', (kind) => {
+  it.each(['Shared', 'Dedicated', ''])('cannot have the kind %j', (kind) => {
     expect(() => csiOf({ kind })).toThrow(
       expect.objectContaining({ code: 'AZURE_DISK_KIND', message: `kind(${kind}) is not supported in csi migration` }),
     )
   })
 
-  it('passes on what is given, even empty', () => {
+  it('passes on all given fields, also empty ones', () => {
     expect(csiOf({ cachingMode: '', fsType: '', readOnly: false })).toEqual({
       driver: 'disk.csi.azure.com',
       volumeHandle: URI,
@@ -25,7 +25,7 @@ describe('a managed disk', () => {
     })
   })
 
-  it('leaves out an empty caching mode of a pod', () => {
+  it('drops an empty caching mode of a pod', () => {
     const pv = translateInTreeInlineVolumeToCSI(
       { name: 'v', azureDisk: { ...source, cachingMode: '', fsType: '' } },
       'ns',
@@ -33,12 +33,12 @@ describe('a managed disk', () => {
     expect(pv.spec?.csi?.volumeAttributes).toEqual({ kind: 'Managed', fstype: '' })
   })
 
-  it('leaves zone labels alone', () => {
+  it('keeps zone labels', () => {
     const pv = { metadata: { labels: { 'topology.kubernetes.io/zone': 'a' } }, spec: { azureDisk: source } }
     expect(translateInTreePVToCSI(pv).spec?.nodeAffinity).toBeUndefined()
   })
 
-  it('comes back with the attributes that are not empty, under any case', () => {
+  it('translates back the attributes that are not empty, in any case', () => {
     const volumeAttributes = { CachingMode: 'None', fsTYPE: '' }
     const csi = { driver: 'disk.csi.azure.com', volumeHandle: URI, fsType: 'xfs', volumeAttributes }
     expect(translateCSIPVToInTree({ spec: { csi } }).spec?.azureDisk).toEqual({

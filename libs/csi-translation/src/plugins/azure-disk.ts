@@ -1,15 +1,14 @@
 import type { CSIPersistentVolumeSource, StorageClass } from '@csi-sidecars/kube-types'
 import { csiSource } from '../csi-source.ts'
 import { createPlugin, type VolumeSource } from '../plugin.ts'
-import { keep, mapTopologies, withZones } from '../storage-class.ts'
+import { entriesByKey, keep, mapTopologies, type TextMap, withZones } from '../storage-class.ts'
 import { textBehind } from '../text-between.ts'
-import { entriesByKey, type TextMap } from '../text-map.ts'
 import { TranslationError } from '../translation-error.ts'
 
 const DRIVER = 'disk.csi.azure.com'
 const ZONE_KEY = 'topology.disk.csi.azure.com/zone'
 const MANAGED = 'Managed'
-/** The formats are Go's expressions, as its messages show them. */
+/** The formats are Go's expressions, because its messages contain them. */
 const MANAGED_URI = {
   format: '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)',
   marks: ['/subscriptions/', '/resourceGroups/'],
@@ -29,7 +28,7 @@ export const azureDisk = createPlugin({
   field: 'azureDisk',
   volumeToCsi: (source) => ({ csi: csiOf(source, source.cachingMode ?? undefined) }),
   inlineToCsi: (source) => {
-    // An empty caching mode of a pod's volume counts as absent; that of a PV is passed on.
+    // An empty caching mode of a volume in a pod counts as absent. The mode of a PersistentVolume is passed on.
     const csi = csiOf(source, source.cachingMode || undefined)
     return { name: csi.volumeHandle, csi }
   },
@@ -68,7 +67,7 @@ function sourceOf({ volumeHandle, fsType = '', readOnly = false, volumeAttribute
   }
 }
 
-/** Empty values say nothing. */
+/** Drops empty values. */
 function lowerCased(attributes: TextMap | undefined): TextMap {
   const given = entriesByKey(attributes).filter(([, value]) => value !== '')
   return Object.fromEntries(given.map(([key, value]) => [key.toLowerCase(), value]))
@@ -85,7 +84,10 @@ export function isManagedDisk(uri: string): boolean {
   return !(uri.length > 4 && uri.slice(0, 4).toLowerCase() === 'http')
 }
 
-/** Regions without zones number their fault domains; the driver calls all of them by the empty zone. */
+/**
+ * Returns the zone of the driver. Regions without zones number their fault domains, and the driver calls all of them by
+ * the empty zone.
+ */
 function withUnzonedRegions(storageClass: StorageClass): StorageClass {
   return mapTopologies(storageClass, (expression) =>
     expression.key === ZONE_KEY

@@ -24,7 +24,7 @@ describe('a share', () => {
   it.each<[what: string, source: Source, namespace: string | undefined]>([
     ['no namespace', { secretName: 's', shareName: 'x' }, undefined],
     ['an empty one, which hides that of the claim', { secretName: 's', shareName: 'x', secretNamespace: '' }, 'claim'],
-  ])('with %s has none', (_what, azureFile, namespace) => {
+  ])('has no handle with %s', (_what, azureFile, namespace) => {
     expect(() => translateInTreePVToCSI({ spec: { azureFile, claimRef: { namespace } } })).toThrow(
       expect.objectContaining({
         code: 'AZURE_FILE_NO_SECRET_NAMESPACE',
@@ -40,18 +40,18 @@ describe('a share', () => {
   })
 })
 
-describe('back', () => {
+describe('the translation of a share back', () => {
   const back = (csi: object) =>
     translateCSIPVToInTree({ spec: { csi: { driver: 'file.csi.azure.com', volumeHandle: 'rg#a#share', ...csi } } })
 
-  it('the secret that nodes use is decisive', () => {
+  it('uses the secret of the nodes', () => {
     const volumeAttributes = { shareName: 'x', secretName: 'other', secretNamespace: 'other' }
     const pv = back({ volumeAttributes, nodeStageSecretRef: { name: 's', namespace: 'ns' } })
     expect(pv.spec?.azureFile).toEqual({ shareName: 'x', secretName: 's', secretNamespace: 'ns' })
     expect(pv.metadata?.annotations).toBeUndefined()
   })
 
-  it('a secret without a name counts for nothing', () => {
+  it('ignores a secret without a name', () => {
     const pv = back({ volumeAttributes: { sharename: 'x' }, nodeStageSecretRef: { namespace: 'ns' } })
     expect(pv.spec?.azureFile).toEqual({
       shareName: 'x',
@@ -61,7 +61,7 @@ describe('back', () => {
     expect(pv.metadata?.annotations).toEqual({ [GROUP]: 'rg' })
   })
 
-  it('a handle is needed when names are missing', () => {
+  it('needs a handle if names are missing', () => {
     expect(() => back({ volumeHandle: 'a"b#c' })).toThrow(
       expect.objectContaining({
         code: 'AZURE_FILE_HANDLE',
@@ -71,13 +71,13 @@ describe('back', () => {
   })
 })
 
-it('takes a handle apart', () => {
+it('splits a handle', () => {
   const info = { resourceGroup: 'rg', accountName: 'a', shareName: 's' }
   expect(azureFileShareInfo('rg#a#s')).toEqual({ ...info, diskName: '' })
   expect(azureFileShareInfo('rg#a#s#d#more')).toEqual({ ...info, diskName: 'd' })
 })
 
-it('knows an account only by the name of its secret', () => {
+it('finds an account only by the name of its secret', () => {
   expect(azureFileAccountName('x-azure-storage-account-a-secret-y')).toBe('a')
   expect(() => azureFileAccountName('azure-storage-account--secret')).toThrow(
     expect.objectContaining({

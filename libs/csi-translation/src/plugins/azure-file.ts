@@ -2,8 +2,8 @@ import type { CSIPersistentVolumeSource, PersistentVolume } from '@csi-sidecars/
 import { csiSource, secretReference } from '../csi-source.ts'
 import { quoted } from '../go-text.ts'
 import { createPlugin, type InlineSource, type VolumeSource } from '../plugin.ts'
+import { entriesByKey } from '../storage-class.ts'
 import { textBetween } from '../text-between.ts'
-import { entriesByKey } from '../text-map.ts'
 import { TranslationError } from '../translation-error.ts'
 
 const DRIVER = 'file.csi.azure.com'
@@ -56,7 +56,7 @@ function csiOf(
   }
 }
 
-/** A namespace that is given but empty counts as given. */
+/** Returns the namespace of the secret. An empty namespace counts as given. */
 function secretNamespaceOf(source: VolumeSource<'azureFile'>, pv: PersistentVolume): string {
   const namespace = source.secretNamespace ?? pv.spec?.claimRef?.namespace ?? ''
   if (namespace !== '') return namespace
@@ -90,7 +90,7 @@ function attributesOf({ volumeAttributes }: CSIPersistentVolumeSource): Named {
   return Object.fromEntries(entriesByKey(volumeAttributes).map(([key, value]) => [key.toLowerCase(), value]))
 }
 
-/** The secret that nodes use is decisive, but only under a name. */
+/** Returns the secret that nodes use, if it has a name. */
 function stageSecretOf({ nodeStageSecretRef: secret }: CSIPersistentVolumeSource): Named {
   return secret?.name ? { secretname: secret.name, secretnamespace: secret.namespace ?? '' } : {}
 }
@@ -102,7 +102,7 @@ export interface ShareInfo {
   readonly diskName: string
 }
 
-/** The parts of `group#account#share[#disk]`. */
+/** Splits `group#account#share[#disk]`. */
 export function azureFileShareInfo(handle: string): ShareInfo {
   const [resourceGroup = '', accountName = '', shareName, diskName = ''] = handle.split('#')
   if (shareName !== undefined) return { resourceGroup, accountName, shareName, diskName }

@@ -1,14 +1,14 @@
 import { expect, it } from '@jest/globals'
-import { BETA, GA, type Labels } from '../topology.ts'
+import { BETA, GA, type TopologyLabels } from '../topology.ts'
 import { repairVolumeHandle, translateCSIPVToInTree, translateInTreePVToCSI } from '../translate.ts'
 
 const DRIVER = 'pd.csi.storage.gke.io'
-const volume = (labels: Labels = {}, accessModes?: readonly string[]) => ({
+const volume = (labels: TopologyLabels = {}, accessModes?: readonly string[]) => ({
   metadata: { labels },
   spec: { gcePersistentDisk: { pdName: 'disk' }, accessModes },
 })
 
-it.each<[labels: Labels, handle: string]>([
+it.each<[labels: TopologyLabels, handle: string]>([
   [{}, 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk'],
   [{ [GA.zone]: 'anything' }, 'projects/UNSPECIFIED/zones/anything/disks/disk'],
   [{ [GA.zone]: 'ga', [BETA.zone]: 'beta' }, 'projects/UNSPECIFIED/zones/beta/disks/disk'],
@@ -92,7 +92,7 @@ it.each<[handle: string, partition: string, code: string, message: string]>([
     'BAD_PARTITION',
     'Failed to convert partition x to integer: strconv.Atoi: parsing "x": invalid syntax',
   ],
-])('%s with partition %j does not go back', (volumeHandle, partition, code, message) => {
+])('refuses to translate %s with partition %j back', (volumeHandle, partition, code, message) => {
   const pv = { spec: { csi: { driver: DRIVER, volumeHandle, volumeAttributes: { partition } } } }
   expect(() => translateCSIPVToInTree(pv)).toThrow(expect.objectContaining({ code, message }))
 })

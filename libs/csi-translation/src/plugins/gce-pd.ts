@@ -1,6 +1,6 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
-import { partitionOf } from '../partition.ts'
+import { partitionOf } from '../go-text.ts'
 import { createPlugin, type VolumeSource } from '../plugin.ts'
 import { renameFsType, withZones } from '../storage-class.ts'
 import { affinityToCsi, BETA, commonRegion, GA, topologyToInTree, ZONE_DELIMITER } from '../topology.ts'
@@ -8,9 +8,12 @@ import { explaining, TranslationError } from '../translation-error.ts'
 
 const DRIVER = 'pd.csi.storage.gke.io'
 const ZONE_KEY = 'topology.gke.io/zone'
-/** The placeholder in a handle for what the in-tree source does not say. */
+/** The placeholder in a handle for parts that the in-tree source lacks. */
 const UNSPECIFIED = 'UNSPECIFIED'
-/** `projects/{project}/zones/{zone}/disks/{name}`, and likewise with regions; a node's id has the same form. */
+/**
+ * The form `projects/{project}/zones/{zone}/disks/{name}`, or the same with regions. The ID of a node has the same
+ * form.
+ */
 const ELEMENTS = 6
 
 export const gcePd = createPlugin({
@@ -41,13 +44,16 @@ export const gcePd = createPlugin({
   repairHandle,
 })
 
-/** No partition is an empty text here, unlike EBS's `0`. */
+/** An absent partition is an empty text here, and `0` for EBS. */
 function csiOf({ fsType, partition, readOnly }: VolumeSource<'gcePersistentDisk'>, volumeHandle: string) {
   const volumeAttributes = { partition: partition ? String(partition) : '' }
   return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
 }
 
-/** Labels alone say where the disk is; the beta one comes first here, other than for topology. */
+/**
+ * Returns the zones in the labels, which alone determine the location of the disk. The beta label comes first here,
+ * unlike in topologies.
+ */
 function handleOf(name: string, pv: PersistentVolume): string {
   const labels = pv.metadata?.labels ?? {}
   const zones = (labels[BETA.zone] || labels[GA.zone] || '').split(ZONE_DELIMITER)
@@ -64,14 +70,17 @@ function regionalHandle(project: string, region: string, name: string): string {
   return `projects/${project}/regions/${region}/disks/${name}`
 }
 
-/** In-tree took any modes for one writer; the driver refuses ReadWriteMany, and no plugin takes ROX with RWO. */
+/**
+ * Returns access modes that the driver accepts. The in-tree plugin accepted all modes for one writer, but the driver
+ * refuses ReadWriteMany. No plugin accepts ReadOnlyMany with ReadWriteOnce.
+ */
 function supportedAccessModes(modes: readonly string[] | undefined): readonly string[] | undefined {
   if (modes === undefined) return undefined
   const writable = modes.includes('ReadWriteOnce') || modes.includes('ReadWriteMany')
   return [modes.includes('ReadOnlyMany') && !writable ? 'ReadOnlyMany' : 'ReadWriteOnce']
 }
 
-/** Puts the node's project, and where needed its place, into a handle that lacks them. */
+/** Adds the project of the node, and its location if needed, to a handle that lacks them. */
 function repairHandle(handle: string, nodeId: string): string {
   const parts = handle.split('/')
   if (parts.length < ELEMENTS) throw tooShort('GCE_HANDLE_ELEMENTS', 'volume', parts)

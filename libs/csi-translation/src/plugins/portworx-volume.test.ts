@@ -12,7 +12,7 @@ it.each([[{}], [{ [NAME]: 's' }], [{ [NAMESPACE]: 'ns' }]])('annotations %j name
   expect(csiOf(annotations)).toEqual(csi)
 })
 
-it('one secret serves every call', () => {
+it('all calls use one secret', () => {
   const secret = { name: 's', namespace: 'ns' }
   expect(csiOf({ [NAME]: 's', [NAMESPACE]: 'ns' })).toEqual({
     ...csi,
@@ -28,7 +28,7 @@ it('a secret named by empty texts is still referenced', () => {
   expect(csiOf({ [NAME]: '', [NAMESPACE]: '' })?.controllerPublishSecretRef).toEqual({})
 })
 
-it("a pod's read-only volume is so by its access mode", () => {
+it("the access mode makes a pod's volume read-only", () => {
   expect(translateInTreeInlineVolumeToCSI({ name: 'v', portworxVolume }, '').spec).toEqual({
     csi,
     accessModes: ['ReadOnlyMany'],

@@ -25,12 +25,12 @@ export const portworxVolume = createPlugin({
   classToCsi: (storageClass) => ({ ...withParameters(storageClass, parameterToCsi), provisioner: DRIVER }),
 })
 
-/** Read-only is not passed on: the access mode says it. */
+/** Read-only is not passed on, because the access mode contains it. */
 function csiOf({ volumeID, fsType }: VolumeSource<'portworxVolume'>) {
   return csiSource({ driver: DRIVER, volumeHandle: volumeID, fsType })
 }
 
-/** One secret serves every call, if the volume names it in full. */
+/** Returns the references of the secret that all calls use, if the volume names it completely. */
 function secretsOf(pv: PersistentVolume) {
   const annotations = pv.metadata?.annotations ?? {}
   if (!Object.hasOwn(annotations, SECRET_NAME) || !Object.hasOwn(annotations, SECRET_NAMESPACE)) return {}

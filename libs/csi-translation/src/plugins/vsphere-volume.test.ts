@@ -1,6 +1,6 @@
 import type { NodeSelectorRequirement } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
-import { BETA, GA, type Labels } from '../topology.ts'
+import { BETA, GA, type TopologyLabels } from '../topology.ts'
 import { translateCSIPVToInTree, translateInTreeInlineVolumeToCSI, translateInTreePVToCSI } from '../translate.ts'
 
 const ZONE = 'topology.csi.vmware.com/zone'
@@ -11,17 +11,17 @@ const affinity = (...matchExpressions: NodeSelectorRequirement[]) => ({
   required: { nodeSelectorTerms: [{ matchExpressions }] },
 })
 
-it.each<[what: string, labels: Labels, expressions: NodeSelectorRequirement[]]>([
+it.each<[what: string, labels: TopologyLabels, expressions: NodeSelectorRequirement[]]>([
   ['zone before region', { [GA.region]: 'r', [GA.zone]: 'z' }, [within(ZONE, 'z'), within(REGION, 'r')]],
   ['one zone of any form', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
   ['beta alike', { [BETA.zone]: 'z', [BETA.region]: 'r' }, [within(ZONE, 'z'), within(REGION, 'r')]],
   ['the zone chooses the generation', { [BETA.zone]: 'z', [GA.region]: 'r' }, [within(ZONE, 'z')]],
-])('labels: %s', (_what, labels, expressions) => {
+])('translates labels: %s', (_what, labels, expressions) => {
   const pv = translateInTreePVToCSI({ metadata: { labels }, spec: { vsphereVolume } })
   expect(pv.spec?.nodeAffinity).toEqual(affinity(...expressions))
 })
 
-it('blank labels ask for nothing', () => {
+it('ignores blank labels', () => {
   const labels = { [GA.zone]: ' ', [GA.region]: '' }
   expect(translateInTreePVToCSI({ metadata: { labels }, spec: { vsphereVolume } }).spec?.nodeAffinity).toBeUndefined()
 })
@@ -32,7 +32,7 @@ it('renames both keys of an affinity', () => {
   expect(spec?.nodeAffinity).toEqual(affinity(within(REGION, 'r'), within(ZONE, 'z')))
 })
 
-it('goes back by its path, with the first zone and region as labels', () => {
+it('translates back by the path, with the first zone and region as labels', () => {
   const pv = translateCSIPVToInTree({
     spec: {
       csi: { driver: 'csi.vsphere.vmware.com', volumeHandle: 'uid', volumeAttributes: { initialvolumefilepath: 'p' } },

@@ -17,7 +17,7 @@ import { type RequestInfo, type ResourceInfo, requestInfo, served } from './http
 import { documentAt } from './openapi/discovery.ts'
 import type { LoggedRequest, RequestLog } from './request-log.ts'
 import type { Json } from './schema/json.ts'
-import { NEWEST_RELEASE } from './schema/releases.ts'
+import { type Kind, kindAt } from './schema/kinds.ts'
 import { answer, type Parts } from './verbs/answer.ts'
 import type { Call } from './verbs/call.ts'
 import type { Watches } from './watch/watches.ts'
@@ -96,7 +96,7 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
   if (fault?.do === 'delay') await parts.registry.clock.sleep(fault.ms)
   else if (fault !== undefined && fault.do !== 'endWatch') return respond(exchange, body, fault)
   if (info.type === 'path') {
-    const document = documentAt(parts.registry.release, info.path, request.headers.accept)
+    const document = documentAt(parts.registry.absent, info.path, request.headers.accept)
     logged.end({ code: document.code })
     return send(response, document)
   }
@@ -118,11 +118,10 @@ async function saved(parts: HandlerParts): Promise<void> {
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
   const { parts, response, url, logged } = exchange
-  const { release } = parts.registry
-  const { kind, namespace, name } = served(info, release)
-  const rendering = renderingOf(exchange)
+  const { kind, namespace, name } = served(info, parts.registry.absent)
+  const rendering = renderingOf(exchange, kind)
   const query = url.searchParams
-  const asked = parts.watches.requestOf(kind, { release, namespace, name, query, shape: rendering.shape }, fault)
+  const asked = parts.watches.requestOf(kind, { namespace, name, query, shape: rendering.shape }, fault)
   logged.end({ code: 200 })
   response.writeHead(200, { 'content-type': mediaTypeOf(rendering.shape, true) })
   response.flushHeaders()
@@ -131,20 +130,20 @@ async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction 
 
 function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
   const contentType = exchange.request.headers['content-type']
+  const asked = served(info, exchange.parts.registry.absent)
   return {
-    request: served(info, exchange.parts.registry.release),
+    request: asked,
     user: exchange.user,
     query: exchange.url.searchParams,
     contentType,
     body,
-    writer: exchange.request.headers['user-agent']?.split('/')[0] || 'unknown',
-    rendering: renderingOf(exchange),
+    rendering: renderingOf(exchange, asked.kind),
   }
 }
 
-function renderingOf({ parts, request, url, info }: Exchange): Rendering {
+function renderingOf({ parts, request, url, info }: Exchange, kind: Kind): Rendering {
   const reads = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch'
-  const shape = shapeOf(request.headers.accept, url.searchParams)
+  const shape = shapeOf(request.headers.accept, url.searchParams, kind)
   // Tables are for reading: a write is answered with the object.
   return { shape: reads ? shape : PLAIN, now: parts.registry.clock.now() }
 }
@@ -198,7 +197,8 @@ function loggedBody(info: RequestInfo, contentType: string | undefined, body: Bu
   try {
     if (type === '' || type.endsWith('json')) return JSON.parse(body.toString()) as Json
     if (type !== PROTOBUF || info.type !== 'resource') return undefined
-    return objectIn(served(info, NEWEST_RELEASE).kind, contentType, body)
+    const kind = kindAt(info.group, info.version, info.plural)
+    return kind && objectIn(kind, contentType, body)
   } catch {
     return undefined
   }

@@ -7,7 +7,7 @@ import { type HandlerParts, handle } from './handler.ts'
 import type { HttpRequest, HttpResponse } from './http/exchange.ts'
 import { type LocalReader, LocalResponse } from './http/local-response.ts'
 import { RequestLog } from './request-log.ts'
-import { NEWEST_RELEASE, type Release } from './schema/releases.ts'
+import { kindNamed } from './schema/kinds.ts'
 import { bootstrap } from './storage/bootstrap.ts'
 import type { HistoryLimits } from './storage/collection.ts'
 import { Store } from './storage/store.ts'
@@ -26,15 +26,16 @@ export interface InProcessServerOptions {
   readonly history?: HistoryLimits
   /** How many requests the log keeps with their bodies; 0: it counts them, and reads no body twice. */
   readonly keptRequests?: number | undefined
-  /**
-   * Objects have metadata.managedFields from their creation on, as on a real server; without it from the first apply
-   * on, which makes most objects half as large.
-   */
-  readonly tracksCreation?: boolean
   /** False: no update is validated. */
   readonly validates?: boolean
-  /** As which Kubernetes it answers. */
-  readonly release?: Release
+  /** Kinds that it does not serve at first, as a cluster without their CRDs. */
+  readonly absent?: readonly ResourceName[]
+}
+
+/** A kind by the names in its path. */
+interface ResourceName {
+  readonly group: string
+  readonly plural: string
 }
 
 /** A request that comes over no socket; without a token it is the administrator's. */
@@ -85,6 +86,16 @@ export class InProcessServer extends DirectAccess {
     this.#parts.watches.drop(how, resource && this.kindOf(resource))
   }
 
+  /** Starts to serve kinds, as the installation of CRDs does. */
+  serveKinds(resources: readonly ResourceName[]): void {
+    for (const resource of resources) this.#parts.registry.absent.delete(this.kindOf(resource))
+  }
+
+  /** Stops to serve kinds: requests get 404, and discovery does not list them. Objects and open watches stay. */
+  withdrawKinds(resources: readonly ResourceName[]): void {
+    for (const resource of resources) this.#parts.registry.absent.add(this.kindOf(resource))
+  }
+
   /** Compacts the history: older watches and list pages get 410. */
   compact(): void {
     this.#parts.registry.store.compact()
@@ -129,13 +140,12 @@ export function createInProcessServer(options: InProcessServerOptions = {}): InP
 /** `open` makes requests without a token the administrator's. */
 export function handlerParts(store: Store, options: InProcessServerOptions & { readonly open: boolean }): HandlerParts {
   const { clock = systemClock, log = silentLogger, adminToken = newUid(clock), tokens: grants = [], open } = options
-  const { release = NEWEST_RELEASE } = options
+  const { absent = [] } = options
   const registry = {
     store,
     clock,
-    tracksCreation: options.tracksCreation === true,
     validates: options.validates !== false,
-    release,
+    absent: new Set(absent.map(kindNamed)),
   }
   bootstrap(registry)
   return {

@@ -1,5 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { ExchangeLog } from '../exchange-log.ts'
+import type { DriverSubject } from '../faults/call-faults.ts'
 import { sameFields } from '../faults/fault-rules.ts'
 
 /** One call as the driver saw it. */
@@ -24,6 +25,8 @@ export interface CallMatch {
   readonly method?: string
   readonly volumeId?: string
   readonly nodeId?: string
+  readonly name?: string
+  readonly snapshotId?: string
   readonly code?: number
 }
 
@@ -34,6 +37,14 @@ export function createCallLog(clock: Clock): CallLog {
   return new ExchangeLog({ clock, noun: 'calls', fits })
 }
 
-function fits({ method, code, request: { volumeId, nodeId } }: DriverCall, match: CallMatch): boolean {
-  return sameFields({ method, code, volumeId, nodeId }, match)
+function fits({ method, code, request }: DriverCall, match: CallMatch): boolean {
+  return sameFields({ code, ...subjectOf(method, request) }, match)
+}
+
+/** The objects that a call is about, for faults and for the log. */
+export function subjectOf(method: string, request: object): DriverSubject {
+  const { volumeId, sourceVolumeId, nodeId, name, snapshotId, groupSnapshotId } = request as Partial<
+    Readonly<Record<string, string>>
+  >
+  return { method, volumeId: volumeId ?? sourceVolumeId, nodeId, name, snapshotId: snapshotId ?? groupSnapshotId }
 }

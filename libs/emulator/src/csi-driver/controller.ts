@@ -1,12 +1,20 @@
-import { ControllerServiceCapability_RPC_Type, type Volume } from '@csi-sidecars/csi-proto'
+import {
+  ControllerServiceCapability_RPC_Type,
+  type TopologyRequirement,
+  type Volume,
+  type VolumeContentSource,
+} from '@csi-sidecars/csi-proto'
 import { isCompatible, isMultiNode, requireCapability } from './capability.ts'
 import { DriverFailure, invalidArgument } from './driver-failure.ts'
 import type { Request, Response } from './methods.ts'
 import type { ControllerCapability, DriverSettings } from './settings.ts'
-import type { StoredVolume, Volumes } from './volumes.ts'
+import type { StoredSnapshot } from './snapshots.ts'
+import type { StoredVolume, VolumeSource, Volumes } from './volumes.ts'
 
 const DEFAULT_BYTES = 1024n ** 3n
 const MOST_BYTES = 2n ** 50n
+
+type Segments = Readonly<Record<string, string>>
 
 /** The Controller service. Each method takes its request at once, so calls never see each other half done. */
 export class Controller {
@@ -39,28 +47,57 @@ export class Controller {
       if (capacityBytes < requiredBytes || (limitBytes > 0n && capacityBytes > limitBytes)) {
         throw new DriverFailure('ALREADY_EXISTS', `volume ${request.name} exists with another size`)
       }
-      if (existing.source !== source) {
+      if (existing.source?.id !== source?.id) {
         throw new DriverFailure('ALREADY_EXISTS', `volume ${request.name} exists with another source`)
       }
       return { volume: described(existing) }
     }
-    const capacityBytes = this.#sized(requiredBytes === 0n ? defaultSize(limitBytes) : requiredBytes, limitBytes)
-    if (source !== undefined && capacityBytes < this.#volumes.require(source).capacityBytes) {
-      throw new DriverFailure('OUT_OF_RANGE', `volume ${source} has more than ${capacityBytes} bytes`)
+    const sourceBytes = source === undefined ? undefined : this.#sizeOf(source)
+    const wantedBytes = requiredBytes === 0n ? (sourceBytes ?? defaultSize(limitBytes)) : requiredBytes
+    const capacityBytes = this.#sized(wantedBytes, limitBytes)
+    if (sourceBytes !== undefined && capacityBytes < sourceBytes) {
+      throw new DriverFailure('OUT_OF_RANGE', `${source?.of} ${source?.id} has more than ${capacityBytes} bytes`)
     }
-    const { name, parameters, mutableParameters, accessibilityRequirements: where } = request
-    const topology = (where?.preferred[0] ?? where?.requisite[0])?.segments
+    const { name, parameters, mutableParameters } = request
+    const topology = this.#placeFor(capacityBytes, request.accessibilityRequirements)
     const wanted = { name, capacityBytes, parameters, mutableParameters, source, topology }
     return { volume: described(this.#volumes.add(wanted)) }
   }
 
-  #sourceOf({ volumeContentSource }: Request<'CreateVolume'>): string | undefined {
+  #sourceOf({ volumeContentSource }: Request<'CreateVolume'>): VolumeSource | undefined {
     const type = volumeContentSource?.type
     if (type === undefined) return undefined
-    if (type.$case !== 'volume' || !this.#has('CLONE_VOLUME')) {
+    if (!this.#has(type.$case === 'volume' ? 'CLONE_VOLUME' : 'CREATE_DELETE_SNAPSHOT')) {
       throw invalidArgument('volume_content_source is not supported')
     }
-    return type.value.volumeId
+    return type.$case === 'volume'
+      ? { of: 'volume', id: type.value.volumeId }
+      : { of: 'snapshot', id: type.value.snapshotId }
+  }
+
+  #sizeOf({ of, id }: VolumeSource): bigint {
+    return of === 'volume' ? this.#volumes.require(id).capacityBytes : this.#volumes.snapshots.require(id).sizeBytes
+  }
+
+  /** The first acceptable place that has room, the preferred places first. Undefined: the volume is everywhere. */
+  #placeFor(bytes: bigint, where: TopologyRequirement | undefined): Segments | undefined {
+    const places = [...(where?.preferred ?? []), ...(where?.requisite ?? [])].map(({ segments }) => segments)
+    if (this.#settings.pools === undefined) return places[0]
+    const anywhere = places.length > 0 ? places : this.#settings.pools.map(({ segments }) => segments)
+    const found = anywhere.find((segments) => this.#freeBytes(segments) >= bytes)
+    if (found === undefined) throw new DriverFailure('RESOURCE_EXHAUSTED', `no place has ${bytes} free bytes`)
+    return found
+  }
+
+  /** The free bytes of a place; without a place those of all pools. */
+  #freeBytes(place: Segments | undefined): bigint {
+    const inside = (segments: Segments): boolean =>
+      place === undefined || Object.entries(segments).every(([key, value]) => place[key] === value)
+    const pools = this.#settings.pools?.filter(({ segments }) => inside(segments))
+    const total = pools === undefined ? MOST_BYTES : pools.reduce((sum, { bytes }) => sum + bytes, 0n)
+    const volumes = this.#volumes.all.filter(({ topology }) => pools === undefined || (topology && inside(topology)))
+    const used = volumes.reduce((sum, { capacityBytes }) => sum + capacityBytes, 0n)
+    return total > used ? total - used : 0n
   }
 
   DeleteVolume(request: Request<'DeleteVolume'>): Response<'DeleteVolume'> {
@@ -113,23 +150,62 @@ export class Controller {
 
   ListVolumes(request: Request<'ListVolumes'>): Response<'ListVolumes'> {
     this.#needs('LIST_VOLUMES')
-    if (request.maxEntries < 0) throw invalidArgument('max_entries must not be negative')
-    const all = this.#volumes.all
-    const start = startOf(request.startingToken, all.length)
-    const end = request.maxEntries === 0 ? all.length : Math.min(start + request.maxEntries, all.length)
+    const page = pageOf(this.#volumes.all, request)
     const withNodes = this.#has('LIST_VOLUMES_PUBLISHED_NODES')
-    const entries = all.slice(start, end).map((volume) => ({
+    const entries = page.items.map((volume) => ({
       volume: described(volume),
       status: { publishedNodeIds: withNodes ? [...volume.attachments.keys()] : [] },
     }))
-    return { entries, nextToken: end < all.length ? String(end) : '' }
+    return { entries, nextToken: page.nextToken }
   }
 
-  GetCapacity(): Response<'GetCapacity'> {
+  GetCapacity(request: Request<'GetCapacity'>): Response<'GetCapacity'> {
     this.#needs('GET_CAPACITY')
-    const used = this.#volumes.all.reduce((sum, volume) => sum + volume.capacityBytes, 0n)
-    const left = MOST_BYTES > used ? MOST_BYTES - used : 0n
-    return { availableCapacity: left, maximumVolumeSize: MOST_BYTES, minimumVolumeSize: 1n }
+    const availableCapacity = this.#freeBytes(request.accessibleTopology?.segments)
+    return { availableCapacity, maximumVolumeSize: MOST_BYTES, minimumVolumeSize: 1n }
+  }
+
+  CreateSnapshot(request: Request<'CreateSnapshot'>): Response<'CreateSnapshot'> {
+    this.#needs('CREATE_DELETE_SNAPSHOT')
+    const { name, sourceVolumeId: volumeId } = request
+    if (name === '') throw invalidArgument('name is required')
+    if (volumeId === '') throw invalidArgument('source_volume_id is required')
+    const { snapshots } = this.#volumes
+    const existing = snapshots.all.find((snapshot) => snapshot.name === name)
+    if (existing !== undefined && existing.volumeId !== volumeId) {
+      throw new DriverFailure('ALREADY_EXISTS', `snapshot ${name} exists with another volume`)
+    }
+    if (existing !== undefined) return { snapshot: snapshots.described(existing) }
+    const { capacityBytes: sizeBytes } = this.#volumes.require(volumeId)
+    return { snapshot: snapshots.described(snapshots.add({ name, volumeId, sizeBytes })) }
+  }
+
+  DeleteSnapshot(request: Request<'DeleteSnapshot'>): Response<'DeleteSnapshot'> {
+    this.#needs('CREATE_DELETE_SNAPSHOT')
+    const { snapshotId: id } = request
+    if (id === '') throw invalidArgument('snapshot_id is required')
+    const groupId = this.#volumes.snapshots.get(id)?.groupId ?? ''
+    if (groupId !== '') throw invalidArgument(`snapshot ${id} is part of group snapshot ${groupId}`)
+    this.#volumes.snapshots.delete(id)
+    return {}
+  }
+
+  ListSnapshots(request: Request<'ListSnapshots'>): Response<'ListSnapshots'> {
+    this.#needs('LIST_SNAPSHOTS')
+    const { snapshotId, sourceVolumeId, maxEntries, startingToken } = request
+    const { snapshots } = this.#volumes
+    const wanted = ({ id, volumeId }: StoredSnapshot): boolean =>
+      (snapshotId === '' || id === snapshotId) && (sourceVolumeId === '' || volumeId === sourceVolumeId)
+    const page = pageOf(snapshots.all.filter(wanted), { maxEntries, startingToken })
+    const entries = page.items.map((snapshot) => ({ snapshot: snapshots.described(snapshot) }))
+    return { entries, nextToken: page.nextToken }
+  }
+
+  GetSnapshot(request: Request<'GetSnapshot'>): Response<'GetSnapshot'> {
+    this.#needs('GET_SNAPSHOT')
+    if (request.snapshotId === '') throw invalidArgument('snapshot_id is required')
+    const { snapshots } = this.#volumes
+    return { snapshot: snapshots.described(snapshots.require(request.snapshotId)) }
   }
 
   ControllerExpandVolume(request: Request<'ControllerExpandVolume'>): Response<'ControllerExpandVolume'> {
@@ -205,9 +281,25 @@ function described(volume: StoredVolume): Volume {
     volumeId: id,
     capacityBytes,
     volumeContext: { ...context },
-    contentSource: source === undefined ? undefined : { type: { $case: 'volume', value: { volumeId: source } } },
+    contentSource: source && sourceOf(source),
     accessibleTopology: topology === undefined ? [] : [{ segments: { ...topology } }],
   }
+}
+
+function sourceOf({ of, id }: VolumeSource): VolumeContentSource {
+  if (of === 'volume') return { type: { $case: 'volume', value: { volumeId: id } } }
+  return { type: { $case: 'snapshot', value: { snapshotId: id } } }
+}
+
+/** One page of a list, and the token of the next page. */
+function pageOf<T>(
+  all: readonly T[],
+  { maxEntries, startingToken }: { readonly maxEntries: number; readonly startingToken: string },
+): { readonly items: readonly T[]; readonly nextToken: string } {
+  if (maxEntries < 0) throw invalidArgument('max_entries must not be negative')
+  const start = startOf(startingToken, all.length)
+  const end = maxEntries === 0 ? all.length : Math.min(start + maxEntries, all.length)
+  return { items: all.slice(start, end), nextToken: end < all.length ? String(end) : '' }
 }
 
 function startOf(token: string, count: number): number {

@@ -1,6 +1,6 @@
-import type { ControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
+import type { ControllerService, GroupControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
 
-type Services = typeof IdentityService & typeof ControllerService & typeof NodeService
+type Services = typeof IdentityService & typeof ControllerService & typeof NodeService & typeof GroupControllerService
 type Methods = { readonly [K in keyof Services as Capitalize<K & string>]: Services[K] }
 
 /** What a method of the driver is given, and what it answers. */

@@ -1,16 +1,11 @@
 import { type Clock, systemClock } from '@csi-sidecars/base'
-import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
+import { ControllerService, GroupControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
 import { type ServerUnaryCall, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js'
-import {
-  createDriverFaults,
-  type DriverFaults,
-  type DriverResponse,
-  type DriverRule,
-  type DriverSubject,
-} from '../faults/call-faults.ts'
-import { type CallLog, createCallLog, type DriverCall } from './call-log.ts'
+import { createDriverFaults, type DriverFaults, type DriverResponse, type DriverRule } from '../faults/call-faults.ts'
+import { type CallLog, createCallLog, type DriverCall, subjectOf } from './call-log.ts'
 import { Controller } from './controller.ts'
 import { DriverFailure } from './driver-failure.ts'
+import { GroupController } from './group-controller.ts'
 import { Identity } from './identity.ts'
 import { listen, restartable, type Service } from './listener.ts'
 import { Node } from './node.ts'
@@ -52,16 +47,21 @@ export interface CsiDriver extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-const SERVICES: readonly ServiceDefinition[] = [IdentityService, ControllerService, NodeService]
+const SERVICES: readonly ServiceDefinition[] = [IdentityService, ControllerService, NodeService, GroupControllerService]
 
 export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriver> {
   const { socket, clock = systemClock, faults: rules, volumes: shared, onCrash, ...given } = options
   const settings: DriverSettings = { ...DEFAULT_SETTINGS, ...given }
-  const volumes = shared ?? new Volumes(settings)
+  const volumes = shared ?? new Volumes(settings, clock)
   const log = createCallLog(clock)
   const faults = createDriverFaults(clock, rules)
   const scripts = new Map<string, Answer>()
-  const services = [new Identity(settings), new Controller(settings, volumes), new Node(settings, volumes)]
+  const services = [
+    new Identity(settings),
+    new Controller(settings, volumes),
+    new Node(settings, volumes),
+    new GroupController(settings, volumes),
+  ]
   const crash = async (): Promise<void> => {
     onCrash?.()
     await server.stop()
@@ -193,11 +193,6 @@ function ownAnswer(services: readonly object[], method: string, request: object)
     if (typeof own === 'function') return own.call(service, request) as object
   }
   throw new DriverFailure('UNIMPLEMENTED', `${method} is not implemented`)
-}
-
-function subjectOf(method: string, request: object): DriverSubject {
-  const { volumeId, nodeId } = request as { volumeId?: string; nodeId?: string }
-  return { method, volumeId, nodeId }
 }
 
 function deadlineMsOf(call: Call, clock: Clock): number | undefined {

@@ -10,6 +10,13 @@ export type NodeCapability = Exclude<keyof typeof NodeServiceCapability_RPC_Type
 export type PluginService = Exclude<keyof typeof PluginCapability_Service_Type, 'UNKNOWN'>
 export type VolumeExpansion = Exclude<keyof typeof PluginCapability_VolumeExpansion_Type, 'UNKNOWN'>
 
+/** Storage that is accessible from one place. */
+export interface StoragePool {
+  /** The topology keys and values of the place. */
+  readonly segments: Readonly<Record<string, string>>
+  readonly bytes: bigint
+}
+
 /** How a driver presents itself and behaves. Everything may be changed while it runs; clients ask again when they reconnect. */
 export interface DriverSettings {
   name: string
@@ -31,6 +38,12 @@ export interface DriverSettings {
   unknownVolumes: 'refuse' | 'adopt'
   /** Whether expansion leaves work for the node. */
   nodeExpansion: boolean
+  /** The pools of storage by place. Undefined: every place has room for as much as a driver can have. */
+  pools: readonly StoragePool[] | undefined
+  /** Whether the driver takes snapshots of several volumes at once, if it has the group controller service. */
+  groupSnapshots: boolean
+  /** How long a new snapshot is not ready to use; Infinity: until the setting changes. */
+  snapshotReadyAfterMs: number
   /** The mutable parameters that exist; undefined: every name is one. */
   mutableParameters: readonly string[] | undefined
   /** Whether the node service creates and removes the target paths, as the spec requires. */
@@ -62,6 +75,9 @@ export const DEFAULT_SETTINGS: DriverSettings = {
   topology: undefined,
   unknownVolumes: 'refuse',
   nodeExpansion: true,
+  pools: undefined,
+  groupSnapshots: true,
+  snapshotReadyAfterMs: 0,
   mutableParameters: undefined,
   makesTargets: false,
 }

@@ -1,11 +1,18 @@
+import { type Clock, systemClock } from '@csi-sidecars/base'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { DriverFailure, invalidArgument } from './driver-failure.ts'
 import type { DriverSettings } from './settings.ts'
+import { Snapshots } from './snapshots.ts'
 
 /** How a volume is attached to one node. */
 export interface Attachment {
   readonly capability: VolumeCapability
   readonly readonly: boolean
+}
+
+export interface VolumeSource {
+  readonly of: 'volume' | 'snapshot'
+  readonly id: string
 }
 
 export interface StoredVolume {
@@ -15,8 +22,8 @@ export interface StoredVolume {
   readonly context: Readonly<Record<string, string>>
   readonly parameters: Readonly<Record<string, string>>
   mutableParameters: Readonly<Record<string, string>>
-  /** The volume that it was cloned from. */
-  readonly source: string | undefined
+  /** The volume or the snapshot that the volume was created from. */
+  readonly source: VolumeSource | undefined
   /** Where it can be reached from; undefined: from everywhere. */
   readonly topology: Readonly<Record<string, string>> | undefined
   /** By node id. */
@@ -29,12 +36,14 @@ export interface StoredVolume {
 
 /** What the storage behind the driver knows: it survives a crash of the driver. */
 export class Volumes {
+  readonly snapshots: Snapshots
   readonly #settings: DriverSettings
   readonly #byId = new Map<string, StoredVolume>()
   #made = 0
 
-  constructor(settings: DriverSettings) {
+  constructor(settings: DriverSettings, clock: Pick<Clock, 'now'> = systemClock) {
     this.#settings = settings
+    this.snapshots = new Snapshots(settings, clock)
   }
 
   get all(): readonly StoredVolume[] {

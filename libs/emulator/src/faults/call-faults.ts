@@ -9,8 +9,13 @@ export type CodeName = keyof typeof status
 export interface DriverMatch {
   /** `ControllerPublishVolume`, ... */
   readonly method?: string
+  /** For CreateSnapshot the volume that the snapshot is of. */
   readonly volumeId?: string
   readonly nodeId?: string
+  /** The name that CreateVolume, CreateSnapshot or CreateVolumeGroupSnapshot requests. */
+  readonly name?: string
+  /** The ID of a snapshot or of a group snapshot. */
+  readonly snapshotId?: string
 }
 
 /** With `applied` the call takes effect first, and only its answer is lost or replaced. */
@@ -41,6 +46,8 @@ export interface DriverSubject {
   readonly method: string
   readonly volumeId: string | undefined
   readonly nodeId: string | undefined
+  readonly name: string | undefined
+  readonly snapshotId: string | undefined
 }
 
 export function createDriverFaults(clock: Clock, rules: readonly DriverRule[] = []): DriverFaults {

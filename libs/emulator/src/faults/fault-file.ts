@@ -16,7 +16,7 @@ export class FaultFileError extends Error {
 
 const RULE_FIELDS = ['name', 'match', 'skip', 'times', 'share', 'action']
 const API_MATCH = ['verb', 'method', 'resource', 'namespace', 'name', 'user', 'userAgent']
-const DRIVER_MATCH = ['method', 'volumeId', 'nodeId']
+const DRIVER_MATCH = ['method', 'volumeId', 'nodeId', 'name', 'snapshotId']
 const API_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   answer: ['code', 'reason', 'message', 'retryAfterSeconds', 'applied'],
   delay: ['ms'],

@@ -48,7 +48,8 @@ export class HttpConnection implements ResponseSink {
 
   /** Whether another exchange may begin. */
   get usable(): boolean {
-    return !this.#lost && this.#sink === undefined && (this.exchanges === 0 || this.#parser.keepAlive)
+    if (this.#lost || this.#sink !== undefined) return false
+    return this.exchanges === 0 || (this.#parser.keepAlive && !hasUnreadBytes(this.#socket))
   }
 
   /** Whether anything has come of the exchange that was begun last. */
@@ -115,4 +116,17 @@ export class HttpConnection implements ResponseSink {
     this.#onLost(this)
     if (!complete) sink?.fail(error ?? new EndOfStreamError(this.#answered), this.#answered)
   }
+}
+
+interface Handle {
+  hasPendingRead?(): boolean
+}
+
+/**
+ * Reports whether the kernel holds bytes that the event loop has not read yet. An answer among them would answer the
+ * next request. Only the handle knows; `http.Agent` of Node.js asks it too. Older versions than 26.12.1 cannot say.
+ */
+function hasUnreadBytes(socket: Socket): boolean {
+  const { _handle: handle } = socket as Socket & { readonly _handle?: Handle | null }
+  return handle?.hasPendingRead?.() === true
 }

@@ -47,6 +47,7 @@ export class ConnectionPool {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason)
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       if (idle.connection.usable) return idle.connection
+      idle.connection.destroy(new CancelledError('the connection is not kept'))
     }
     return this.#wait(signal)
   }

@@ -1,4 +1,5 @@
 import { createSecureServer } from 'node:http2'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect as connectTcp, createServer, type Server, type Socket } from 'node:net'
 import { systemClock } from '@csi-sidecars/base'
 import { selfSignedCertificate } from '@csi-sidecars/base/self-signed'
@@ -8,7 +9,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { ClusterConfig, ServerTrust } from '../config/cluster-config.ts'
 import { loadClusterConfig } from '../config/load.ts'
 import { parseProxy, throughProxy } from '../config/proxy.ts'
+import { parseServer } from '../config/server-url.ts'
 import { createKubeClient } from '../create-client.ts'
+import type { Address } from '../http/dial.ts'
 
 let cluster: Cluster
 let config: ClusterConfig
@@ -74,6 +77,42 @@ describe('TLS', () => {
     )
     await expect(ask(trust({ serverName: 'other.example.com' }))).rejects.toMatchObject({ code: 0, message })
   })
+
+  /** CVE-2026-105483, CVE-2026-106069 and CVE-2026-106072 of Node.js: these spellings resolve to 127.0.0.1 or 87.0.0.1. */
+  test.each(['0177.0.0.1', '0x7f.0.0.1', '2130706433', '127.1', '１２７.0.0.1', '127。0。0。1', '0127.0.0.1'])(
+    'checks the certificate of the server %s by the address that is dialled',
+    async (host) => {
+      // A DNS name that looks like an address must not match that address.
+      const names = ['127.0.0.1', '*.0.0.1', host].filter((name) => /^[\x20-\x7e]+$/.test(name))
+      const who = { commonName: '127.0.0.1', dnsNames: names, addresses: [[10, 0, 0, 1]] }
+      const certificate = selfSignedCertificate({ ...who, now: systemClock.now(), days: 1 })
+      const asked: unknown[] = []
+      const server = createTlsServer(certificate, (request, response) => {
+        asked.push(request.url)
+        response.end('{}')
+      })
+      servers.push(server)
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as AddressInfo
+      const dialled: string[] = []
+      // Every address leads to this server, also those of other machines.
+      const proxy = ({ host: address }: Address): Promise<Socket> => {
+        dialled.push(address)
+        return new Promise((resolve) => {
+          const socket = connectTcp(port, '127.0.0.1', () => resolve(socket))
+          sockets.add(socket)
+        })
+      }
+      const { origin } = parseServer(`https://${host}:${port}`, true) ?? {}
+      for (const each of [origin ?? '', `https://${host}:${port}`]) {
+        const message = expect.stringMatching(/x509: (?:cannot validate certificate|certificate is valid) for /)
+        const failed = ask({ origin: each, proxy, ...trust({ authorities: () => certificate.cert }) })
+        await expect(failed).rejects.toMatchObject({ code: 0, message })
+      }
+      expect(asked).toEqual([])
+      expect(new Set(dialled)).toEqual(new Set([host === '0127.0.0.1' ? '87.0.0.1' : '127.0.0.1']))
+    },
+  )
 
   test('to a server without it says so', async () => {
     const port = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'))

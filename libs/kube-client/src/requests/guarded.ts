@@ -1,8 +1,9 @@
+import { inPhase } from '@csi-sidecars/base'
 import type { KubeClient, RequestOptions } from '../api/client.ts'
 
 /**
  * The same client, whose writes run `guard` right before their bytes leave, after every wait; what it throws is what
- * the write rejects with. Reads and watches pass unguarded.
+ * the write rejects with. A write reports the phase `writing` under its signal. Reads and watches pass unguarded.
  */
 export function guarded(client: KubeClient, guard: () => void): KubeClient {
   const withGuard = <O extends RequestOptions>(options: O | undefined): O | RequestOptions => ({
@@ -12,15 +13,19 @@ export function guarded(client: KubeClient, guard: () => void): KubeClient {
       guard()
     },
   })
+  const writing = <T>(options: RequestOptions | undefined, write: () => Promise<T>): Promise<T> =>
+    inPhase('writing', options?.signal, write)
   return {
     get: (resource, ref, options) => client.get(resource, ref, options),
     list: (resource, options) => client.list(resource, options),
     watch: (resource, options) => client.watch(resource, options),
     ...(client.onReread && { onReread: client.onReread.bind(client) }),
     discover: (path, options) => client.discover(path, options),
-    create: (resource, object, options) => client.create(resource, object, withGuard(options)),
-    replace: (resource, object, options) => client.replace(resource, object, withGuard(options)),
-    patch: (resource, ref, patch, options) => client.patch(resource, ref, patch, withGuard(options)),
-    delete: (resource, ref, options) => client.delete(resource, ref, withGuard(options)),
+    create: (resource, object, options) => writing(options, () => client.create(resource, object, withGuard(options))),
+    replace: (resource, object, options) =>
+      writing(options, () => client.replace(resource, object, withGuard(options))),
+    patch: (resource, ref, patch, options) =>
+      writing(options, () => client.patch(resource, ref, patch, withGuard(options))),
+    delete: (resource, ref, options) => writing(options, () => client.delete(resource, ref, withGuard(options))),
   }
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { onPhase, type Phase } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
@@ -52,6 +53,17 @@ describe('the guard of a write', () => {
     await client.get(PERSISTENT_VOLUMES, { name: 'pv' })
     expect(server.seen).toHaveLength(1)
   })
+})
+
+test('a guarded write reports the phase `writing` under its signal, and a read reports none', async () => {
+  const client = guarded(server.connect(), () => undefined)
+  const { signal } = new AbortController()
+  const phases: Phase[] = []
+  onPhase(signal, (phase) => phases.push(phase))
+  await client.get(PERSISTENT_VOLUMES, { name: 'pv' }, { signal })
+  expect(phases).toEqual([])
+  await client.patch(PERSISTENT_VOLUMES, { name: 'pv' }, { kind: 'merge', body: {} }, { signal })
+  expect(phases).toEqual(['writing', 'deciding'])
 })
 
 describe('connections', () => {

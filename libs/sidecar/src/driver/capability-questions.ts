@@ -10,17 +10,17 @@ import {
   type PluginCapabilities,
 } from '@csi-sidecars/csi'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
-import { failing, type StartError } from '../start/start-error.ts'
+import { failing, type SentenceFailure, type StartError } from '../start-error.ts'
 
 /** How a step of the start fails: the line `message`, in whose `err` `during` precedes the cause. */
 export interface StepFailure {
-  readonly message: string
+  readonly message: string | SentenceFailure
   readonly during?: string
   readonly pairs?: Pairs
 }
 
 /** One look at what the driver can do. Of several at the same thing the last counts. */
-export interface Question {
+export interface CapabilityQuestion {
   readonly about: 'plugin' | 'controller' | 'node'
   /** Left out: it is always asked. */
   readonly when?: (known: DriverCapabilities) => boolean
@@ -50,7 +50,7 @@ const NONE: Answers = { plugin: { services: new Set(), volumeExpansion: new Set(
 /** Asks the questions of a start, in their order. Throws StartError. */
 export async function askAtStart(
   driver: Caller,
-  questions: readonly Question[],
+  questions: readonly CapabilityQuestion[],
   { clock, signal, log, togetherMs = Number.POSITIVE_INFINITY }: AskOptions,
 ): Promise<DriverCapabilities> {
   const end = clock.monotonic() + togetherMs
@@ -69,10 +69,10 @@ export async function askAtStart(
 /** Asks a driver that has come back, about each thing once. */
 export async function askAgain(
   driver: Caller,
-  questions: readonly Question[],
+  questions: readonly CapabilityQuestion[],
   signal: AbortSignal,
 ): Promise<DriverCapabilities> {
-  const asked = new Set<Question['about']>()
+  const asked = new Set<CapabilityQuestion['about']>()
   let answers = NONE
   for (const question of questions) {
     if (asked.has(question.about) || question.when?.(known(answers)) === false) continue
@@ -86,7 +86,7 @@ function known({ plugin, controller, node }: Answers): DriverCapabilities {
   return driverCapabilities(plugin, controller, node)
 }
 
-async function answer(driver: Caller, { about }: Question, options: CallOptions): Promise<Partial<Answers>> {
+async function answer(driver: Caller, { about }: CapabilityQuestion, options: CallOptions): Promise<Partial<Answers>> {
   switch (about) {
     case 'plugin':
       return { plugin: await getPluginCapabilities(driver, options) }

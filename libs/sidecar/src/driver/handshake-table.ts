@@ -1,32 +1,88 @@
 import type { Decisive } from '@csi-sidecars/csi'
-import type { Question, StepFailure } from './capability-questions.ts'
+import type { CapabilityQuestion, StepFailure } from './capability-questions.ts'
 
-/** A driver with an in-tree ancestor is connected to once more, now that its name is known. */
+/** The failures of one connection. A driver with an in-tree ancestor is connected to twice. */
 export interface ConnectionFailures {
   readonly connect: StepFailure
   readonly probe: StepFailure
 }
 
-/** How a sidecar identifies its driver: the steps are the same for all, limits and messages are its own. */
+/** The handshake of a sidecar with its driver: the steps are the same for all, the limits and messages differ. */
 export interface HandshakeTable {
   readonly limits: {
-    /** For each Probe. */
+    /** Milliseconds for each Probe. */
     readonly probeMs: number
     readonly nameMs: number
-    /** For all questions of the start together. Left out: each has its own only. */
+    /** Milliseconds for all questions of the start together. Default: each question has its own limit only. */
     readonly questionsMs?: number
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    readonly migrated: (driverName: string) => ConnectionFailures
+    /** Undefined: the sidecar does not connect again to a driver with an in-tree ancestor. */
+    readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }
   /** The questions about the driver's capabilities, in this order. */
-  readonly questions: (driverName: string) => readonly Question[]
-  /** The capabilities on which the selection of controllers depends. */
+  readonly questions: (driverName: string) => readonly CapabilityQuestion[]
+  /** The capabilities that the choice of controllers depends on. */
   readonly decisive: Decisive
-  /** From where on calls count for the driver in metrics; before that they count under no name. */
+  /** The step after which metrics count calls under the driver's name. Earlier calls count without a name. */
   readonly namedFrom: 'name' | 'capabilities'
-  /** Longest response of the driver in a log line. Left out: no limit. */
+  /** True: the driver is asked for its name before it is probed. Default: after the Probe. */
+  readonly nameFirst?: true
+  /** Longest response of the driver in a log line, in characters. Default: no limit. */
   readonly maxLogLength?: number
+}
+
+const CONNECTION: ConnectionFailures = {
+  connect: { message: 'Failed to connect to the CSI driver' },
+  probe: { message: 'Failed to probe the CSI driver' },
+}
+const CAPABILITIES_FAILED = 'Failed to get the capabilities of the CSI driver'
+const LIMIT_MS = 10_000
+
+/** The handshake of an app that has no Go original, and of several apps in one process. */
+export const DEFAULT_HANDSHAKE: HandshakeTable = {
+  limits: { probeMs: LIMIT_MS, nameMs: LIMIT_MS },
+  failures: { first: CONNECTION, migrated: () => CONNECTION, name: { message: 'Failed to get the CSI driver name' } },
+  questions: () => [
+    { about: 'plugin', limitMs: LIMIT_MS, failure: { message: CAPABILITIES_FAILED, during: 'plugin capabilities' } },
+  ],
+  decisive: {},
+  namedFrom: 'name',
+}
+
+/** Asks each question once, with the longest of the limits. Capabilities that are decisive for one app are decisive for all. */
+export function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeTable {
+  const [only] = tables
+  if (only !== undefined && tables.length === 1) return only
+  const longest = (of: (table: HandshakeTable) => number): number => Math.max(...tables.map(of))
+  const maxLogLength = tables.map((table) => table.maxLogLength).find((length) => length !== undefined)
+  return {
+    ...DEFAULT_HANDSHAKE,
+    limits: { probeMs: longest(({ limits }) => limits.probeMs), nameMs: longest(({ limits }) => limits.nameMs) },
+    questions: (driver) => combinedQuestions(tables.flatMap(({ questions }) => questions(driver))),
+    decisive: {
+      plugin: tables.flatMap(({ decisive }) => decisive.plugin ?? []),
+      controller: tables.flatMap(({ decisive }) => decisive.controller ?? []),
+      node: tables.flatMap(({ decisive }) => decisive.node ?? []),
+    },
+    ...(maxLogLength !== undefined && { maxLogLength }),
+  }
+}
+
+function combinedQuestions(all: readonly CapabilityQuestion[]): readonly CapabilityQuestion[] {
+  return (['plugin', 'controller', 'node'] as const).flatMap((about) => {
+    const same = all.filter((question) => question.about === about)
+    if (same.length === 0) return []
+    return [
+      {
+        about,
+        when: (known) => same.some(({ when }) => when?.(known) !== false),
+        limitMs: Math.max(...same.map(({ limitMs }) => limitMs)),
+        failure: { message: CAPABILITIES_FAILED, during: `${about} capabilities` },
+        startError: (known) => same.map(({ startError }) => startError?.(known)).find((error) => error !== undefined),
+      },
+    ]
+  })
 }

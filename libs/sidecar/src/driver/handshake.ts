@@ -11,7 +11,7 @@ import {
   probeOnce,
 } from '@csi-sidecars/csi'
 import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
-import type { StartContext } from '../start/context.ts'
+import type { StartContext } from '../process.ts'
 import { DriverAnswers, PROBE_MS } from './answers.ts'
 import { askAgain, askAtStart, stepFailed } from './capability-questions.ts'
 import type { ConnectionFailures, HandshakeTable } from './handshake-table.ts'
@@ -29,16 +29,20 @@ export async function identifyDriver(context: StartContext, table: HandshakeTabl
   const operations = new OperationMetrics(context.metrics)
   const options = connectOptions(context, table, operations)
   const { probeMs } = limits
-  const first = await ready(context, { probeMs, failures: failures.first, open: () => connect(options) })
+  const open = (): Promise<Connection> => connect(options)
+  const first = table.nameFirst
+    ? await open().catch(stepFailed(failures.first.connect))
+    : await ready(context, { probeMs, failures: failures.first, open })
   const name = await getDriverName(first, { timeoutMs: limits.nameMs, signal: context.signal }).catch(
     stepFailed(failures.name),
   )
-  if (!isMigratedCSIDriverByName(name)) {
+  const { migrated } = failures
+  if (migrated === undefined || !isMigratedCSIDriverByName(name)) {
     if (namedFrom === 'name') operations.setDriverName(name)
     return { name, connection: first, operations }
   }
   const again = (): Promise<Connection> => connectMigrated(first, { ...options, operations, driverName: name })
-  const connection = await ready(context, { probeMs, failures: failures.migrated(name), open: again })
+  const connection = await ready(context, { probeMs, failures: migrated(name), open: again })
   return { name, connection, operations }
 }
 
@@ -64,10 +68,13 @@ export async function openDriver(
   { name, connection, operations }: IdentifiedDriver,
 ): Promise<Driver> {
   const { clock, signal, log } = context
-  const { limits, decisive } = table
+  const { limits, decisive, failures } = table
+  if (table.nameFirst) {
+    await probe(connection, { timeoutMs: limits.probeMs, clock, log, signal }).catch(stepFailed(failures.first.probe))
+  }
   const questions = table.questions(name)
   const capabilities = await askAtStart(connection, questions, { clock, signal, log, togetherMs: limits.questionsMs })
-  if (!isMigratedCSIDriverByName(name)) operations.setDriverName(name)
+  if (failures.migrated === undefined || !isMigratedCSIDriverByName(name)) operations.setDriverName(name)
   return createDriver({
     clock,
     log,

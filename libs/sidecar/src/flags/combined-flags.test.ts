@@ -3,7 +3,6 @@ import { type CombinedFlags, type FlaggedApp, parseCombined } from './combined-f
 
 const LEFT: FlaggedApp = {
   prefix: 'left',
-  released: true,
   flags: [
     { name: 'threads', aliases: ['hands'], type: 'int', default: 10, help: '' },
     { name: 'timeout', type: 'duration', default: 15_000, help: '' },
@@ -13,7 +12,6 @@ const LEFT: FlaggedApp = {
 }
 const RIGHT: FlaggedApp = {
   prefix: 'right',
-  released: true,
   flags: [
     { name: 'hands', aliases: ['threads'], type: 'int', default: 5, help: '' },
     { name: 'timeout', type: 'duration', default: 10_000, help: '' },
@@ -22,7 +20,7 @@ const RIGHT: FlaggedApp = {
 }
 
 const read = (line: string): CombinedFlags<FlaggedApp> =>
-  parseCombined([LEFT, RIGHT], line === '' ? [] : line.split(' '))
+  parseCombined({ byDefault: [LEFT, RIGHT] }, line === '' ? [] : line.split(' '))
 
 function flags(line: string): CombinedFlags<FlaggedApp> & { kind: 'flags' } {
   const parsed = read(line)
@@ -119,13 +117,11 @@ test('help is asked for as of any program', () => {
 describe('an app that asks only the driver', () => {
   const ASKS: FlaggedApp = {
     prefix: 'asks',
-    released: true,
-    byDefault: false,
     flags: [{ name: 'port', type: 'string', default: '9808', help: '' }],
-    gates: { own: {}, permanent: {} },
     driverFlags: { own: new Set(['http-endpoint']), shared: new Set(['csi-address']) },
   }
-  const parse = (line: string): CombinedFlags<FlaggedApp> => parseCombined([LEFT, ASKS], line.split(' '))
+  const parse = (line: string): CombinedFlags<FlaggedApp> =>
+    parseCombined({ byDefault: [LEFT], onRequest: [ASKS] }, line.split(' '))
   const endpointOf = (line: string): unknown => {
     const parsed = parse(line)
     if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))

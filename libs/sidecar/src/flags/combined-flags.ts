@@ -2,27 +2,30 @@ import type { GateTable } from './gate-tables.ts'
 import { type Flag, type FlagTable, parseFlags, type RefusedFlags } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
-/** As much of an app as its flags need. */
+/** The parts of an app that its flags depend on. */
 export interface FlaggedApp {
   /** The prefix of its flags, and its name in --controllers: `attacher`. */
   readonly prefix: string
-  /** False: no text names it, and it runs only where --controllers names it. */
-  readonly released: boolean
-  /** False: it runs only where --controllers names it. Left out: true. */
-  readonly byDefault?: boolean
-  /** Beside the standard ones. */
+  /** The flags in addition to the standard ones. */
   readonly flags: FlagTable
-  readonly gates: GateTable
-  /**
-   * For an app that asks only the driver: the standard flags that it takes. Those for an endpoint of its own need its
-   * prefix where other apps run.
-   */
+  readonly gates?: GateTable
+  /** The standard flags of an app that asks only the driver. Default: the app accepts all of them. */
   readonly driverFlags?: DriverFlags
 }
 
+/** The standard flags that a driver app accepts. */
 export interface DriverFlags {
+  /** Flags that need the prefix of the app if other apps run. */
   readonly own: ReadonlySet<string>
   readonly shared: ReadonlySet<string>
+}
+
+/** The apps that one process can run. */
+export interface AppChoice<A extends FlaggedApp> {
+  /** The apps that run without --controllers. */
+  readonly byDefault: readonly A[]
+  /** The apps that run only if --controllers names them. */
+  readonly onRequest?: readonly A[]
 }
 
 /** Standard flags that an app may take otherwise than the rest of the process. */
@@ -58,14 +61,13 @@ export type CombinedFlags<A extends FlaggedApp> =
     }
 
 /** Flags of the process alone. */
-export function processFlags(apps: readonly FlaggedApp[]): readonly Flag[] {
-  const chosenByDefault = apps.filter(({ released, byDefault }) => released && byDefault !== false)
+export function processFlags(choice: AppChoice<FlaggedApp>): readonly Flag[] {
   return [
     {
       name: 'controllers',
       type: 'string',
-      default: chosenByDefault.map(({ prefix }) => prefix).join(','),
-      help: `Comma-separated controllers to run: ${releasedPrefixes(apps).join(', ')}.`,
+      default: prefixesOf(choice.byDefault).join(','),
+      help: `Comma-separated controllers to run: ${prefixesOf(allOf(choice)).join(', ')}.`,
     },
     {
       name: 'single-lease',
@@ -78,9 +80,12 @@ export function processFlags(apps: readonly FlaggedApp[]): readonly Flag[] {
   ]
 }
 
-function releasedPrefixes(apps: readonly FlaggedApp[]): readonly string[] {
-  return apps.filter(({ released }) => released).map(({ prefix }) => prefix)
+/** The apps in the order of help texts. */
+export function allOf<A extends FlaggedApp>({ byDefault, onRequest = [] }: AppChoice<A>): readonly A[] {
+  return [...byDefault, ...onRequest]
 }
+
+const prefixesOf = (apps: readonly FlaggedApp[]): readonly string[] => apps.map(({ prefix }) => prefix)
 
 /** What may be set for one app: its own flags, and standard ones that it may take otherwise than the others. */
 export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
@@ -92,8 +97,9 @@ export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
  * Reads a command line for several apps. A flag without prefix is for all that have it; with an app's prefix it is for
  * that one, and wins.
  */
-export function parseCombined<A extends FlaggedApp>(apps: readonly A[], args: readonly string[]): CombinedFlags<A> {
-  const parsed = parseFlags(combinedTable(apps), args)
+export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: readonly string[]): CombinedFlags<A> {
+  const apps = allOf(choice)
+  const parsed = parseFlags(combinedTable(choice), args)
   if (parsed.kind !== 'flags') return parsed
   const { values, given } = parsed.flags as FlagsOfApp
   const running = chosen(apps, String(values['controllers']))
@@ -107,7 +113,7 @@ export function parseCombined<A extends FlaggedApp>(apps: readonly A[], args: re
   }
   const unused = unusedStandardFlag(running.apps, given)
   if (unused !== undefined) {
-    const names = running.apps.map(({ prefix }) => prefix).join(',')
+    const names = prefixesOf(running.apps).join(',')
     return { kind: 'refused', error: `flag -${unused} has no effect with --controllers=${names}` }
   }
   return {
@@ -120,10 +126,11 @@ export function parseCombined<A extends FlaggedApp>(apps: readonly A[], args: re
 }
 
 /** Every flag that there is, each once. Of an app's other spellings only those that no other flag has. */
-function combinedTable(apps: readonly FlaggedApp[]): FlagTable {
+function combinedTable(choice: AppChoice<FlaggedApp>): FlagTable {
+  const apps = allOf(choice)
   const table = new Map<string, Flag>()
   const names = new Set(apps.flatMap(({ flags }) => flags.map(({ name }) => name)))
-  for (const flag of [...processFlags(apps), ...STANDARD_FLAGS]) table.set(flag.name, flag)
+  for (const flag of [...processFlags(choice), ...STANDARD_FLAGS]) table.set(flag.name, flag)
   for (const app of apps) {
     for (const flag of app.flags) {
       if (!table.has(flag.name))
@@ -147,12 +154,10 @@ function withAliases(flag: Flag, change: (alias: string) => string[]): Flag {
 
 function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps: readonly A[] } | { error: string } {
   const names = text.split(',').map((name) => name.trim())
-  const known = apps.map(({ prefix }) => prefix)
+  const known = prefixesOf(apps)
   const wrong = names.find((name) => !known.includes(name))
   if (wrong !== undefined) {
-    return {
-      error: `invalid value "${text}" for flag -controllers: "${wrong}" is none of ${releasedPrefixes(apps).join(', ')}`,
-    }
+    return { error: `invalid value "${text}" for flag -controllers: "${wrong}" is none of ${known.join(', ')}` }
   }
   return { apps: apps.filter(({ prefix }) => names.includes(prefix)) }
 }
@@ -207,7 +212,7 @@ function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, giv
   const shared = values['feature-gates'] as Gates
   const own = `${app.prefix}-feature-gates`
   const knows = ({ gates }: FlaggedApp, gate: string): boolean =>
-    ALL_OF_A_STAGE.includes(gate) || Object.hasOwn(gates.own, gate) || Object.hasOwn(gates.permanent, gate)
+    ALL_OF_A_STAGE.includes(gate) || Object.hasOwn({ ...gates?.own, ...gates?.permanent }, gate)
   const mine = [...shared].filter(([gate]) => {
     const others = running.filter((each) => each !== app && knows(each, gate))
     return knows(app, gate) || (others.length === 0 && running[0] === app)

@@ -1,5 +1,5 @@
-import { aggregate } from '../start/start-checks.ts'
-import { type Gate, type GateStage, type GateTable, GENERIC_GATES } from './gate-tables.ts'
+import { aggregate } from './flag-checks.ts'
+import { type FeatureGate, type GateStage, type GateTable, GENERIC_GATES } from './gate-tables.ts'
 
 /** The gates of one process. */
 export interface FeatureGates<N extends string = string> {
@@ -68,7 +68,7 @@ function own<T>(record: Readonly<Record<string, T>>, name: string): T | undefine
 }
 
 function gatesOf<N extends string>(
-  gates: Readonly<Record<N, Gate>>,
+  gates: Readonly<Record<N, FeatureGate>>,
   requested: ReadonlyMap<string, boolean>,
 ): FeatureGates<N> {
   const all = { alpha: requested.get('AllAlpha'), beta: requested.get('AllBeta'), ga: undefined, deprecated: undefined }
@@ -81,7 +81,7 @@ function gatesOf<N extends string>(
 
 /** For the usage: the gates that do something here, one a line. Those of the API server library are accepted as well. */
 export function knownGatesText(table: GateTable): string {
-  const lines = Object.entries<Gate>(table.own).map(
+  const lines = Object.entries<FeatureGate>(table.own).map(
     ([name, gate]) => `${name}=true|false (${gate.stage.toUpperCase()} - default=${gate.default})`,
   )
   return lines.sort().join('\n')

@@ -1,7 +1,7 @@
 /** How far a gate has come; decides what AllAlpha and AllBeta touch and which warning its use gives. */
 export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
 
-export interface Gate {
+export interface FeatureGate {
   readonly stage: GateStage
   readonly default: boolean
   /** May be set to its default only. */
@@ -10,22 +10,22 @@ export interface Gate {
 
 /** The gates of one binary. */
 export interface GateTable<N extends string = string> {
-  readonly own: Readonly<Record<N, Gate>>
+  readonly own: Readonly<Record<N, FeatureGate>>
   /** Gates that upstream made permanent and then removed, with the value that they have for ever. Taken with either. */
   readonly permanent: Readonly<Record<string, true>>
 }
 
 /** Of every sidecar. Beta and on, other than in the Go originals, where it is alpha and off: a lease is worth handing over. */
-export const RELEASE_ON_EXIT: Gate = { stage: 'beta', default: true }
+export const RELEASE_ON_EXIT: FeatureGate = { stage: 'beta', default: true }
 
-const ALPHA: Gate = { stage: 'alpha', default: false }
-const BETA: Gate = { stage: 'beta', default: true }
+const ALPHA: FeatureGate = { stage: 'alpha', default: false }
+const BETA: FeatureGate = { stage: 'beta', default: true }
 
 /**
  * Gates of the API server library in Kubernetes 1.37. They do nothing in a sidecar, but the Go originals link that
  * library and so take them, and command lines in the field name some.
  */
-export const GENERIC_GATES: Readonly<Record<string, Gate>> = {
+export const GENERIC_GATES: Readonly<Record<string, FeatureGate>> = {
   AllAlpha: ALPHA,
   AllBeta: { stage: 'beta', default: false },
   APIResponseCompression: BETA,

@@ -1,6 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
-import type { ChartKey } from './chart-key.ts'
 import { FLAG_TYPES, type FlagType, type FlagTypeName, type FlagValues } from './flag-types.ts'
 import { nearestFlag } from './nearest-flag.ts'
 
@@ -21,6 +20,26 @@ export type Flag = {
 }[FlagTypeName]
 
 export type FlagTable = readonly Flag[]
+
+/**
+ * How the Helm chart sets a flag. Templates, schema and tables of the chart are made from it, and their tests; the build
+ * leaves it out of the executables (`tools/chart-keys.mjs`).
+ */
+export type ChartKey =
+  | {
+      /** Below the section of the sidecar, or with a dot below the values as a whole. */
+      readonly key: string
+      /** A value for tests that is not the default. */
+      readonly sample: unknown
+      /** What the sample is passed as, where that is not its own text. */
+      readonly text?: string
+      /** The least number that the chart takes. */
+      readonly minimum?: number
+      /** The template of this flag is written by hand, because it is not the plain value. */
+      readonly by?: 'hand'
+    }
+  /** Only additionalArgs passes it, for this reason. */
+  | { readonly none: string }
 
 /** What a flag holds: the word list of a choice, otherwise the value of its type. */
 type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (infer W)[] } ? W : FlagValues[F['type']]

@@ -2,11 +2,10 @@ import { describe, expect, test } from '@jest/globals'
 import {
   automaxprocsNotice,
   bothAddresses,
-  burstError,
   leaseTimingError,
   loggingError,
   type StandardValues,
-} from '../start/start-checks.ts'
+} from './flag-checks.ts'
 import { type FlagTable, parseFlags } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 import { usageText } from './usage.ts'
@@ -132,18 +131,6 @@ describe('the logging configuration', () => {
   ])('%j: %s', (line, error) => {
     expect(loggingError(standard(line))).toBe(error)
   })
-})
-
-const BURST = 'burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0'
-
-test.each<[string, string | undefined]>([
-  ['', undefined],
-  ['--kube-api-burst=0', BURST],
-  ['--kube-api-burst=-1 --kube-api-qps=0.1', BURST],
-  ['--kube-api-burst=0 --kube-api-qps=0', undefined],
-  ['--kube-api-burst=0 --kube-api-qps=-1', undefined],
-])('rate %j: %s', (line, error) => {
-  expect(burstError(standard(line))).toBe(error)
 })
 
 test.each<[string, string | undefined]>([

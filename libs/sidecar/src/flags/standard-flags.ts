@@ -1,6 +1,5 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { ChartKey } from './chart-key.ts'
-import type { Flag } from './go-flags.ts'
+import type { ChartKey, Flag } from './go-flags.ts'
 import { SECURE_FLAGS } from './secure-flags.ts'
 
 const SECOND = 1000

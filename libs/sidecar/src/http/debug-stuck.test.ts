@@ -54,6 +54,13 @@ test('refusals of the API server, which delay all of it', async () => {
   expect(JSON.parse(String(body))).toEqual({ items: [], total: 0, apiServer })
 })
 
+test('missing permissions, as rules to add', async () => {
+  const rule = 'volumeattributesclasses.storage.k8s.io: get, list, watch'
+  const clock = new FakeClock({ now: NOW })
+  backlog = new Backlog({ driver: 'x', clock, metrics: new Metrics(), missingPermissions: () => [rule] })
+  expect(await ask()).toEqual({ items: [], total: 0, missingPermissions: [rule] })
+})
+
 test('an object with all that is known of it', async () => {
   pending = [work('a')]
   expect(await ask()).toEqual({

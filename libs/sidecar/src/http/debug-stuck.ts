@@ -36,10 +36,12 @@ export async function debugStuck({ backlog, limits }: Shown, query: URLSearchPar
   const rest = after === undefined ? all : all.filter((each) => byPlace(each, after) > 0)
   const page = rest.slice(0, Math.min(limit, LARGEST_LIMIT))
   const last = rest.length > page.length ? page.at(-1) : undefined
+  const missing = backlog.missingPermissions()
   const body = {
     items: page.map(({ work }) => itemOf(backlog.driver, work)),
     total: all.length,
     continue: last && tokenOf(last),
+    missingPermissions: missing.length === 0 ? undefined : missing,
     apiServer: limits.refusals && refusalsOf(limits.refusals, limits.inFlight),
   }
   return { status: 200, body: `${JSON.stringify(body)}\n`, headers: JSON_HEADERS, compressible: true }

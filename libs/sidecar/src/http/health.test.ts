@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { describe, expect, test } from '@jest/globals'
-import type { Service } from '../serve/service.ts'
+import type { StartedService } from '../serve/serve.ts'
 import { Health } from './health.ts'
 
 const ANSWERS = { whyNotReady: async () => undefined }
@@ -13,7 +13,7 @@ async function notElected(roles: Readonly<Record<string, string | undefined>>): 
   const service = {
     roles: Object.entries(roles).map(([name, unhealthyReason]) => ({ name, elector: { unhealthyReason } })),
     // Nothing else is asked here.
-  } as unknown as Service
+  } as unknown as StartedService
   health.started({ service, answers: ANSWERS })
   const reasons = await health.checks(true).leaderElection?.()
   health.stop()
@@ -35,7 +35,7 @@ describe('readiness', () => {
     const health = new Health(new FakeClock(), new Metrics())
     const driver = { name: 'csi.example.com', state, lostForMs: 3_000 }
     // Nothing else is asked here.
-    const service = { driver, caches: [{ name: 'Volumes', synced: false }] } as unknown as Service
+    const service = { driver, caches: [{ name: 'Volumes', synced: false }] } as unknown as StartedService
     health.started({ service, answers: { whyNotReady: async () => whyNotReady } })
     const reasons = await health.checks(true).ready?.()
     health.stop()

@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { type EventLoopWatch, type Metrics, watchEventLoop } from '@csi-sidecars/telemetry'
 import type { DriverAnswers } from '../driver/answers.ts'
-import type { Service } from '../serve/service.ts'
+import type { StartedService } from '../serve/serve.ts'
 import type { HealthChecks } from './server.ts'
 
 /** A second late is load, ten are a process that no longer answers its lease either. */
@@ -12,14 +12,14 @@ const SILENT_MS = 15 * 60_000
 /** What the health paths say. The server listens before the service has started, so that comes later. */
 export class Health {
   readonly #loop: EventLoopWatch
-  #service: Service | undefined
+  #service: StartedService | undefined
   #answers: Pick<DriverAnswers, 'whyNotReady'> | undefined
 
   constructor(clock: Clock, metrics: Metrics) {
     this.#loop = watchEventLoop(clock, metrics)
   }
 
-  started({ service, answers }: { service: Service; answers: Pick<DriverAnswers, 'whyNotReady'> }): void {
+  started({ service, answers }: { service: StartedService; answers: Pick<DriverAnswers, 'whyNotReady'> }): void {
     this.#service = service
     this.#answers = answers
   }

@@ -4,13 +4,11 @@ import { singleLeaseError } from './single-lease.ts'
 
 const APPS: readonly FlaggedApp[] = ['left', 'right'].map((prefix) => ({
   prefix,
-  released: true,
   flags: [],
-  gates: { own: {}, permanent: {} },
 }))
 
 function errorOf(line: string): string | undefined {
-  const parsed = parseCombined(APPS, line.split(' '))
+  const parsed = parseCombined({ byDefault: APPS }, line.split(' '))
   if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
   return singleLeaseError(parsed.running, parsed.standard)
 }

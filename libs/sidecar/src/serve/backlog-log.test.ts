@@ -41,7 +41,7 @@ afterEach(() => {
 })
 
 const begin = (intervalMs = 30_000): void => {
-  end = logBacklog(backlog, { clock, log, intervalMs })
+  end = logBacklog(backlog, { clock, log }, intervalMs)
 }
 const said = (): unknown[] => log.lines.splice(0).map(({ message, pairs }) => [message, pairs])
 

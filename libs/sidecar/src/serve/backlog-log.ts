@@ -1,21 +1,20 @@
-import { CancelledError, type Clock, inBatches, scope } from '@csi-sidecars/base'
+import { CancelledError, inBatches, scope } from '@csi-sidecars/base'
 import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import { type Logger, objectRef, type Pairs } from '@csi-sidecars/telemetry'
+import type { StartContext } from '../process.ts'
 
-export interface BacklogLogOptions {
-  readonly clock: Clock
-  readonly log: Logger
-  /** Between two lines about the queues; none when 0 or less. */
-  readonly intervalMs: number
-}
+type Parts = Pick<StartContext, 'clock' | 'log'>
 
 /** Between two looks for stuck objects. */
 const STUCK_INTERVAL_MS = 60_000
 /** At most so many objects have a line of their own; the others are a number. */
 const MOST_STUCK_LINES = 100
 
-/** Says while work waits how much of it, and at -v=2 which objects are stuck; until the returned function is called. */
-export function logBacklog(backlog: Backlog, { clock, log, intervalMs }: BacklogLogOptions): () => void {
+/**
+ * Logs the depth of each queue while work waits, and at -v=2 the stuck objects, until the returned function is called.
+ * `intervalMs` is the pause between two lines about the queues. With 0 or less there are none.
+ */
+export function logBacklog(backlog: Backlog, { clock, log }: Parts, intervalMs: number): () => void {
   const stop = scope()
   const { signal } = stop
   const repeat = async (ms: number, act: () => Promise<void>): Promise<void> => {
@@ -39,11 +38,7 @@ async function logDepths(backlog: Backlog, log: Logger, signal: AbortSignal): Pr
   log.info('Work is waiting', pairs)
 }
 
-async function logStuck(
-  backlog: Backlog,
-  { clock, log }: Pick<BacklogLogOptions, 'clock' | 'log'>,
-  signal: AbortSignal,
-): Promise<void> {
+async function logStuck(backlog: Backlog, { clock, log }: Parts, signal: AbortSignal): Promise<void> {
   if (log.v(2) === undefined) return
   let count = 0
   const say = (work: PendingWork): void => {

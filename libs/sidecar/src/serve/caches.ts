@@ -5,6 +5,7 @@ import {
   type Informer,
   type InformerOptions,
   type Interner,
+  type MissingPermissions,
   SharedWatch,
 } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -48,6 +49,7 @@ interface Common {
   readonly client: KubeClient
   readonly clock: Clock
   readonly log: Logger
+  readonly missing?: MissingPermissions
   /** Whether annotations `traceparent` are kept. */
   readonly traced?: boolean
 }

@@ -1,26 +1,25 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 
-/** As long as a container that crashes waits at first. */
+/** The first pause of a container that crashes. */
 const RESTART_MS = 10_000
 
-export interface RestartOptions {
-  /** Whose work it is, for the log. */
-  readonly name: string
-  readonly clock: Clock
-  readonly log: Logger
-  /** Ends the restarts; what runs has to end by itself. */
-  readonly stop: AbortSignal
-}
-
 /**
- * Runs an app's part of a process that others share: what it throws is logged, and after a pause it runs again, while
- * the others continue. Resolves with its result, or with undefined when stopped after a failure.
+ * Runs the part of one app in a shared process. An error is logged, and after a pause the part runs again, while the
+ * other apps continue. Resolves with the result of the part, or with undefined if stopped after a failure.
  */
 export async function restarting<T>(
   run: () => Promise<T>,
-  { name, clock, log, stop }: RestartOptions,
+  options: {
+    /** The name of the app, for the log. */
+    readonly name: string
+    readonly clock: Clock
+    readonly log: Logger
+    /** Ends the restarts. A running part must end by itself. */
+    readonly stop: AbortSignal
+  },
 ): Promise<T | undefined> {
+  const { name, clock, log, stop } = options
   for (;;) {
     try {
       return await run()

@@ -3,17 +3,12 @@ import type { Controller, Outcome } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { newTraceId, type RunContexts } from '@csi-sidecars/telemetry'
 import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
-import { FifoOrder, type KeyOrder, type Priority } from '@csi-sidecars/workqueue'
+import { FifoOrder, type KeyOrder, type KeyPriority } from '@csi-sidecars/workqueue'
+import type { StartContext } from '../process.ts'
 
-export interface RunIdentity {
-  readonly runs?: RunContexts | undefined
-  readonly tracer?: RunTracer | undefined
-  readonly clock: Clock
-}
-
-/** The same controllers, whose runs have an id each, and a trace where those are wanted. */
+/** The same controllers. Each run gets an ID, and a trace if traces are wanted. */
 export function identified(
-  { runs, tracer, clock }: RunIdentity,
+  { runs, tracer, clock }: Pick<StartContext, 'runs' | 'tracer' | 'clock'>,
   driver: Pick<Driver, 'name'>,
   controllers: readonly Controller[],
 ): readonly Controller[] {
@@ -23,14 +18,20 @@ export function identified(
   return controllers.map((each) => ({ ...each, around: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
 }
 
-interface Traced {
-  readonly runs: RunContexts
-  readonly tracer: RunTracer
-  readonly clock: Clock
-  readonly driverName: string
-}
-
-function traced(controller: Controller, { runs, tracer, clock, driverName }: Traced): Controller {
+function traced(
+  controller: Controller,
+  {
+    runs,
+    tracer,
+    clock,
+    driverName,
+  }: {
+    readonly runs: RunContexts
+    readonly tracer: RunTracer
+    readonly clock: Clock
+    readonly driverName: string
+  },
+): Controller {
   const order = new TimedOrder(controller.order ?? new FifoOrder(), clock)
   const around = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
     const { operation, names, traceparent } = controller.traceSubject?.(key) ?? { operation: 'reconcile', names: {} }
@@ -64,7 +65,7 @@ class TimedOrder implements KeyOrder {
     return this.#order.length
   }
 
-  push(key: string, priority: Priority): void {
+  push(key: string, priority: KeyPriority): void {
     this.#since.set(key, this.#clock.monotonic())
     this.#order.push(key, priority)
   }

@@ -4,8 +4,9 @@ import type { Lead } from '@csi-sidecars/controller'
 import type { Elector } from '@csi-sidecars/leader-election'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { describe, expect, it } from '@jest/globals'
+import type { ProcessEnding, StopSignal } from '../process.ts'
 import { ScriptedDriver, ScriptedElector } from '../testing/scripted.ts'
-import { type Ending, type StopSignal, serve } from './serve.ts'
+import { serve } from './serve.ts'
 
 const SETTINGS = {
   onLeaseLoss: 'standby',
@@ -20,7 +21,7 @@ class Process {
   readonly clock = new FakeClock()
   readonly log = recordingLogger()
   readonly led: Map<string, Lead[]>
-  ending: Ending | Error | undefined
+  ending: ProcessEnding | Error | undefined
   kill: (signal: StopSignal) => void = () => {}
 
   private constructor(names: readonly string[]) {
@@ -40,12 +41,12 @@ class Process {
         await aborted(lead.stop)
       },
     }))
-    const service = { driver: new ScriptedDriver(), caches: [], roles, close: async () => {} }
+    const service = { log, driver: new ScriptedDriver(), caches: [], roles, close: async () => {} }
     const onSignal = (listener: (signal: StopSignal) => void): void => {
       running.kill = listener
     }
     const terminationMessage = async (): Promise<void> => {}
-    serve({ service, settings: SETTINGS, clock, log, onSignal, terminationMessage }).then(
+    serve({ service, settings: SETTINGS, clock, onSignal, terminationMessage }).then(
       (ending) => {
         running.ending = ending
       },

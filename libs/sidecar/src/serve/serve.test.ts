@@ -4,11 +4,11 @@ import type { Lead } from '@csi-sidecars/controller'
 import type { Elector } from '@csi-sidecars/leader-election'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { ProcessEnding, StopSignal } from '../process.ts'
 import { ScriptedDriver, ScriptedElector } from '../testing/scripted.ts'
-import { type Ending, type ServeSettings, type StopSignal, serve } from './serve.ts'
-import type { Service } from './service.ts'
+import { type ServeOptions, type StartedService, serve } from './serve.ts'
 
-const SETTINGS: ServeSettings = {
+const SETTINGS: ServeOptions['settings'] = {
   onLeaseLoss: 'standby',
   onDriverLoss: 'reconnect',
   driverGraceMs: 30_000,
@@ -26,7 +26,7 @@ let closed: boolean
 let filling: boolean
 let lastWords: string[]
 let kill: (signal: StopSignal) => void
-let ending: Ending | undefined
+let ending: ProcessEnding | undefined
 
 beforeEach(() => {
   clock = new FakeClock()
@@ -41,12 +41,13 @@ beforeEach(() => {
   ending = undefined
 })
 
-function start(settings: Partial<ServeSettings> = {}, withElection = true, waits?: Promise<void>): void {
+function start(settings: Partial<ServeOptions['settings']> = {}, withElection = true, waits?: Promise<void>): void {
   const run = async (signal: AbortSignal): Promise<void> => {
     filling = true
     await aborted(signal)
   }
-  const service: Service = {
+  const service: StartedService = {
+    log,
     driver,
     caches: [{ name: 'Things', synced: false, silentForMs: 0, run }],
     roles: [
@@ -70,7 +71,6 @@ function start(settings: Partial<ServeSettings> = {}, withElection = true, waits
     service,
     settings: { ...SETTINGS, ...settings },
     clock,
-    log,
     onSignal: (listener) => {
       kill = listener
     },

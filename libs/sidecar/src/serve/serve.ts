@@ -1,35 +1,53 @@
 import { abortable, CancelledError, type Clock, deadline, isAbort, onAbort, scope } from '@csi-sidecars/base'
+import type { Lead } from '@csi-sidecars/controller'
 import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
 import type { Elector, Term } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
+import type { ProcessEnding, StopSignal } from '../process.ts'
 import type { Cache } from './caches.ts'
 import { restarting } from './restart.ts'
-import type { Role, Service } from './service.ts'
 
-export type StopSignal = 'SIGTERM' | 'SIGINT'
+/** A started process: connected to its driver, its controllers chosen, not yet at work. */
+export interface StartedService {
+  /** The log, with the pairs that the start has added. */
+  readonly log: Logger
+  readonly driver: Driver
+  readonly caches: readonly Cache[]
+  readonly roles: readonly LeaseRole[]
+  /** Saves pending reports (events) and closes listeners. Must end with its signal. */
+  readonly close: (signal: AbortSignal) => Promise<void>
+}
 
-/** How the process ends. `bySignal`: as if it had no handler for the signal. */
-export type Ending = { readonly code: number } | { readonly bySignal: StopSignal }
-
-export interface ServeSettings {
-  readonly onLeaseLoss: 'standby' | 'exit'
-  readonly onDriverLoss: 'reconnect' | 'exit'
-  /** How long a leader whose driver is gone keeps the lease. */
-  readonly driverGraceMs: number
-  /** How long running work may take to come to its end after a stop. */
-  readonly drainMs: number
-  /** Gate ReleaseLeaderElectionOnExit: drain and release on a signal. Without it the process ends at once. */
-  readonly release: boolean
+/** One app at work: it competes for its own Lease. */
+export interface LeaseRole {
+  /** The name of the app. */
+  readonly name: string
+  /** Undefined without leader election: the app then leads for the whole life of the process. */
+  readonly elector: Elector | undefined
+  /** Resolves when the app may take part in the election. The driver is connected by then. */
+  readonly eligible?: (signal: AbortSignal) => Promise<void>
+  /** Resolves once `eligible` has to wait, which may take long. */
+  readonly waits?: Promise<void>
+  /** Works until `lead.stop` is aborted and running work has ended. */
+  readonly lead: (lead: Lead) => Promise<void>
 }
 
 export interface ServeOptions {
-  readonly service: Service
-  readonly settings: ServeSettings
+  readonly service: StartedService
+  readonly settings: {
+    readonly onLeaseLoss: 'standby' | 'exit'
+    readonly onDriverLoss: 'reconnect' | 'exit'
+    /** How long a leader keeps the lease without its driver. */
+    readonly driverGraceMs: number
+    /** How long running work may continue after a stop. */
+    readonly drainMs: number
+    /** Gate ReleaseLeaderElectionOnExit. True: a signal drains and releases. False: a signal ends the process at once. */
+    readonly release: boolean
+  }
   readonly clock: Clock
-  readonly log: Logger
-  /** Calls back for each SIGTERM and SIGINT from here on. */
+  /** Calls back for each later SIGTERM and SIGINT. */
   readonly onSignal: (listener: (signal: StopSignal) => void) => void
-  /** Writes the message where the kubelet finds it. Must not fail. */
+  /** Writes the termination message for the kubelet. Must not fail. */
   readonly terminationMessage: (message: string) => Promise<void>
 }
 
@@ -37,13 +55,14 @@ export interface ServeOptions {
 const CLOSE_MS = 3_000
 
 /** Runs a started service until a signal, a lost lease or a lost driver ends it. Stops in the reverse of the start. */
-export async function serve(options: ServeOptions): Promise<Ending> {
-  const { service, clock, log } = options
+export async function serve(options: ServeOptions): Promise<ProcessEnding> {
+  const { service, clock } = options
+  const { log } = service
   using life = scope()
-  const ending = Promise.withResolvers<Ending>()
+  const ending = Promise.withResolvers<ProcessEnding>()
   const atOnce = new AbortController()
   const stop = new AbortController()
-  const endAtOnce = (end: Ending): void => {
+  const endAtOnce = (end: ProcessEnding): void => {
     atOnce.abort()
     ending.resolve(end)
   }
@@ -89,7 +108,7 @@ export async function serve(options: ServeOptions): Promise<Ending> {
  * Caches that are filled once the lease was seen to be free need not be filled again for the first term. A process that
  * must wait before it may look at the lease is a standby like others, and as ready.
  */
-async function waitBeforeFillingCaches({ roles, driver }: Service): Promise<void> {
+async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
   // Without its driver this process takes no part in the election, and never looks.
   if (driver.state !== 'ready') return
   await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
@@ -97,9 +116,9 @@ async function waitBeforeFillingCaches({ roles, driver }: Service): Promise<void
 
 /** The first signal drains, where that is wanted; any other ends the process without waiting. */
 function onSignal(
-  { settings, log }: ServeOptions,
+  { settings, service: { log } }: ServeOptions,
   stop: AbortController,
-  end: (ending: Ending) => void,
+  end: (ending: ProcessEnding) => void,
 ): (signal: StopSignal) => void {
   return (signal) => {
     if (!settings.release) return end({ bySignal: signal })
@@ -111,13 +130,13 @@ function onSignal(
 
 /** Ends the process for a driver that it cannot use, or, where that is configured, for any loss. */
 function watchDriver(
-  { service, settings, log, terminationMessage }: ServeOptions,
-  end: (ending: Ending) => void,
+  { service, settings, terminationMessage }: ServeOptions,
+  end: (ending: ProcessEnding) => void,
 ): { dispose(): void } {
   const listen = (event: DriverEvent): void => {
     if (event.type === 'failed') end({ code: 1 })
     if (event.type !== 'lost' || settings.onDriverLoss !== 'exit') return
-    log.error(undefined, LOST_CONNECTION_EXITING)
+    service.log.error(undefined, LOST_CONNECTION_EXITING)
     void terminationMessage(LOST_CONNECTION_EXITING).finally(() => end({ code: 1 }))
   }
   const dispose = service.driver.subscribe(listen)
@@ -129,14 +148,15 @@ function watchDriver(
  * Until stopped, or until a term is lost where that ends the process. One role among several that fails starts again
  * after a pause, and ends nothing of the others; one alone ends the process.
  */
-async function work(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
-  const { service, clock, log } = options
+async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+  const { service, clock } = options
+  const { log } = service
   const run = (): Promise<'stopped' | 'lost'> => workOnce(role, options, stop)
   if (service.roles.length === 1) return await run()
   return (await restarting(run, { name: role.name, clock, log, stop })) ?? 'stopped'
 }
 
-async function workOnce(role: Role, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   if (role.elector === undefined) {
     await leadAlone(role, options, stop)
     return 'stopped'
@@ -148,7 +168,7 @@ async function workOnce(role: Role, options: ServeOptions, stop: AbortSignal): P
 }
 
 /** Without leader election no other process acts, so only the drain timeout cuts work short. */
-async function leadAlone(role: Role, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
+async function leadAlone(role: LeaseRole, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
   using cut = drainLimit(clock, settings.drainMs, { stop })
   await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
 }
@@ -158,7 +178,7 @@ async function leadAlone(role: Role, { settings, clock }: ServeOptions, stop: Ab
  * Work that fails releases the lease, so that another process may take it; its error is thrown then.
  */
 async function runElection(
-  role: Role & { readonly elector: Elector },
+  role: LeaseRole & { readonly elector: Elector },
   options: ServeOptions,
   stop: AbortSignal,
 ): Promise<'stopped' | 'lost'> {
@@ -166,7 +186,7 @@ async function runElection(
   using election = scope(stop)
   const failures: unknown[] = []
   const lead = async (term: Term): Promise<void> => {
-    using driverGone = graceOf(service.driver, settings.driverGraceMs, options)
+    using driverGone = graceOf(options)
     using halt = scope(stop, term.signal, driverGone.signal)
     using cut = drainLimit(clock, settings.drainMs, { stop: halt.signal, end: term.signal })
     const { soleSince } = term
@@ -207,7 +227,8 @@ function drainLimit(
 }
 
 /** Aborted when the driver has been gone for longer than the grace period. */
-function graceOf(driver: Driver, ms: number, { clock, log }: ServeOptions): ReturnType<typeof scope> {
+function graceOf({ service: { driver, log }, settings, clock }: ServeOptions): ReturnType<typeof scope> {
+  const ms = settings.driverGraceMs
   const gone = scope()
   let cancel = (): void => {}
   const giveUp = (): void => {

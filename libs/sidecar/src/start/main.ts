@@ -1,19 +1,167 @@
 import process from 'node:process'
-import { processHost } from './host.ts'
-import { type Program, runProgram } from './program.ts'
+import { CancelledError, scope } from '@csi-sidecars/base'
+import { Backlog, type Lead, runTerm } from '@csi-sidecars/controller'
+import { MissingPermissions } from '@csi-sidecars/informer'
+import { API_IN_FLIGHT_LIMIT, Metrics, registerProcessMetrics } from '@csi-sidecars/telemetry'
+import { QueueMetrics } from '@csi-sidecars/workqueue'
+import type { AppControllers } from '../app.ts'
+import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
+import { replaceRemovedFlags } from '../flags/removed-flags.ts'
+import { loadSecurity } from '../http/secure/load.ts'
+import { type Host, type ProcessEnding, processHost, type StartContext } from '../process.ts'
+import { logBacklog } from '../serve/backlog-log.ts'
+import { CacheRegistry } from '../serve/caches.ts'
+import { identified } from '../serve/runs.ts'
+import { type StartedService, serve } from '../serve/serve.ts'
+import { failing } from '../start-error.ts'
+import { askServer, selectControllers } from './apps.ts'
+import { checkCommandLine, checkLogging, type GatedApp, openAppLog } from './checks.ts'
+import { earlyStop, endOf, logLastLines, refuse, serveSettings, terminationMessage } from './endings.ts'
+import { logOf, type Program, releasesOnExit, type StartPlan } from './program.ts'
+import { type LeadingApp, rolesOf } from './roles.ts'
+import { type HttpEndpoint, kubeClient, loadConfig, openEndpoint, reviewClient, tracingOf } from './steps.ts'
+
+// This page reads from `main` to the first reconcile, in the order of the calls: main -> runProgram -> start ->
+// startControllers -> serve, which elects a leader for each role -> runTerm, whose workers call `reconcile` of each key.
 
 declare const __VERSION__: string | undefined
 
-/** Set by the build; a run from source has no version of its own. */
+/** Set by the build. A run from source has no version of its own. */
 const VERSION = typeof __VERSION__ === 'undefined' ? 'unknown' : __VERSION__
 
 /** Runs the program as this process, to the end of both. */
 export async function main(program: Program): Promise<never> {
-  const ending = await runProgram(program, processHost(process), VERSION)
+  const ending = await runProgram(program, processHost(process), { version: VERSION })
   if ('bySignal' in ending) {
     process.removeAllListeners(ending.bySignal)
     process.kill(process.pid, ending.bySignal)
   }
   // The first process of a container outlives its own signal.
   process.exit('code' in ending ? ending.code : { SIGINT: 130, SIGTERM: 143 }[ending.bySignal])
+}
+
+/** Runs a program from its command line to its end. A failed start becomes one log line that says what is wrong. */
+export async function runProgram(program: Program, host: Host, options: RunOptions): Promise<ProcessEnding> {
+  const { args, notices } = replaceRemovedFlags(host.args)
+  const command = program.parse({ ...host, args })
+  if (command.kind !== 'start') return refuse(command, host)
+  const { log, runs, flush } = openAppLog(host, command.standard)
+  for (const { message, pairs } of notices) log.warn(message, pairs)
+  const { clock } = host
+  const metrics = new Metrics()
+  const ending = await runPlan(command, { ...options, name: program.name, host, clock, log, metrics, runs })
+  if ('code' in ending && ending.code !== 0) logLastLines(command, log)
+  await flush()
+  return ending
+}
+
+interface RunOptions {
+  readonly version: string
+  /** Replaced by tests. Default: `start`. */
+  readonly begin?: typeof start
+}
+
+async function runPlan(
+  plan: StartPlan,
+  { begin = start, ...given }: RunOptions & Omit<StartContext, 'standard' | 'signal' | 'atEnd'>,
+): Promise<ProcessEnding> {
+  const { host, log, clock } = given
+  const { standard } = plan
+  const release = releasesOnExit(plan)
+  using stop = earlyStop(host, release)
+  using ends = new DisposableStack()
+  try {
+    checkLogging(standard, log)
+    registerProcessMetrics(given.metrics)
+    const { signal, onSignal } = stop
+    const service = await begin({ ...given, standard, signal, atEnd: (close) => ends.defer(close) }, plan)
+    // Steps that did not wait have not seen the signal.
+    signal.throwIfAborted()
+    if (service === undefined) return await new Promise((resolve) => onSignal((bySignal) => resolve({ bySignal })))
+    const settings = serveSettings(standard, release)
+    return await serve({ service, settings, clock, onSignal, terminationMessage: terminationMessage(host, log) })
+  } catch (error) {
+    return endOf(error, { host, log, askedFor: stop.askedFor() })
+  }
+}
+
+/** The steps of a start, in the order in which users see them fail. Throws StartError or PrintAndExit. */
+async function start(given: StartContext, plan: StartPlan): Promise<StartedService | undefined> {
+  const sidecars = checkCommandLine(given, plan)
+  using starting = scope(given.signal)
+  const context = { ...given, signal: starting.signal }
+  try {
+    const [service] = await Promise.all([
+      sidecars.length === 0 ? undefined : startControllers(context, plan, sidecars),
+      openDriverApps(context, plan),
+    ])
+    return service
+  } catch (error) {
+    starting.abort(new CancelledError('another part of the start has failed'))
+    throw error
+  }
+}
+
+/** Driver apps wait for the driver alone, even if the start of the controllers is delayed. */
+async function openDriverApps(context: StartContext, { sidecars, driverApps }: StartPlan): Promise<void> {
+  const alone = sidecars.length + driverApps.length === 1
+  await Promise.all(
+    driverApps.map((each) => each.app.open({ ...context, log: logOf(each, context.log), flags: each.flags, alone })),
+  )
+}
+
+/** Connects to the API server and to the driver, and lets each app choose its controllers. Nothing works yet. */
+async function startControllers(
+  given: StartContext,
+  plan: StartPlan,
+  sidecars: readonly GatedApp[],
+): Promise<StartedService> {
+  const { table, handshake } = plan
+  const security = await loadSecurity(given)
+  const tracing = await tracingOf(given)
+  const context = { ...given, tracer: tracing?.tracer }
+  const config = await loadConfig(context, plan)
+  const client = await Promise.try(() => kubeClient(context, config)).catch(failing(table.clientFailed))
+  context.metrics.reading({ ...API_IN_FLIGHT_LIMIT, type: 'gauge', read: () => client.limits.inFlight })
+  const gated = await askServer(context, client, sidecars)
+
+  const identity = await identifyDriver(context, handshake)
+  const log = context.log.with(table.context(identity.name))
+  log.v(2)?.info('CSI driver name', table.namePairs(identity.name))
+  try {
+    const endpointOptions = {
+      security,
+      limits: () => client.limits,
+      client: reviewClient(context, config),
+      pairs: table.context(identity.name),
+    }
+    const open = (): Promise<HttpEndpoint> => openEndpoint({ ...context, log }, plan, endpointOptions)
+    const early = table.endpointFirst ? await open() : undefined
+    const driver = await openDriver({ ...context, log }, handshake, identity)
+    const { clock, metrics } = context
+    const missing = new MissingPermissions({ clock, log, metrics })
+    const caches = new CacheRegistry({ ...context, client, missing, traced: context.tracer !== undefined })
+    const backlog = new Backlog({ driver: driver.name, clock, metrics, missingPermissions: () => missing.rules })
+    const shared = { ...context, client, driver, caches, backlog, startLog: log, env: context.host.env }
+    const selected = await selectControllers(gated, shared)
+    const endpoint = early ?? (await open())
+    const queues = new QueueMetrics(metrics, clock)
+    for (const each of selected) queues.declare(...each.queues)
+    /** While an app leads, the workers of its controllers take keys from their queues and call `reconcile`. */
+    const work = ({ controllers }: AppControllers, lead: Lead): Promise<void> =>
+      runTerm(lead, identified(context, driver, controllers(lead)), { clock, driver, queues, backlog })
+    const apps = selected.map((app): LeadingApp => ({ ...app, lead: (lead) => work(app, lead) }))
+    const roles = await rolesOf(context, plan, { config, driverName: driver.name, apps })
+    const close = async (signal: AbortSignal): Promise<void> => {
+      await Promise.all(selected.map((app) => app.close?.(signal)))
+      await Promise.all([endpoint.close(), tracing?.close(signal)])
+    }
+    const service = { log, driver, caches: caches.all, roles, close }
+    endpoint.started({ service, backlog, answers: answersOf({ ...context, log }, driver) })
+    context.atEnd(logBacklog(backlog, context, context.standard.values['log-backlog-interval']))
+    return service
+  } catch (error) {
+    identity.connection.close()
+    throw error
+  }
 }

@@ -3,14 +3,13 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import type { Lead } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Ending, StopSignal } from '../serve/serve.ts'
+import type { Host, ProcessEnding, StartContext, StopSignal } from '../process.ts'
+import type { StartedService } from '../serve/serve.ts'
+import { failing, PrintAndExit, StartError } from '../start-error.ts'
 import { ScriptedDriver } from '../testing/scripted.ts'
 import { testSidecar } from '../testing/test-sidecar.ts'
-import type { Host } from './app.ts'
-import type { StartContext } from './context.ts'
-import { type Program, programOf, runProgram } from './program.ts'
-import type { Started } from './start.ts'
-import { failing, PrintAndExit, StartError } from './start-error.ts'
+import { runProgram } from './main.ts'
+import { programOf } from './program.ts'
 import { electorOf, kubeClient } from './steps.ts'
 
 let stdout: string
@@ -55,14 +54,8 @@ function host(args: readonly string[]): Host {
 /** A program that reads its flags as an app does, and starts as the test says. */
 const run = (
   args: readonly string[],
-  start: (context: StartContext) => Promise<Started> = unstartable,
-): Promise<Ending> => {
-  const parse: Program['parse'] = (asked) => {
-    const command = programOf(testSidecar).parse(asked)
-    return command.kind === 'start' ? { ...command, start } : command
-  }
-  return runProgram({ name: 'csi-test', parse }, host(args), 'v1.2.3')
-}
+  begin: (context: StartContext) => Promise<StartedService> = unstartable,
+): Promise<ProcessEnding> => runProgram(programOf(testSidecar), host(args), { version: 'v1.2.3', begin })
 
 const unstartable = async (): Promise<never> => {
   throw new StartError('It does not start')
@@ -144,13 +137,12 @@ describe('a start that fails', () => {
   })
 
   it('is over when the process was asked to end in its last step, which did not wait', async () => {
-    const start = async ({ log }: StartContext): Promise<Started> => {
+    const start = async ({ log }: StartContext): Promise<StartedService> => {
       signalled?.('SIGTERM')
       const unused = (): never => {
         throw new Error('it serves')
       }
-      const service = { driver: {} as never, caches: [], roles: [], close: unused }
-      return { service, log }
+      return { log, driver: {} as never, caches: [], roles: [], close: unused }
     }
     expect(await run([], start)).toEqual({ code: 0 })
     expect(await run(['--feature-gates=ReleaseLeaderElectionOnExit=false'], start)).toEqual({ bySignal: 'SIGTERM' })
@@ -158,7 +150,7 @@ describe('a start that fails', () => {
   })
 
   it('loses no signal that is on its way to its listener when the start hands over to the service', async () => {
-    const start = async ({ log }: StartContext): Promise<Started> => {
+    const start = async ({ log }: StartContext): Promise<StartedService> => {
       const meant = signalled
       const lead = async ({ stop }: Lead): Promise<void> => {
         // A listener that is gone by now does not hear it.
@@ -167,7 +159,7 @@ describe('a start that fails', () => {
         await aborted(stop)
       }
       const roles = [{ name: 'csi-test', elector: undefined, lead }]
-      return { service: { driver: new ScriptedDriver(), caches: [], roles, close: async () => undefined }, log }
+      return { log, driver: new ScriptedDriver(), caches: [], roles, close: async () => undefined }
     }
     expect(await run(['--feature-gates=ReleaseLeaderElectionOnExit=false'], start)).toEqual({ bySignal: 'SIGTERM' })
   })

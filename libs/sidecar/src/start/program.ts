@@ -1,59 +1,67 @@
-import { CancelledError, scope } from '@csi-sidecars/base'
-import {
-  type Logger,
-  type LogSink,
-  Metrics,
-  openLog,
-  RunContexts,
-  registerProcessMetrics,
-} from '@csi-sidecars/telemetry'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { App, AppFlags, AppSettings, DriverApp, StartTable } from '../app.ts'
+import { combinedHandshake, DEFAULT_HANDSHAKE, type HandshakeTable } from '../driver/handshake-table.ts'
+import { type AppChoice, allOf, flagsForOne, parseCombined, processFlags } from '../flags/combined-flags.ts'
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
-import { type FlagTable, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
+import type { StandardFlags } from '../flags/flag-checks.ts'
+import { type Flag, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
-import { type Ending, type ServeOptions, type ServeSettings, type StopSignal, serve } from '../serve/serve.ts'
-import type { App, Host } from './app.ts'
+import { singleLeaseError } from '../lease/single-lease.ts'
+import type { Host } from '../process.ts'
+import { StartError } from '../start-error.ts'
 
-import type { StartContext } from './context.ts'
-import { startTable } from './defaults.ts'
-import { instanceOf } from './instance.ts'
-import type { StartPlan } from './plan.ts'
-import { type Started, start } from './start.ts'
-import { automaxprocsNotice, loggingError, type StandardFlags } from './start-checks.ts'
-import { PrintAndExit, StartError } from './start-error.ts'
-
-/** The exit code that goes with a fatal log line. */
-const FATAL = 255
-const RELEASE = 'ReleaseLeaderElectionOnExit'
-/** How long the last log lines may take to leave the process. */
-const FLUSH_MS = 1000
-
-/** What a command line asks for. */
-export type Command =
-  | { readonly kind: 'help'; readonly usage: string }
-  | (RefusedFlags & { readonly usage: string })
-  | {
-      readonly kind: 'start'
-      /** The standard flags as far as they concern the process. */
-      readonly standard: StandardFlags
-      /** Whether a signal drains and releases the lease, or ends the process at once. */
-      readonly release: boolean
-      /** The last lines of the log when the process ends by itself. */
-      readonly lastLines?: readonly string[]
-      /** Throws StartError or PrintAndExit. */
-      readonly start: (context: StartContext) => Promise<Started>
-    }
-
-/** What can be run from a command line. */
+/** A program that can run from a command line. */
 export interface Program {
   readonly name: string
-  /** Without `env` no environment variable is set. */
+  /** Pure. Default of `env`: no variable is set. */
   readonly parse: (host: Pick<Host, 'argv0' | 'args'> & Partial<Pick<Host, 'env'>>) => Command
 }
 
+/** The request of a command line. */
+export type Command =
+  | { readonly kind: 'help'; readonly usage: string }
+  | (RefusedFlags & { readonly usage: string })
+  | (StartPlan & { readonly kind: 'start' })
+
+/** The apps of a process, and the order and the messages of its start. */
+export interface StartPlan {
+  readonly sidecars: readonly ChosenApp[]
+  readonly driverApps: readonly ChosenApp<DriverApp>[]
+  /** The flags that concern the process. */
+  readonly standard: StandardFlags
+  readonly table: StartTable
+  readonly handshake: HandshakeTable
+  /** The name of one Lease for all apps. Empty: each app has its own Lease. */
+  readonly singleLease: string
+}
+
+/** One app of the process with its command line. */
+export interface ChosenApp<A extends App | DriverApp = App> {
+  readonly app: A
+  readonly flags: AppFlags
+  readonly settings: AppSettings
+  /** The prefixes of the other apps in the process. */
+  readonly companions: readonly string[]
+}
+
+/** The start of an app that has no Go original, and of several apps in one process. */
+export const DEFAULT_START: StartTable = {
+  gatesFailed: 'Failed to set feature gates',
+  bothAddresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
+  configFailed: 'Failed to build a Kubernetes config',
+  clientFailed: 'Failed to create a Kubernetes client',
+  endpointFailed: 'Failed to start HTTP server',
+  gatesFirst: false,
+  logsGates: false,
+  endpointFirst: false,
+  namePairs: (driverName) => ({ driverName }),
+  context: () => ({}),
+}
+
 /** The program that is one app. */
-export function programOf<const T extends FlagTable, N extends string>(app: App<T, N>): Program {
-  const table = [...STANDARD_FLAGS, ...app.flags] as const
+export function programOf(app: App): Program {
+  const table = [...STANDARD_FLAGS, ...app.flags]
   return {
     name: app.name,
     parse({ argv0, args, env = {} }) {
@@ -61,168 +69,121 @@ export function programOf<const T extends FlagTable, N extends string>(app: App<
       const usage = (): string =>
         usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) + replacesText([app.replaces])
       if (parsed.kind !== 'flags') return { ...parsed, usage: usage() }
-      const instance = instanceOf(app, parsed.flags)
-      const error = instance.contradiction(env)
-      if (error !== undefined) return { kind: 'refused', error, usage: usage() }
-      const { handshake, standard } = instance
-      return startOf({ instances: [instance], table: startTable(app), handshake }, standard)
+      const { flags } = parsed
+      const settings = app.configure?.(flags, env) ?? {}
+      if (settings.contradiction !== undefined) {
+        return { kind: 'refused', error: settings.contradiction, usage: usage() }
+      }
+      return planOf({ sidecars: [{ app, flags, settings, companions: [] }], driverApps: [], flags, singleLease: '' })
     },
   }
 }
 
-/** The command that carries out a plan. */
-export function startOf(plan: StartPlan, standard: StandardFlags): Command {
-  const { instances, driverApps = [] } = plan
-  const lastLines = instances.length === 0 ? [] : driverApps.map(({ endsToo }) => endsToo)
-  return { kind: 'start', standard, release: releasesOnExit(plan), lastLines, start: (context) => start(context, plan) }
-}
-
-/** Runs a program from its command line to its end. Every failure of the start is one line that says what is wrong. */
-export async function runProgram(program: Program, host: Host, version: string): Promise<Ending> {
-  const command = program.parse(host)
-  if (command.kind !== 'start') {
-    host.stderr.write(command.kind === 'help' ? command.usage : refusalText(command))
-    return { code: command.kind === 'help' ? 0 : 2 }
-  }
-  const { standard, release, lastLines = [] } = command
-  const runs = logsRuns(standard) || standard.values['enable-otel-tracing'] ? new RunContexts() : undefined
-  const { log, sink } = openAppLog(host, standard, runs)
-  using asked = scope()
-  using ends = new DisposableStack()
-  const atEnd = (close: () => void): void => ends.defer(close)
-  const logLast = (): void => lastLines.forEach((line) => void log.error(undefined, line))
-  let askedFor: Ending | undefined
-  let receive = (signal: StopSignal): void => {
-    // There is nothing yet to drain or to release.
-    askedFor ??= release ? { code: 0 } : { bySignal: signal }
-    asked.abort(new CancelledError(`received ${signal}`))
-  }
-  // One listener for the whole life: a signal that is on its way to one that is removed is lost.
-  const forgetSignals = host.onSignal((signal) => receive(signal))
-  try {
-    checkLogging(standard)
-    const notice = automaxprocsNotice(standard.values)
-    if (notice !== undefined) log.info(notice)
-    const metrics = new Metrics()
-    registerProcessMetrics(metrics)
-    const { clock } = host
-    const { signal } = asked
-    const context = { name: program.name, host, standard, clock, log, metrics, version, runs, signal, atEnd }
-    const started = await command.start(context)
-    // Steps that did not wait have not seen the signal.
-    signal.throwIfAborted()
-    const onSignal = (listener: typeof receive): void => {
-      receive = listener
-    }
-    if (started.service === undefined) return await untilSignal(onSignal)
-    const ending = await serve({
-      ...host,
-      service: started.service,
-      log: started.log,
-      settings: serveSettings(standard, release),
-      onSignal,
-      terminationMessage: terminationMessage(host, log),
-    })
-    if (isFailure(ending)) logLast()
-    return ending
-  } catch (error) {
-    const ending = endOf(error, { host, log, askedFor })
-    if (isFailure(ending)) logLast()
-    return ending
-  } finally {
-    forgetSignals()
-    await sink.flush(FLUSH_MS)
+/** The program that runs several apps in one process. With one selected app it starts as that app does alone. */
+export function combine(name: string, choice: AppChoice<App | DriverApp>): Program {
+  return {
+    name,
+    parse({ argv0, args, env = {} }) {
+      const parsed = parseCombined(choice, args)
+      if (parsed.kind !== 'flags') return { ...parsed, usage: combinedUsage(argv0, choice) }
+      const { running, flagsOf, singleLease } = parsed
+      const sidecarOf = <A extends App | DriverApp>(app: A): ChosenApp<A> => {
+        // The values and the given flags were read with the app's own table.
+        const flags = flagsOf(app) as AppFlags
+        const settings = 'configure' in app ? (app.configure?.(flags, env) ?? {}) : {}
+        return { app, flags, settings, companions: running.flatMap((each) => (each === app ? [] : [each.prefix])) }
+      }
+      const sidecars = running.flatMap((app) => ('open' in app ? [] : [sidecarOf(app)]))
+      const driverApps = running.flatMap((app) => ('open' in app ? [sidecarOf(app)] : []))
+      const error =
+        singleLeaseError(running, parsed.standard) ??
+        sidecars.map(({ settings }) => settings.contradiction).find((each) => each !== undefined) ??
+        onEachNodeError(sidecars, running)
+      if (error !== undefined) return { kind: 'refused', error, usage: combinedUsage(argv0, choice) }
+      const [only, ...others] = sidecars
+      // The values and the given flags were read with a table that contains the standard flags.
+      const flags = only !== undefined && others.length === 0 ? only.flags : (parsed.standard as AppFlags)
+      return planOf({ sidecars, driverApps, flags, singleLease })
+    },
   }
 }
 
-const isFailure = (ending: Ending): boolean => 'code' in ending && ending.code !== 0
-
-/** Nothing is to be drained or released: a signal ends the process as if it had no handler. */
-function untilSignal(onSignal: ServeOptions['onSignal']): Promise<Ending> {
-  return new Promise((resolve) => onSignal((signal) => resolve({ bySignal: signal })))
+function planOf({
+  flags,
+  ...given
+}: Pick<StartPlan, 'sidecars' | 'driverApps' | 'singleLease'> & { readonly flags: AppFlags }): Command {
+  const [only, ...others] = given.sidecars
+  const table = { ...DEFAULT_START, ...(others.length === 0 && only?.app.start) }
+  const handshake = combinedHandshake(given.sidecars.map(handshakeOf))
+  return { kind: 'start', ...given, standard: standardOf(flags), table, handshake }
 }
 
-/** The error comes first, as in Go, and last: a termination message has the end of the log alone. */
-function refusalText({ error, nearest, usage }: RefusedFlags & { readonly usage: string }): string {
-  const hint = nearest === undefined ? '' : `; the nearest flag is --${nearest}`
-  return `${error}\n${usage}\n${error}${hint}\n`
+/** The standard flags as the app takes them. */
+export function standardOf(flags: AppFlags): StandardFlags {
+  // The table of each app begins with the standard flags.
+  return flags as unknown as StandardFlags
 }
 
-/** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */
-const STEPS = 4
-
-/**
- * In JSON a line has one key more. In text below this verbosity lines stay as those of the originals, which many
- * programs read.
- */
-function logsRuns({ values }: StandardFlags): boolean {
-  if (values['logging-format'] === 'json' || values.v >= STEPS) return true
-  return values.vmodule.some(({ level }) => level >= STEPS)
+/** Errors of the handshake say how to start without the app. */
+function handshakeOf(sidecar: ChosenApp): HandshakeTable {
+  const table = { ...DEFAULT_HANDSHAKE, ...sidecar.settings.handshake }
+  const questions: HandshakeTable['questions'] = (driver) =>
+    table.questions(driver).map(({ startError, ...question }) => ({
+      ...question,
+      startError: (known) => notApplicable(startError?.(known), sidecar),
+    }))
+  return { ...table, questions }
 }
 
-function openAppLog(
-  { clock, stderr }: Host,
-  standard: StandardFlags,
-  runs: RunContexts | undefined,
-): { log: Logger; sink: LogSink } {
-  const { values } = standard
-  // A format that is refused, or comes with options that are, is refused in text.
-  const format = values['logging-format'] === 'json' && loggingError(values) === undefined ? 'json' : 'text'
-  const traceId = runs !== undefined && logsRuns(standard) ? () => runs.current?.traceId : undefined
-  return openLog({ format, verbosity: values.v, vmodule: values.vmodule, clock, stream: stderr, traceId })
+/** One process on each node runs no controller that needs a leader. */
+function onEachNodeError(sidecars: readonly ChosenApp[], running: readonly (App | DriverApp)[]): string | undefined {
+  const central = sidecars.filter(({ settings }) => settings.onEachNode !== true).map(({ app }) => app.prefix)
+  if (central.length === 0 || central.length === sidecars.length) return undefined
+  const others = running.map(({ prefix }) => prefix).filter((prefix) => !central.includes(prefix))
+  return `flag -node-deployment is not for the ${central.join(' and the ')}, which needs a leader: use --controllers=${others.join(',')}`
 }
 
-function checkLogging({ values }: StandardFlags): void {
-  const logging = loggingError(values)
-  if (logging !== undefined) throw new StartError('LoggingConfiguration is invalid', { cause: new Error(logging) })
-}
-
-/** Whether every app that has the gate wants its lease released. Gates that the start will refuse leave the default. */
-function releasesOnExit({ instances }: StartPlan): boolean {
-  if (instances.length === 0) return false
-  return instances.every(({ gates, standard }) => {
-    if (!Object.hasOwn(gates.own, RELEASE)) return true
-    const resolved = resolveGates(gates, standard.values['feature-gates'])
-    return resolved.kind === 'refused' || resolved.gates.enabled(RELEASE)
+/** Reports whether a signal drains and releases the lease: each app that has the gate has it on. Refused gates leave the default. */
+export function releasesOnExit({ sidecars }: StartPlan): boolean {
+  const name = 'ReleaseLeaderElectionOnExit'
+  if (sidecars.length === 0) return false
+  return sidecars.every(({ app, flags }) => {
+    if (!Object.hasOwn(app.gates.own, name)) return true
+    const resolved = resolveGates(app.gates, standardOf(flags).values['feature-gates'])
+    return resolved.kind === 'refused' || resolved.gates.enabled(name)
   })
 }
 
-function serveSettings({ values }: StandardFlags, release: boolean): ServeSettings {
-  return {
-    onLeaseLoss: values['on-lease-loss'],
-    onDriverLoss: values['on-driver-loss'],
-    driverGraceMs: values['driver-grace-period'],
-    drainMs: values['drain-timeout'],
-    release,
+/** If several apps run, each line names its sidecar. */
+export function logOf({ app, companions }: ChosenApp<App | DriverApp>, log: Logger): Logger {
+  return companions.length > 0 ? log.with({ sidecar: app.name }) : log
+}
+
+/** For `catch`: if several apps run, the line that ends the start names the sidecar. */
+export function withSidecarName({ app, companions }: ChosenApp): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof StartError && companions.length > 0 ? error.with({ pairs: { sidecar: app.name } }) : error
   }
 }
 
-function terminationMessage(host: Host, log: Logger): (message: string) => Promise<void> {
-  return (message) =>
-    host
-      .writeTerminationMessage(message)
-      .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
+/** An app that does not apply to the driver: if several apps run, the line says how to start without the app. */
+export function notApplicable<E>(error: E, { companions }: ChosenApp): E | StartError {
+  if (!(error instanceof StartError) || companions.length === 0) return error
+  return error.with({ message: `${error.message}: use --controllers=${companions.join(',')}` })
 }
 
-interface EndContext {
-  readonly host: Host
-  readonly log: Logger
-  /** Set when the process was asked to end before it had started. */
-  readonly askedFor: Ending | undefined
-}
-
-/** What the process ends with when its start, or serving, threw. */
-function endOf(error: unknown, { host, log, askedFor }: EndContext): Ending {
-  if (error instanceof PrintAndExit) {
-    host.stdout.write(error.message)
-    return { code: 0 }
-  }
-  if (askedFor !== undefined) return askedFor
-  if (error instanceof StartError) {
-    if (error.exitCode === FATAL) log.fatal(error.message)
-    else log.error(error.cause, error.message, error.pairs)
-    return { code: error.exitCode }
-  }
-  log.error(error, 'Unexpected failure')
-  return { code: 1 }
+/** The flags in groups: the shared ones, then those of each app. */
+function combinedUsage(argv0: string, choice: AppChoice<App | DriverApp>): string {
+  const apps = allOf(choice)
+  const gates = new Set(apps.flatMap((app) => ('gates' in app ? knownGatesText(app.gates).split('\n') : [])))
+  const notes = { 'feature-gates': [...gates].join('\n') }
+  const groups = apps.map(({ prefix, flags, ...app }) => {
+    const names = flagsForOne({ prefix, flags, ...app }).filter(({ name }) => !flags.some((flag) => flag.name === name))
+    const prefixed = flags.map((flag): Flag => ({ ...flag, name: `${prefix}-${flag.name}`, aliases: [] }))
+    const standard = names.map(({ name }) => `-${prefix}-${name}`).join(' ')
+    const title = `Flags of the ${prefix}, also without the prefix, and for it alone ${standard}`
+    return usageText(title, prefixed).replace('Usage of ', '')
+  })
+  const shared = usageText(argv0, [...processFlags(choice), ...STANDARD_FLAGS], notes)
+  return [shared, ...groups].join('\n') + replacesText(apps.map(({ replaces }) => replaces))
 }

@@ -5,6 +5,7 @@ import {
   createKubeClient,
   flowOptions,
   type KubeClient,
+  loadClusterConfig,
   type OwnedKubeClient,
   type ServerLimits,
 } from '@csi-sidecars/kube-client'
@@ -12,16 +13,30 @@ import { Elector } from '@csi-sidecars/leader-election'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import type { Tracing } from '@csi-sidecars/telemetry/tracing'
 import type { DriverAnswers } from '../driver/answers.ts'
+import { leaseTimingError, type StandardFlags } from '../flags/flag-checks.ts'
 import { debugStuck } from '../http/debug-stuck.ts'
 import { Health } from '../http/health.ts'
-import type { HttpServer } from '../http/listener.ts'
 import type { Security } from '../http/secure/open.ts'
 import { startHttpServer } from '../http/server.ts'
 import { leaseIdentity, leaseNamespace } from '../lease/lease-name.ts'
-import type { Service } from '../serve/service.ts'
-import type { StartContext } from './context.ts'
-import { leaseTimingError, type StandardFlags } from './start-checks.ts'
-import { failing, StartError } from './start-error.ts'
+import type { StartContext } from '../process.ts'
+import type { StartedService } from '../serve/serve.ts'
+import { failing, StartError } from '../start-error.ts'
+import type { StartPlan } from './program.ts'
+
+/** Reads the configuration of the API client. Then the flags that only an app can check may end the start. */
+export async function loadConfig(
+  { host, standard, clock, log }: StartContext,
+  { sidecars, table }: StartPlan,
+): Promise<ClusterConfig> {
+  const { kubeconfig } = standard.values
+  const master = sidecars.map(({ settings }) => settings.master ?? '').find((url) => url !== '') ?? ''
+  const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
+    failing(table.configFailed),
+  )
+  for (const { settings } of sidecars) if (settings.startError !== undefined) throw settings.startError
+  return config
+}
 
 /** A client whose requests are limited by the flags. Each has limits of its own; all have the same user agent. */
 export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
@@ -54,42 +69,41 @@ function userAgentOf({ name, version }: StartContext): string {
   return `${name}/${version}`
 }
 
-/** What listens for scrapers and probes. */
-export interface Endpoint {
-  readonly server: HttpServer | undefined
-  /** The service, about which it reports, has started. */
-  started(started: { readonly service: Service; readonly backlog: Backlog; readonly answers: DriverAnswers }): void
+/** The listener for scrapers and probes. */
+export interface HttpEndpoint {
+  /** Announces the service that the endpoint reports on. */
+  started(started: {
+    readonly service: StartedService
+    readonly backlog: Backlog
+    readonly answers: DriverAnswers
+  }): void
   close(): Promise<void>
 }
 
-export interface EndpointOptions {
-  /** The log message when it cannot be started. */
-  readonly failure: string
-  /** Pairs that every line of `log` has, for that line too. */
-  readonly pairs?: Pairs
-  readonly log: Logger
-  readonly security?: Security | undefined
-  /** Whether there is a lease whose renewal it reports. */
-  readonly elects: boolean
-  /** For reviews. */
-  readonly client: () => KubeClient
-  /** Of the client that does the work. */
-  readonly limits: () => ServerLimits
-}
-
-/** Starts the HTTP server, if flags ask for one. */
-export async function openEndpoint(context: StartContext, options: EndpointOptions): Promise<Endpoint> {
-  const { failure, pairs = {}, log, security, elects, client, limits } = options
-  const { clock, metrics, standard } = context
+/** Starts the HTTP server, if flags ask for one. `client` makes reviews; `limits` are those of the client that does the work. */
+export async function openEndpoint(
+  context: StartContext,
+  { sidecars, table }: StartPlan,
+  options: {
+    readonly security: Security | undefined
+    readonly client: () => KubeClient
+    readonly limits: () => ServerLimits
+    /** The pairs of each line of the log, for the line of a failure. */
+    readonly pairs: Pairs
+  },
+): Promise<HttpEndpoint> {
+  const { clock, metrics, standard, log } = context
   const { values } = standard
   const health = new Health(clock, metrics)
   const address = values['http-endpoint'] || values['metrics-address']
   let backlog: Backlog | undefined
-  const started: Endpoint['started'] = (parts) => {
+  const started: HttpEndpoint['started'] = (parts) => {
     health.started(parts)
     backlog = parts.backlog
   }
-  if (address === '') return { started, server: undefined, close: async () => health.stop() }
+  if (address === '') return { started, close: async () => health.stop() }
+  const { security, client, limits, pairs } = options
+  const elects = sidecars.some(({ flags }) => flags.values['leader-election'])
   const metricsPath = values['metrics-path']
   const more =
     values['http-endpoint'] === ''
@@ -100,14 +114,14 @@ export async function openEndpoint(context: StartContext, options: EndpointOptio
         }
   const guarded = { secure: security?.secure, guard: security?.guard(client) }
   const server = await startHttpServer({ address, metricsPath, metrics, log, ...guarded, ...more }).catch(
-    failing(failure, { ...pairs, address, metricsPath }),
+    failing(table.endpointFailed, { ...pairs, address, metricsPath }),
   )
   log.info('ServeMux listening', { address, metricsPath })
   const close = async (): Promise<void> => {
     health.stop()
     await server.close()
   }
-  return { started, server, close }
+  return { started, close }
 }
 
 /** Tracing, if a flag asks for it and the environment is valid. Loaded only then. */
@@ -119,15 +133,15 @@ export async function tracingOf({ standard, runs, host, ...context }: StartConte
 }
 
 export interface ElectionOptions {
-  /** A client apart from that of the work; created when it is needed. */
+  /** Makes a client for the Lease alone, when it is needed. */
   readonly client: () => KubeClient
   /** The standard flags as the app takes them. */
   readonly standard: StandardFlags
-  /** The Lease's name. */
+  /** The name of the Lease. */
   readonly name: string
-  /** Source of its events, before the host's name. */
+  /** The source of the Lease's events, before the name of the host. */
   readonly component: string
-  /** Whether it has its name in metrics, too. */
+  /** True: metrics have the name of the Lease, too. */
   readonly named?: boolean
   readonly log: Logger
 }

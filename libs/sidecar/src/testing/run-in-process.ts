@@ -1,11 +1,11 @@
 import { systemClock } from '@csi-sidecars/base'
-import type { Ending } from '../serve/serve.ts'
-import type { Host } from '../start/app.ts'
-import { type Program, runProgram } from '../start/program.ts'
+import type { Host, ProcessEnding } from '../process.ts'
+import { runProgram } from '../start/main.ts'
+import type { Program } from '../start/program.ts'
 
 /** The result of a sidecar that has ended. */
 export interface Ended {
-  readonly ending: Ending
+  readonly ending: ProcessEnding
   readonly stdout: string
   readonly log: string
 }
@@ -53,6 +53,6 @@ export async function runInProcess(
     },
     writeTerminationMessage: async () => {},
   }
-  const ending = await runProgram(program, host, 'v0.0.0')
+  const ending = await runProgram(program, host, { version: 'v0.0.0' })
   return { ending, stdout, log }
 }

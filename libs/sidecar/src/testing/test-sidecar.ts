@@ -2,9 +2,9 @@ import { type Controller, keysOf, type Outcome, type Run, SETTLED } from '@csi-s
 import type { Cached, Informer } from '@csi-sidecars/informer'
 import { guarded, type KubeClient } from '@csi-sidecars/kube-client'
 import { CONFIG_MAPS, type ConfigMap } from '@csi-sidecars/kube-types'
+import type { App, AppParts } from '../app.ts'
 import type { GateTable } from '../flags/gate-tables.ts'
 import type { Flag } from '../flags/go-flags.ts'
-import type { App, AppParts } from '../start/app.ts'
 
 /**
  * A whole sidecar, as small as one can be: it labels every ConfigMap of the driver. It shows that the shape holds for

@@ -1,5 +1,5 @@
+import type { GroupLimit, Placement } from '../lane.ts'
 import { Lanes } from '../lanes.ts'
-import type { GroupLimit, Placement } from '../placement.ts'
 
 export const ATTACH = 0
 export const DETACH = 1

@@ -1,21 +1,16 @@
-import { NEWEST_RELEASE, type Release, startApiServer } from '@csi-sidecars/emulator'
+import { startApiServer } from '@csi-sidecars/emulator'
 import { Api } from './api.ts'
 import { selfSigned } from './certificate.ts'
 import { type Cluster, Users } from './cluster.ts'
 
-/** The emulated API server, in this process; optionally with field managers from the creation on. */
-export async function startEmulated({
-  tracksCreation = false,
-  release = NEWEST_RELEASE,
-}: {
-  readonly tracksCreation?: boolean
-  readonly release?: Release
-} = {}): Promise<Cluster> {
+/** The minor version of Kubernetes that the emulator answers as. */
+const MINOR = 36
+
+/** The emulated API server, in this process. */
+export async function startEmulated(): Promise<Cluster> {
   const users = new Users()
   const server = await startApiServer({
     tls: true,
-    tracksCreation,
-    release,
     adminToken: users.admin.token,
     tokens: users.all.map(({ name, token, groups }) => ({ token, user: name, uid: `${name}-uid`, groups })),
   })
@@ -23,7 +18,7 @@ export async function startEmulated({
   const api = new Api({ url: server.url, ca, token: users.admin.token })
   return {
     url: server.url,
-    minor: Number(release.split('.')[1]),
+    minor: MINOR,
     ca,
     certificate: selfSigned(),
     adminToken: users.admin.token,

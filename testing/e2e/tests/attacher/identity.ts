@@ -169,35 +169,6 @@ test('a volume recreated while its publish runs: the former handle is unpublishe
   equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
 })
 
-test('a volume recreated before its attachment is created, while its watch lags: the new handle is published', async (t) => {
-  const at = await scene(t)
-  const { pv, va } = await attachAndWait(t, at)
-  await detachAndWait(t, va)
-  const release = at.attacher.gate.holdWatches('persistentvolumes')
-  await replaceVolume(t, pv)
-  await t.createAttachment('va', { pv, node: at.node })
-  await attached(t)
-  equal(outlineOf(t, at).at(-1), 'publish pv-handle node-id')
-  release()
-  await movesToLater(t, at)
-  await detachAndWait(t, va)
-  equal(outlineOf(t, at).at(-1), 'unpublish later node-id')
-})
-
-test('a volume gone before its attachment is created, while its watch lags, and recreated later: the new handle is published', async (t) => {
-  const at = await scene(t)
-  const { pv, va } = await attachAndWait(t, at)
-  await detachAndWait(t, va)
-  const release = at.attacher.gate.holdWatches('persistentvolumes')
-  await t.strip(PERSISTENT_VOLUMES, { name: pv })
-  await t.createAttachment('va', { pv, node: at.node })
-  await attached(t)
-  equal(outlineOf(t, at).at(-1), 'publish pv-handle node-id')
-  await createLater(t)
-  release()
-  await movesToLater(t, at)
-})
-
 shared('a volume recreated after its attachment was attached: what runs there is left alone', async (t) => {
   const at = await scene(t)
   const { pv } = await attachAndWait(t, at)
@@ -214,14 +185,6 @@ async function replaceVolume(t: TestContext, pv: string): Promise<void> {
 
 function createLater(t: TestContext): Promise<string> {
   return t.createVolume('pv', { csi: { volumeHandle: t.name('later') } })
-}
-
-/** The attachment that was attached by the former handle. */
-async function movesToLater(t: TestContext, at: AttacherScene): Promise<void> {
-  await eventually('the calls', () => volumeCalls(at.driver).length === 5)
-  equal(outlineOf(t, at).slice(3).sort(), ['publish later node-id', 'unpublish pv-handle node-id'])
-  const { metadata } = await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })
-  ok(metadata?.finalizers?.includes(at.finalizer))
 }
 
 test('a node with another id: detached with the published id, after a restart with the id of the node', async (t) => {

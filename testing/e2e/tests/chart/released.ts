@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { packChart } from '../../../../images/tools/chart.ts'
 import { homeOf, registryOf } from '../../../../images/tools/fill.ts'
+import { releaseChart } from '../../../../images/tools/release-chart.ts'
 import type { TestContext } from '../../harness/context.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
@@ -12,17 +12,15 @@ const { version } = JSON.parse(readFileSync(join(root, 'apps/attacher/package.js
 const CHART_LINE = `oci://${REGISTRY}/charts/csi-sidecars --version ${version} `
 
 /**
- * Packages the chart as a release does. Returns what makes a line of a document take it from there, instead of from the
- * registry, and its values from the example of that name, with the release's images and the
- * name of the test's driver.
+ * Makes the chart as a release does, with tags in place of the digests. Returns a function that changes a line of a
+ * document: the line takes this chart, and the example of that name with the name of the test's driver.
  */
 export function releasedChart(t: TestContext): (line: string) => string {
-  const chart = packChart({ root, registry: REGISTRY, createdAt: 0 })
-  writeFileSync(join(t.folder, chart.name), chart.content)
+  const chart = releaseChart(t.folder, REGISTRY, {})
   return (line) => {
     if (!line.includes(CHART_LINE)) throw new Error(`no ${CHART_LINE}in ${line}`)
     return line
-      .replace(CHART_LINE, `${join(t.folder, chart.name)} `)
+      .replace(CHART_LINE, `${chart} `)
       .replace(/--values (\w+\.yaml)/, (_, name: string) => `--values ${exampleWithoutImages(t, name)}`)
   }
 }

@@ -1,4 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Metrics } from '../../harness/process/sidecar.ts'
@@ -6,6 +8,7 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { begin, scene, work } from '../work.ts'
 
+const ROOT = resolve(import.meta.dirname, '../../../..')
 const CSI_BUCKETS = ['0.1', '0.25', '0.5', '1', '2.5', '5', '10', '15', '25', '50', '120', '300', '600', '+Inf']
 const QUEUE_BUCKETS = [
   '1e-08',
@@ -20,6 +23,8 @@ const QUEUE_BUCKETS = [
   '10',
   '+Inf',
 ]
+/** Metrics of the runtime of Go and of the libraries of Kubernetes, which say nothing about a sidecar. */
+const OF_GO_LIBRARIES = /^(?:go|aggregator|apiserver|cardinality|disabled|hidden|registered|rest_client)_/
 const CSI = 'csi_sidecar_operations_seconds'
 
 async function worked(t: TestContext, args: readonly string[] = []): Promise<RunningSidecar> {
@@ -52,6 +57,17 @@ for (const app of ['attacher', 'resizer'] as const) {
     const { le: _, ...labels } = series[0]?.labels ?? {}
     equal(labels, { driver_name: t.driverName, grpc_status_code: 'OK', method_name })
     ok((metrics.value(`${CSI}_count`, { method_name }) ?? 0) >= 1)
+  })
+
+  // A newer original may have a metric that we lack.
+  test('the original has no metric that this project does not document', { only: 'originals' }, async (t) => {
+    const metrics = await (await worked(t)).metrics()
+    const documented = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+    const names = [...metrics.families.keys()].filter((name) => !OF_GO_LIBRARIES.test(name))
+    equal(
+      names.filter((name) => !documented.includes(`\`${name}\``)),
+      [],
+    )
   })
 
   test('calls before the name is known belong to unknown-driver', async (t) => {

@@ -108,7 +108,7 @@ check(
 )
 
 check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'emulator', async (ground) => {
-  const args = [join(root, 'tools', 'start.mjs'), ...sidecarArgs(ground.executables)]
+  const args = [join(root, 'tools', 'start.mjs'), 'devcluster', ...sidecarArgs(ground.executables)]
   const { child, text } = startWithOutput(ground.folder, process.execPath, { args })
   await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
   const asked = familyOf(child.pid ?? -1)

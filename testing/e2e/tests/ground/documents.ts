@@ -2,7 +2,6 @@ import { equal, match, ok } from 'node:assert'
 import { execFile } from 'node:child_process'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { lackingForLibraries } from '../../../../images/tools/libraries.ts'
 import { allCommands } from '../../../../tools/docs/commands.ts'
 import { check } from '../../harness/test.ts'
 
@@ -16,17 +15,9 @@ interface Line {
   readonly line: string
   /** What it prints, among other things. */
   readonly prints: RegExp
-  /** It copies the libraries of this machine, which has to be Debian or Ubuntu with binutils. */
-  readonly needsLibraries?: true
 }
 
 const LINES: readonly Line[] = [
-  {
-    path: 'README.md',
-    line: 'npm exec -- node images/tools/main.ts context',
-    prints: /image-context\n/,
-    needsLibraries: true,
-  },
   { path: 'CONTRIBUTING.md', line: 'cd libs/workqueue && npm test -- lanes', prints: /Tests: +\d+ passed/ },
   { path: 'CONTRIBUTING.md', line: 'npx jest libs/workqueue/src/delays.test.ts', prints: /Tests: +\d+ passed/ },
   {
@@ -42,27 +33,16 @@ const LINES: readonly Line[] = [
     prints: /All of it came true/,
   },
   { path: 'testing/e2e/README.md', line: 'npm run e2e -- --list', prints: /embedded cluster/ },
-  {
-    path: 'images/README.md',
-    line: 'npm exec -- node images/tools/main.ts sbom',
-    prints: /spdx\.json\n/,
-    needsLibraries: true,
-  },
   { path: 'images/README.md', line: 'npm exec -- node images/tools/main.ts programs', prints: /krew\.yaml\n/ },
   { path: 'docs/drivers.md', line: 'npm exec -- node images/tools/main.ts npm', prints: /npm-package\n/ },
 ]
 
-for (const { path, line, prints, needsLibraries } of LINES) {
+for (const { path, line, prints } of LINES) {
   check(`documents: ${path}: ${line}`, { target: 'emulator', within: MINUTES }, async () => {
     ok(
       allCommands().some((command) => command.path === path && command.line === line),
       `${path} has no such line any more`,
     )
-    const lacking = needsLibraries === true ? lackingForLibraries() : undefined
-    if (lacking !== undefined) {
-      process.stderr.write(`left out, ${line}: ${lacking}\n`)
-      return
-    }
     // With the Node.js that runs the tests, as after `npm ci`.
     const PATH = `${dirname(process.execPath)}:${join(root, 'node_modules/.bin')}:${process.env['PATH']}`
     const options = { cwd: root, env: { ...process.env, PATH }, timeout: MINUTES, maxBuffer: 64 * 1024 * 1024 }

@@ -163,13 +163,6 @@ test('a single lease waits for the former leases, and reports when one is acquir
 
 const ONCE = { ...OURS, target: 'emulator' } as const
 
-test('a sidecar that is not released runs where --controllers names it, and no help names it', OURS, async (t) => {
-  const { node, sidecar } = await scene(t, { args: ['--controllers=attacher,noop'], watches: ['csinodes'] })
-  await attachAndWait(t, { node })
-  await sidecar.line(`"CSINode" sidecar="csi-noop" node="${node}"`)
-  equal((await t.exec(['--help'], { app: 'both' })).stderr.includes('noop'), false)
-})
-
 test('every flag of both exists, in groups, and is accepted with its prefix', ONCE, async (t) => {
   const help = await t.exec(['--help'], { app: 'both' })
   equal([help.code, help.stdout], [0, ''])

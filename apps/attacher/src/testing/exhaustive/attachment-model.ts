@@ -1,32 +1,37 @@
 import type { Model, Move } from '@csi-sidecars/testkit'
 import { has, type Letters, withLetter, without } from './attachment-object.ts'
-import { orphanSteps, type Running, runSteps } from './attachment-run.ts'
+import { orphanSteps, type RunningState, runSteps } from './attachment-run.ts'
 import {
+  ATTACHMENT_RULES,
+  type AttachmentModelProcess,
+  type AttachmentModelState,
+  type AttachmentRules,
   begun,
   changed,
   compared,
   isKnown,
-  PARTS,
-  type Parts,
-  type Process,
-  type State,
   seen,
   started,
 } from './attachment-state.ts'
 
 export interface AttachmentModelOptions {
-  /** What the object has when the attach/detach controller creates it: O for another's finalizer. */
+  /** The letters of the object when the attach/detach controller creates it: O is a foreign finalizer. */
   readonly created: Letters
-  /** Whether the driver lists where volumes are. */
+  /** True if the driver lists published nodes. */
   readonly lists: boolean
-  /** How many of the things happen that others do to it once at most. */
+  /** The limit of interventions by other writers. Each kind happens at most once. */
   readonly most: number
-  readonly parts?: Partial<Parts>
+  readonly rules?: Partial<AttachmentRules>
 }
 
-/** One attachment with its volume and node, from its creation on, whatever happens. */
-export function attachmentModel({ created, lists, most, parts: broken = {} }: AttachmentModelOptions): Model<State> {
-  const options: Options = { lists, most, parts: { ...PARTS, ...broken } }
+/** The model of one attachment with its volume and its node, from its creation on. */
+export function attachmentModel({
+  created,
+  lists,
+  most,
+  rules: broken = {},
+}: AttachmentModelOptions): Model<AttachmentModelState> {
+  const options: Options = { lists, most, rules: { ...ATTACHMENT_RULES, ...broken } }
   const initial = { va: created, pv: true, node: true, published: false, process: null, done: '', excused: false }
   return {
     initial: [initial],
@@ -38,7 +43,7 @@ export function attachmentModel({ created, lists, most, parts: broken = {} }: At
   }
 }
 
-function keyOf({ va, pv, node, published, process, done, excused }: State): string {
+function keyOf({ va, pv, node, published, process, done, excused }: AttachmentModelState): string {
   const state = `${va} ${+pv}${+node}${+published}${+excused} ${done}`
   if (process === null) return state
   const { cached, queued, planned, waits, listing, statusPending, stripped, publication, orphaned, run } = process
@@ -49,24 +54,24 @@ function keyOf({ va, pv, node, published, process, done, excused }: State): stri
 interface Options {
   readonly lists: boolean
   readonly most: number
-  readonly parts: Parts
+  readonly rules: AttachmentRules
 }
 
-/** Users, the attach/detach controller, the back end, and the end of the process. */
-function othersSteps(state: State, { lists, most, parts }: Options): Move<State>[] {
+/** The actions of users, the attach/detach controller and the back end, and the end of the process. */
+function othersSteps(state: AttachmentModelState, { lists, most, rules }: Options): Move<AttachmentModelState>[] {
   const { va, pv, node, published, process, done } = state
-  const step = (name: string, change: Partial<State>): Move<State> => ({
+  const step = (name: string, change: Partial<AttachmentModelState>): Move<AttachmentModelState> => ({
     name,
     to: excused({ ...state, ...change }),
     fair: false,
   })
-  const once = (letter: string, name: string, change: Partial<State>): Move<State>[] =>
+  const once = (letter: string, name: string, change: Partial<AttachmentModelState>): Move<AttachmentModelState>[] =>
     done.includes(letter) || done.replace('k', '').length >= most
       ? []
       : [step(name, { ...change, done: withDone(done, letter) })]
-  const withCaches = (kind: 'pv' | 'node', comes: boolean): Partial<State> => ({
+  const withCaches = (kind: 'pv' | 'node', comes: boolean): Partial<AttachmentModelState> => ({
     [kind]: comes,
-    process: process && changed(process, { kind, comes }, parts),
+    process: process && changed(process, { kind, comes }, rules),
   })
   return [
     ...(process === null ? [] : [step('the process is killed', { process: null, done: killed(state) })]),
@@ -84,8 +89,8 @@ function othersSteps(state: State, { lists, most, parts }: Options): Move<State>
   ]
 }
 
-/** What a status still says, or an error beside it, is known to the process or found by a listing. */
-function killed({ va, done }: State): string {
+/** Marks a stale status at the end of the process: only this process, or a listing, knows that it is stale. */
+function killed({ va, done }: AttachmentModelState): string {
   const isStale = has(va, 'Z') ? !has(va, 'F') && hasStatus(va) : has(va, 'A') && has(va, 'X')
   return isStale && !done.includes('k') ? withDone(done, 'k') : done
 }
@@ -102,42 +107,45 @@ function released(va: Letters): Letters | null {
   return has(va, 'Z') && !has(va, 'O') && !has(va, 'F') ? null : va
 }
 
-/** A finalizer that is removed while no process could see it takes along what there was to know. */
-function excused(state: State): State {
+/** Excuses a finalizer that was removed while no process could see it: no one can know the publication. */
+function excused(state: AttachmentModelState): AttachmentModelState {
   const isLost = state.done.includes('f') && !isKnown(state)
   return isLost && state.published ? { ...state, excused: true } : state
 }
 
-function processSteps(state: State, { lists, parts }: Options): Move<State>[] {
+function processSteps(state: AttachmentModelState, { lists, rules }: Options): Move<AttachmentModelState>[] {
   const { process, va } = state
   if (process === null) return [{ name: 'the process starts', to: { ...state, process: started(state) }, fair: true }]
-  const running: Running = { ...state, process }
-  const to = (name: string, next: Process, fair = true): Move<State> => ({
+  const running: RunningState = { ...state, process }
+  const to = (name: string, next: AttachmentModelProcess, fair = true): Move<AttachmentModelState> => ({
     name,
     to: { ...state, process: next },
     fair,
   })
-  const steps = process.cached === va ? [] : [to('the watch brings it', seen(process, va, { cause: 'watch', parts }))]
-  if (process.run !== null) return [...steps, ...runSteps(running, process.run, parts)]
+  const steps = process.cached === va ? [] : [to('the watch brings it', seen(process, va, { cause: 'watch', rules }))]
+  if (process.run !== null) return [...steps, ...runSteps(running, process.run, rules)]
   const isIdle = steps.length === 0 && !process.queued && !process.planned && !process.orphaned
   if (process.orphaned) steps.push(...orphanSteps(running))
   if (process.queued || process.planned) {
-    // Without what it needs it fails again and again, and that is its rest once the error says so.
+    // A run with a missing object fails repeatedly. Once the error is recorded, the state counts as final.
     const isFutile = !process.queued && isObstructed(state) && has(process.cached, has(va, 'Z') ? 'D' : 'X')
-    steps.push(to('its key is taken', begun(state, process, parts), !isFutile))
+    steps.push(to('its key is taken', begun(state, process, rules), !isFutile))
   }
-  const listed = compared(state, process, parts)
+  const listed = compared(state, process, rules)
   if (lists && listed !== process) steps.push(to('the driver is listed', listed, isIdle))
   return steps
 }
 
-/** A detach knows the node by the annotation, and without our finalizer it needs the volume no more. */
-function isObstructed({ va, pv, node, process }: State): boolean {
+/**
+ * Reports whether a missing object blocks the work. A detach uses the annotation instead of the node. Without our
+ * finalizer it needs no volume.
+ */
+function isObstructed({ va, pv, node, process }: AttachmentModelState): boolean {
   return has(va, 'Z') ? !pv && (has(va, 'F') || process?.listing === 'different') : !pv || !node
 }
 
-/** What must hold when nothing is left to do. */
-function unfinished(state: State, lists: boolean): string | undefined {
+/** Returns the violated rule of a final state. */
+function unfinished(state: AttachmentModelState, lists: boolean): string | undefined {
   const { va, process } = state
   if (process === null) return 'nothing runs'
   if (va === null) {
@@ -148,7 +156,7 @@ function unfinished(state: State, lists: boolean): string | undefined {
   return has(va, 'Z') ? whatDetachLacks(state, va, lists) : whatAttachLacks(state, va, lists)
 }
 
-function whatAttachLacks(state: State, va: Letters, lists: boolean): string | undefined {
+function whatAttachLacks(state: AttachmentModelState, va: Letters, lists: boolean): string | undefined {
   const obstructed = isObstructed(state)
   if (!has(va, 'A')) {
     if (!obstructed) return 'not attached'
@@ -161,15 +169,15 @@ function whatAttachLacks(state: State, va: Letters, lists: boolean): string | un
   return isStale && !obstructed ? 'attached beside an error' : undefined
 }
 
-function whatDetachLacks(state: State, va: Letters, lists: boolean): string | undefined {
+function whatDetachLacks(state: AttachmentModelState, va: Letters, lists: boolean): string | undefined {
   if (has(va, 'F')) {
     if (!isObstructed(state)) return 'never detached'
     return has(va, 'D') ? undefined : 'not detached, and no error says why'
   }
-  // Removed by hand while it was deleted: it counts as detached, whatever its status says, until it is gone.
+  // Our finalizer was removed by hand during the deletion. The attachment counts as detached, whatever its status says.
   if (state.done.includes('f')) return undefined
   if (state.published) return 'detached, and published'
-  // Without its volume it cannot be compared either.
+  // An attachment without its volume cannot be compared.
   const isExcused = (!lists || !state.pv) && state.done.includes('k')
   return hasStatus(va) && !isExcused && !isObstructed(state)
     ? 'detached beside a status that says something else'

@@ -1,12 +1,11 @@
 import { type Patch, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { applyPatch } from '@csi-sidecars/testkit'
-import { type Attachment, attachmentProjection } from '../../caches/attachment.ts'
-import { NODE_ID_ANNOTATION } from '../../caches/names.ts'
+import { attachmentProjection, type CachedAttachment, NODE_ID_ANNOTATION } from '../../caches/attachment.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
 /**
- * A VolumeAttachment as the letters of what it has: Z is being deleted, O another's finalizer, F ours, N the node id,
- * A attached, M metadata, X attachError, D detachError. Null: there is none.
+ * A VolumeAttachment as a text of letters: Z: it is being deleted; O: a foreign finalizer; F: our finalizer; N: the
+ * node ID; A: attached; M: metadata; X: attachError; D: detachError. Null: it does not exist.
  */
 export type Letters = string
 
@@ -19,7 +18,7 @@ export function has(letters: Letters | null, letter: string): boolean {
   return letters?.includes(letter) === true
 }
 
-/** In one order, so that equal objects are equal texts. */
+/** Returns the letters in a fixed order, so that equal objects have equal texts. */
 export function lettersOf(isSet: (letter: string) => boolean): Letters {
   return [...LETTERS].filter(isSet).join('')
 }
@@ -33,10 +32,10 @@ export function withLetter(letters: Letters, letter: string): Letters {
 }
 
 const project = attachmentProjection(DRIVER)
-const projected = new Map<Letters, Attachment>()
+const projected = new Map<Letters, CachedAttachment>()
 
-/** As the cache holds it. */
-export function attachmentOf(letters: Letters): Attachment {
+/** Returns the cached object. */
+export function attachmentOf(letters: Letters): CachedAttachment {
   const known = projected.get(letters) ?? project(wireOf(letters))
   projected.set(letters, known)
   return known
@@ -44,7 +43,7 @@ export function attachmentOf(letters: Letters): Attachment {
 
 const patched = new WeakMap<Patch, Map<Letters, Letters | 'refused'>>()
 
-/** What the API server makes of a patch; `refused`: one of its tests fails. */
+/** Returns the object after a patch. `refused`: one of the tests of the patch fails. */
 export function patchedLetters(letters: Letters, patch: Patch): Letters | 'refused' {
   const results = patched.get(patch) ?? new Map<Letters, Letters | 'refused'>()
   patched.set(patch, results)

@@ -1,7 +1,7 @@
 import { invariant } from '@csi-sidecars/base'
 import type { Patch } from '@csi-sidecars/kube-types'
 import type { Move } from '@csi-sidecars/testkit'
-import type { Attachment } from '../../caches/attachment.ts'
+import type { CachedAttachment } from '../../caches/attachment.ts'
 import {
   addFinalizerPatch,
   attachErrorPatch,
@@ -14,26 +14,41 @@ import {
 } from '../../volume-attachment/patches.ts'
 import { FINALIZER } from '../views.ts'
 import { attachmentOf, CONTEXT, has, type Letters, patchedLetters } from './attachment-object.ts'
-import { type Parts, type Process, type Run, type State, seen, settled } from './attachment-state.ts'
+import {
+  type AttachmentModelProcess,
+  type AttachmentModelRun,
+  type AttachmentModelState,
+  type AttachmentRules,
+  seen,
+  settled,
+} from './attachment-state.ts'
 
 /** A state in which the attacher runs. */
-type Running = State & { readonly process: Process }
-type Change = (va: Attachment) => Patch | undefined
+type RunningState = AttachmentModelState & { readonly process: AttachmentModelProcess }
+type Change = (va: CachedAttachment) => Patch | undefined
 
 const NOW = Date.UTC(2026, 0, 1)
 const ERROR = { message: 'no', code: undefined }
 const NOTE = { nodeId: 'node1-id', finalizer: FINALIZER }
 
-/** What can become of the next step of a run: its success is the fair one. */
-export function runSteps(state: Running, run: Run, parts: Parts): readonly Move<State>[] {
+/** Returns the outcomes of the next step of a run. Only its success is a fair move. */
+export function runSteps(
+  state: RunningState,
+  run: AttachmentModelRun,
+  rules: AttachmentRules,
+): readonly Move<AttachmentModelState>[] {
   const [name = '', ...todo] = run.todo
-  const advanced = (next: Running): State => {
+  const advanced = (next: RunningState): AttachmentModelState => {
     const { process } = next
     return todo.length > 0 ? { ...next, process: { ...process, run: { ...run, todo } } } : ended(next, run)
   }
-  const outcome = (text: string, to: State, fair = false): Move<State> => ({ name: `${name} ${text}`, to, fair })
-  const failures = (text: string, after: State): readonly Move<State>[] =>
-    failed(running(after), { run, name, parts }).map((to, index) =>
+  const outcome = (text: string, to: AttachmentModelState, fair = false): Move<AttachmentModelState> => ({
+    name: `${name} ${text}`,
+    to,
+    fair,
+  })
+  const failures = (text: string, after: AttachmentModelState): readonly Move<AttachmentModelState>[] =>
+    failed(running(after), { run, name, rules }).map((to, index) =>
       outcome(`${text}${index > 0 ? ', unrecorded' : ''}`, to, name === 'fail' || name === 'block'),
     )
   switch (name) {
@@ -48,14 +63,14 @@ export function runSteps(state: Running, run: Run, parts: Parts): readonly Move<
       const change = changeOf(name)
       const isLast = name === 'markDetached' || name === 'removeFinalizer'
       const begun = isLast ? { ...state, process: { ...state.process, statusPending: true } } : state
-      const stored = written(begun, change, parts)
+      const stored = written(begun, change, rules)
       const isTooLate =
         name === 'addFinalizer' && has(stored?.process.cached ?? null, 'Z') && !has(stored?.process.cached ?? null, 'F')
       const again = stored && { ...stored, process: { ...stored.process, run: null, queued: true } }
       return [
         outcome(
           'is stored',
-          stored === undefined ? gone(begun, parts) : isTooLate && again ? again : advanced(stored),
+          stored === undefined ? gone(begun, rules) : isTooLate && again ? again : advanced(stored),
           true,
         ),
         ...failures('is refused', begun),
@@ -66,22 +81,22 @@ export function runSteps(state: Running, run: Run, parts: Parts): readonly Move<
 }
 
 interface Ways {
-  readonly advanced: (next: Running) => State
-  readonly outcome: (text: string, to: State, fair?: boolean) => Move<State>
-  readonly failures: (text: string, after: State) => readonly Move<State>[]
+  readonly advanced: (next: RunningState) => AttachmentModelState
+  readonly outcome: (text: string, to: AttachmentModelState, fair?: boolean) => Move<AttachmentModelState>
+  readonly failures: (text: string, after: AttachmentModelState) => readonly Move<AttachmentModelState>[]
 }
 
 function callSteps(
-  state: Running,
+  state: RunningState,
   name: 'publish' | 'unpublish',
   { advanced, outcome, failures }: Ways,
-): readonly Move<State>[] {
+): readonly Move<AttachmentModelState>[] {
   const published = name === 'publish'
-  // Its end was seen before the publish was sent.
+  // The cache showed the end of the attachment before the publish was sent.
   if (published && state.process.cached === null)
     return [outcome('is not sent', { ...state, process: orphan(state.process) }, true)]
   const publication = published || state.process.publication
-  const sent: Running = { ...state, process: { ...state.process, publication } }
+  const sent: RunningState = { ...state, process: { ...state.process, publication } }
   const process = { ...sent.process, publication: published, orphaned: published && sent.process.orphaned }
   return [
     outcome('succeeds', advanced({ ...sent, published, process }), true),
@@ -107,26 +122,29 @@ function changeOf(name: string): Change {
   return change
 }
 
-function isDetached({ va, process: { cached } }: Running): boolean {
+function isDetached({ va, process: { cached } }: RunningState): boolean {
   return va === null || cached === null || detachedPatch(attachmentOf(cached)) === undefined
 }
 
-/** The patch made of what the cache holds, and again of what was read where a test fails. Undefined: the object is gone. */
-function written(state: Running, change: Change, parts: Parts): Running | undefined {
+/**
+ * Applies the patch of the cached object. If a test fails, it applies the patch of the current object. Undefined if the
+ * object is gone.
+ */
+function written(state: RunningState, change: Change, rules: AttachmentRules): RunningState | undefined {
   const { va, process } = state
   if (va === null) return undefined
   const patch = patchOf(change, process.cached ?? va)
   if (patch === undefined) return state
   const after = patchedLetters(va, patch)
   const isRefused = after === 'refused' || (has(va, 'Z') && has(after, 'F') && !has(va, 'F'))
-  if (isRefused) return written({ ...state, process: seen(process, va, { cause: 'own', parts }) }, change, parts)
+  if (isRefused) return written({ ...state, process: seen(process, va, { cause: 'own', rules }) }, change, rules)
   const stored = has(after, 'Z') && !has(after, 'F') && !has(after, 'O') ? null : after
-  return { ...state, va: stored, process: seen(process, stored, { cause: 'own', parts }) }
+  return { ...state, va: stored, process: seen(process, stored, { cause: 'own', rules }) }
 }
 
 const patches = new WeakMap<Change, Map<Letters, Patch | undefined>>()
 
-/** Made once of each state. */
+/** Builds each patch once for each state. */
 function patchOf(change: Change, letters: Letters): Patch | undefined {
   const made = patches.get(change) ?? new Map<Letters, Patch | undefined>()
   patches.set(change, made)
@@ -134,8 +152,8 @@ function patchOf(change: Change, letters: Letters): Patch | undefined {
   return made.get(letters)
 }
 
-/** The end of a run that has done all of its steps. */
-function ended(state: Running, { operation }: Run): State {
+/** Ends a run that has performed all of its steps. */
+function ended(state: RunningState, { operation }: AttachmentModelRun): AttachmentModelState {
   const { process } = state
   if (operation === 'detach') return { ...state, process: { ...orphan(process), statusPending: false } }
   if (process.cached !== null && !has(process.cached, 'A') && !has(process.cached, 'Z')) {
@@ -144,44 +162,44 @@ function ended(state: Running, { operation }: Run): State {
   return { ...state, process: settled(process) }
 }
 
-/** The API server says that the attachment is gone. */
-function gone(state: Running, parts: Parts): State {
+/** Ends a run after the API server has reported that the attachment is gone. */
+function gone(state: RunningState, rules: AttachmentRules): AttachmentModelState {
   return {
     ...state,
-    process: orphan(seen({ ...state.process, waits: '', statusPending: false }, null, { cause: 'own', parts })),
+    process: orphan(seen({ ...state.process, waits: '', statusPending: false }, null, { cause: 'own', rules })),
   }
 }
 
-function orphan(process: Process): Process {
+function orphan(process: AttachmentModelProcess): AttachmentModelProcess {
   return { ...settled(process), orphaned: process.publication }
 }
 
 interface Failing {
-  readonly run: Run
+  readonly run: AttachmentModelRun
   readonly name: string
-  readonly parts: Parts
+  readonly rules: AttachmentRules
 }
 
-/** With the error in the status, and without where it cannot be stored. */
-function failed(state: Running, { run, name, parts }: Failing): readonly State[] {
-  const retried: Running = { ...state, process: { ...state.process, run: null, planned: true } }
+/** Returns the states after a failure: with the recorded error, and without it if the write fails. */
+function failed(state: RunningState, { run, name, rules }: Failing): readonly AttachmentModelState[] {
+  const retried: RunningState = { ...state, process: { ...state.process, run: null, planned: true } }
   if (run.operation === 'keep' || name === 'markAttached') return [retried]
-  const recorded = written(state, changeOf(run.operation), parts)
-  if (recorded === undefined) return [gone(state, parts)]
+  const recorded = written(state, changeOf(run.operation), rules)
+  if (recorded === undefined) return [gone(state, rules)]
   const isForced = run.operation === 'attach' && has(recorded.process.cached, 'A') && !has(recorded.process.cached, 'Z')
   const isBlocked = name === 'block' && (has(recorded.process.cached, 'F') || recorded.process.listing === 'different')
   const listing = isForced ? 'different' : recorded.process.listing
   return [{ ...recorded, process: { ...recorded.process, run: null, planned: !isBlocked, listing } }, retried]
 }
 
-function running(state: State): Running {
+function running(state: AttachmentModelState): RunningState {
   const { process } = state
   invariant(process !== null, 'the attacher runs')
   return { ...state, process }
 }
 
-/** The orphaned publication is unpublished. */
-export function orphanSteps(state: Running): readonly Move<State>[] {
+/** Returns the outcomes of the unpublish of an orphaned publication. */
+export function orphanSteps(state: RunningState): readonly Move<AttachmentModelState>[] {
   const done = { ...state.process, publication: false, orphaned: false }
   return [
     { name: 'orphan is unpublished', to: { ...state, published: false, process: done }, fair: true },
@@ -189,4 +207,4 @@ export function orphanSteps(state: Running): readonly Move<State>[] {
   ]
 }
 
-export type { Running }
+export type { RunningState }

@@ -1,8 +1,9 @@
 import { silentLogger } from '@csi-sidecars/telemetry'
-import type { Attachment } from '../../caches/attachment.ts'
+import type { CachedAttachment } from '../../caches/attachment.ts'
 import { compare } from '../../published-nodes/diff.ts'
+import { hasStaleError } from '../../volume-attachment/checks.ts'
+import { type AttachmentPlan, decideKeep, operationOf } from '../../volume-attachment/decide.ts'
 import { decideAttach } from '../../volume-attachment/decide-attach.ts'
-import { decideAttached, hasStaleError } from '../../volume-attachment/decide-attached.ts'
 import { decideDetach } from '../../volume-attachment/decide-detach.ts'
 import {
   causesOfNode,
@@ -15,10 +16,10 @@ import {
 import { DRIVER, FINALIZER, ofPv, view, volume } from '../views.ts'
 import { attachmentOf, has, type Letters } from './attachment-object.ts'
 
-/** What triggers and decisions the process is made of: a test breaks one of them and sees the exploration fail. */
-export const PARTS = {
+/** The triggers and decisions of the process. A test breaks one of them and expects a problem. */
+export const ATTACHMENT_RULES = {
   decideAttach,
-  decideAttached,
+  decideKeep,
   decideDetach,
   onAttachment: onAttachment(FINALIZER, silentLogger),
   onAttachmentEnd,
@@ -29,16 +30,16 @@ export const PARTS = {
   compare,
   hasStaleError,
 }
-export type Parts = typeof PARTS
+export type AttachmentRules = typeof ATTACHMENT_RULES
 
-/** What the process does to the attachment, and the steps that are left of it. */
-export interface Run {
-  readonly operation: 'attach' | 'detach' | 'keep'
+/** A run over the attachment, with its remaining steps. */
+export interface AttachmentModelRun {
+  readonly operation: AttachmentPlan['operation']
   readonly todo: readonly string[]
 }
 
 /** One life of the attacher. */
-export interface Process {
+export interface AttachmentModelProcess {
   readonly cached: Letters | null
   /** Its key is queued, or planned after a back-off. */
   readonly queued: boolean
@@ -48,28 +49,28 @@ export interface Process {
   readonly listing: '' | 'same' | 'different'
   readonly statusPending: boolean
   readonly stripped: boolean
-  /** It has published the volume and not unpublished it since. */
+  /** The process has published the volume and not unpublished it since. */
   readonly publication: boolean
   /** The publication outlived its attachment, and its key is queued. */
   readonly orphaned: boolean
-  readonly run: Run | null
+  readonly run: AttachmentModelRun | null
 }
 
-export interface State {
-  /** What the API server holds. */
+export interface AttachmentModelState {
+  /** The object at the API server. */
   readonly va: Letters | null
   readonly pv: boolean
   readonly node: boolean
-  /** Where the driver has the volume. */
+  /** True if the driver has published the volume. */
   readonly published: boolean
-  readonly process: Process | null
-  /** What other writers have done, each of it once at most. */
+  readonly process: AttachmentModelProcess | null
+  /** The interventions of other writers so far, each at most once. */
   readonly done: string
-  /** A finalizer was removed by hand so that nothing can know where the volume is. */
+  /** True if a finalizer was removed by hand so that no process can know the publication. */
   readonly excused: boolean
 }
 
-const IDLE: Process = {
+const IDLE: AttachmentModelProcess = {
   cached: null,
   queued: false,
   planned: false,
@@ -85,36 +86,44 @@ const IDLE: Process = {
 const PV = volume()
 const NODE = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: 'node1-id' }
 
-/** The process starts with a cache that was just read. */
-export function started({ va }: State): Process {
+/** Starts the process with a cache that was just read. */
+export function started({ va }: AttachmentModelState): AttachmentModelProcess {
   return { ...IDLE, cached: va, queued: va !== null }
 }
 
 interface Seen {
   readonly cause: 'watch' | 'own'
-  readonly parts: Parts
+  readonly rules: AttachmentRules
 }
 
-/** The cache takes in a state of the attachment, by a watch or as the answer to a write. */
-export function seen(process: Process, after: Letters | null, { parts, cause }: Seen): Process {
+/** Stores a state of the attachment in the cache, from a watch or from the answer to a write. */
+export function seen(
+  process: AttachmentModelProcess,
+  after: Letters | null,
+  { rules, cause }: Seen,
+): AttachmentModelProcess {
   const before = process.cached
   if (before === after) return process
   const next = { ...process, cached: after }
-  if (after === null) return ended(next, attachmentOf(before ?? ''), parts)
+  if (after === null) return ended(next, attachmentOf(before ?? ''), rules)
   const object = attachmentOf(after)
   if (before === null) return { ...next, queued: true }
   const event = { type: 'updated', before: attachmentOf(before), after: object, cause } as const
-  const keys = [...parts.onAttachment(event, { isInWork: () => process.run !== null })]
+  const keys = [...rules.onAttachment(event, { isInWork: () => process.run !== null })]
   return {
     ...next,
     queued: process.queued || keys.length > 0,
-    stripped: process.stripped || parts.hasLostFinalizer(event, FINALIZER),
+    stripped: process.stripped || rules.hasLostFinalizer(event, FINALIZER),
   }
 }
 
-function ended(process: Process, object: Attachment, parts: Parts): Process {
+function ended(
+  process: AttachmentModelProcess,
+  object: CachedAttachment,
+  rules: AttachmentRules,
+): AttachmentModelProcess {
   const orphanedPublicationsOn = (): string[] => (process.publication ? ['orphan'] : [])
-  const orphans = [...parts.onAttachmentEnd({ orphanedPublicationsOn })({ type: 'deleted', object })]
+  const orphans = [...rules.onAttachmentEnd({ orphanedPublicationsOn })({ type: 'deleted', object })]
   return { ...IDLE, publication: process.publication, orphaned: orphans.length > 0, run: process.run }
 }
 
@@ -123,37 +132,44 @@ interface Changed {
   readonly comes: boolean
 }
 
-/** The volume, or the driver on the node, comes or goes: the caches of those have it at once. */
-export function changed(process: Process, { kind, comes }: Changed, parts: Parts): Process {
+/** Creates or deletes the volume or the node. Their caches show the change at once. */
+export function changed(
+  process: AttachmentModelProcess,
+  { kind, comes }: Changed,
+  rules: AttachmentRules,
+): AttachmentModelProcess {
   const causes =
     kind === 'pv'
-      ? parts.causesOfVolume(comes ? { type: 'added', object: PV } : { type: 'deleted', object: PV })
-      : parts.causesOfNode(comes ? { type: 'added', object: NODE } : { type: 'deleted', object: NODE })
+      ? rules.causesOfVolume(comes ? { type: 'added', object: PV } : { type: 'deleted', object: PV })
+      : rules.causesOfNode(comes ? { type: 'added', object: NODE } : { type: 'deleted', object: NODE })
   const isCause = causes.some(({ on }) => on === process.waits)
   const cached = process.cached === null ? [] : [attachmentOf(process.cached)]
-  const keys = kind === 'pv' && comes ? [...parts.onVolumeAdded(() => cached)({ type: 'added', object: PV })] : []
+  const keys = kind === 'pv' && comes ? [...rules.onVolumeAdded(() => cached)({ type: 'added', object: PV })] : []
   return { ...process, queued: process.queued || isCause || keys.length > 0 }
 }
 
-/** The process takes up its key. */
-export function begun(state: State, process: Process, parts: Parts): Process {
+/** Begins a run over the key. */
+export function begun(
+  state: AttachmentModelState,
+  process: AttachmentModelProcess,
+  rules: AttachmentRules,
+): AttachmentModelProcess {
   const taken = { ...process, queued: false, planned: false }
   if (process.cached === null) return { ...taken, waits: '' }
-  const { deleting, attached } = attachmentOf(process.cached)
-  const operation = deleting ? 'detach' : attached === true && process.listing !== 'different' ? 'keep' : 'attach'
-  return planned(taken, operation, decided(state, process, { operation, parts }))
+  const operation = operationOf({ va: attachmentOf(process.cached), forced: process.listing === 'different' })
+  return planned(taken, operation, decided(state, process, { operation, rules }))
 }
 
-const plans = new WeakMap<Parts, Map<string, readonly AnyStep[]>>()
+const plans = new WeakMap<AttachmentRules, Map<string, readonly AnyStep[]>>()
 
-/** Made once of each view. */
+/** Decides once for each view. */
 function decided(
-  { pv, node }: State,
-  { cached, listing, stripped, statusPending }: Process,
-  { operation, parts }: { readonly operation: Run['operation']; readonly parts: Parts },
+  { pv, node }: AttachmentModelState,
+  { cached, listing, stripped, statusPending }: AttachmentModelProcess,
+  { operation, rules }: { readonly operation: AttachmentModelRun['operation']; readonly rules: AttachmentRules },
 ): readonly AnyStep[] {
-  const known = plans.get(parts) ?? new Map<string, readonly AnyStep[]>()
-  plans.set(parts, known)
+  const known = plans.get(rules) ?? new Map<string, readonly AnyStep[]>()
+  plans.set(rules, known)
   const key = `${operation} ${cached} ${pv} ${node} ${listing} ${stripped} ${statusPending}`
   const plan = known.get(key)
   if (plan !== undefined) return plan
@@ -166,15 +182,21 @@ function decided(
     stripped,
     statusPending,
   })
-  const decide = { attach: parts.decideAttach, detach: parts.decideDetach, keep: parts.decideAttached }[operation]
+  const decide = { attach: rules.decideAttach, detach: rules.decideDetach, keep: rules.decideKeep }[operation]
   const made = decide(now)
   known.set(key, made)
   return made
 }
 
-type AnyStep = ReturnType<Parts['decideAttach'] | Parts['decideDetach'] | Parts['decideAttached']>[number]
+type AnyStep = ReturnType<
+  AttachmentRules['decideAttach'] | AttachmentRules['decideDetach'] | AttachmentRules['decideKeep']
+>[number]
 
-function planned(process: Process, operation: Run['operation'], steps: readonly AnyStep[]): Process {
+function planned(
+  process: AttachmentModelProcess,
+  operation: AttachmentModelRun['operation'],
+  steps: readonly AnyStep[],
+): AttachmentModelProcess {
   if (steps.length === 0) return settled({ ...process, waits: '' })
   const last = steps.at(-1)
   const waits = last?.do === 'fail' || last?.do === 'block' ? (last.waitsFor?.on ?? '') : ''
@@ -183,25 +205,29 @@ function planned(process: Process, operation: Run['operation'], steps: readonly 
   return { ...process, waits, run: { operation, todo: [...todo, ...end] } }
 }
 
-/** A run has succeeded. */
-export function settled(process: Process): Process {
+/** Ends a run that has succeeded. */
+export function settled(process: AttachmentModelProcess): AttachmentModelProcess {
   return { ...process, run: null, planned: false, listing: '' }
 }
 
-/** A listing of the driver is compared with the attachment. */
-export function compared({ pv, node, published }: State, process: Process, parts: Parts): Process {
+/** Compares a listing of the driver with the attachment. */
+export function compared(
+  { pv, node, published }: AttachmentModelState,
+  process: AttachmentModelProcess,
+  rules: AttachmentRules,
+): AttachmentModelProcess {
   if (process.cached === null) return process
   const va = attachmentOf(process.cached)
   const listing = new Map([['handle-1', new Set(published ? [NODE.nodeId] : [])]])
   const nodeNow = node ? ({ known: 'id', nodeId: NODE.nodeId } as const) : ({ known: 'noNode' } as const)
-  const verdict = parts.compare({ va, volume: ofPv(pv ? PV : undefined), node: nodeNow }, listing, DRIVER)
-  if (verdict.is === 'same' && parts.hasStaleError(va, FINALIZER)) return { ...process, listing: 'same', queued: true }
+  const verdict = rules.compare({ va, volume: ofPv(pv ? PV : undefined), node: nodeNow }, listing, DRIVER)
+  if (verdict.is === 'same' && rules.hasStaleError(va, FINALIZER)) return { ...process, listing: 'same', queued: true }
   if (verdict.is !== 'different') return process
   return { ...process, listing: va.attached === true || va.deleting ? 'different' : process.listing, queued: true }
 }
 
-/** Whether something knows that the volume may be published: an object with our finalizer, or the process. */
-export function isKnown({ va, process }: State): boolean {
+/** Reports whether the object, by our finalizer, or the process knows that the volume may be published. */
+export function isKnown({ va, process }: AttachmentModelState): boolean {
   if (has(va, 'F')) return true
   if (process === null) return false
   if (process.publication) return true

@@ -1,20 +1,26 @@
 import { addFinalizerPatch, type Patch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { applyPatch, type Model, type Move } from '@csi-sidecars/testkit'
-import type { Attachment } from '../../caches/attachment.ts'
-import { type Volume, volumeProjection } from '../../caches/volume.ts'
+import type { CachedAttachment } from '../../caches/attachment.ts'
+import { type CachedVolume, volumeProjection } from '../../caches/volume.ts'
 import { decideRelease, hasLostFinalizer, needsFinalizer } from '../../persistent-volume/decide.ts'
 import { onAttachmentGone, onVolume } from '../../persistent-volume/triggers.ts'
 import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
 
 const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }
 
-/** What the process is made of: a test breaks one of them and sees the exploration fail. */
-export const PARTS = { decideRelease, needsFinalizer, hasLostFinalizer, onAttachmentGone, onVolume: onVolume(SETTINGS) }
-export type Parts = typeof PARTS
+/** The triggers and decisions of the process. A test breaks one of them and expects a problem. */
+export const VOLUME_RULES = {
+  decideRelease,
+  needsFinalizer,
+  hasLostFinalizer,
+  onAttachmentGone,
+  onVolume: onVolume(SETTINGS),
+}
+export type VolumeRules = typeof VOLUME_RULES
 
-/** A PersistentVolume as the letters of what it has: Z is being deleted, O another's finalizer, F ours. */
+/** A PersistentVolume as a text of letters. Z: it is being deleted; O: a foreign finalizer; F: our finalizer. */
 type Letters = string
-/** Its attachment of ours: not attached yet, attached with our finalizer, being deleted with it. */
+/** Our attachment of the volume: not attached yet, attached with our finalizer, or being deleted with it. */
 type Use = 'wanted' | 'attached' | 'detaching'
 
 interface Process {
@@ -26,24 +32,27 @@ interface Process {
   readonly stripped: boolean
 }
 
-/** What the API server holds, and what the process has seen of it. */
+/** The objects at the API server, and the state of the process. */
 interface State {
   readonly pv: Letters | null
   readonly use: Use | null
-  /** Another attacher's attachment names it too. */
+  /** True if an attachment of another attacher names the volume too. */
   readonly foreign: boolean
   readonly process: Process | null
-  /** What others have done that they do once at most; x: our finalizer was removed while no process could see that. */
+  /**
+   * The interventions of other writers so far, each at most once. x: our finalizer was removed while no process could
+   * see it.
+   */
   readonly done: string
 }
 
-/** The finalizer of one PersistentVolume, with an attachment of ours and one of another attacher, whatever happens. */
-export function volumeModel(broken: Partial<Parts> = {}): Model<State> {
-  const parts = { ...PARTS, ...broken }
+/** The model of the finalizer of one PersistentVolume, with an attachment of ours and one of another attacher. */
+export function volumeModel(broken: Partial<VolumeRules> = {}): Model<State> {
+  const rules = { ...VOLUME_RULES, ...broken }
   return {
     initial: [{ pv: 'O', use: null, foreign: false, process: null, done: '' }],
     keyOf: ({ process, ...state }) => JSON.stringify([Object.values(state), process && Object.values(process)]),
-    movesFrom: (state) => [...othersSteps(state), ...processSteps(state, parts)],
+    movesFrom: (state) => [...othersSteps(state), ...processSteps(state, rules)],
     violationOf({ pv, use, done }) {
       const isUsed = use === 'attached' || use === 'detaching'
       return pv === null && isUsed && !done.includes('f') ? 'deleted while it is attached' : undefined
@@ -87,50 +96,50 @@ function withDone(done: string, letter: string): string {
   return done.includes(letter) ? done : [...done, letter].sort().join('')
 }
 
-/** Our finalizer is not there, and no process has seen that it was: left alone from now on. */
+/** Reports whether our finalizer is missing and no process has seen its removal. Such a volume is left alone. */
 function isUnseen({ pv, process, done }: State): boolean {
   if (!done.includes('f') || pv === null || pv.includes('F')) return false
   return process === null || !(process.pv?.includes('F') || process.stripped)
 }
 
-function processSteps(state: State, parts: Parts): Move<State>[] {
+function processSteps(state: State, rules: VolumeRules): Move<State>[] {
   const { process } = state
   if (process === null)
-    return [{ name: 'the process starts', to: { ...state, process: started(state, parts) }, fair: true }]
+    return [{ name: 'the process starts', to: { ...state, process: started(state, rules) }, fair: true }]
   const to = (name: string, next: Process, fair = true): Move<State> => ({
     name,
     to: { ...state, process: next },
     fair,
   })
   return [
-    ...(process.pv === state.pv ? [] : [to('the watch brings it', seen(process, state.pv, parts))]),
-    ...(process.use === state.use ? [] : [to('the watch brings its attachment', seenUse(process, state.use, parts))]),
+    ...(process.pv === state.pv ? [] : [to('the watch brings it', seen(process, state.pv, rules))]),
+    ...(process.use === state.use ? [] : [to('the watch brings its attachment', seenUse(process, state.use, rules))]),
     ...(process.foreign === state.foreign
       ? []
-      : [to('the watch brings the other attachment', seenForeign(process, state.foreign, parts))]),
-    ...attachSteps({ ...state, process }, parts),
-    ...(process.queued || process.planned ? releaseSteps({ ...state, process }, parts) : []),
+      : [to('the watch brings the other attachment', seenForeign(process, state.foreign, rules))]),
+    ...attachSteps({ ...state, process }, rules),
+    ...(process.queued || process.planned ? releaseSteps({ ...state, process }, rules) : []),
   ]
 }
 
 type Running = State & { readonly process: Process }
 
-/** The other controller of the attacher, as far as it concerns the volume. */
-function attachSteps(state: Running, parts: Parts): Move<State>[] {
+/** Returns the moves of the attachment controller that concern the volume. */
+function attachSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const { process, use } = state
   if (process.use === 'detaching') {
     const next = { ...state, use: use === 'detaching' ? null : use }
-    return [{ name: 'it is detached', to: { ...next, process: seenUse(process, next.use, parts) }, fair: true }]
+    return [{ name: 'it is detached', to: { ...next, process: seenUse(process, next.use, rules) }, fair: true }]
   }
   if (process.use !== 'wanted' || process.pv === null || process.pv.includes('Z')) return []
   const held = process.pv.includes('F')
     ? state
-    : written(state, ({ finalizers }) => addFinalizerPatch(finalizers, FINALIZER), parts)
+    : written(state, ({ finalizers }) => addFinalizerPatch(finalizers, FINALIZER), rules)
   if (held === undefined || held.process.pv?.includes('F') !== true) {
     return held === undefined ? [] : [{ name: 'its attach finds another state', to: held, fair: true }]
   }
   const attached: Use | null = use === 'wanted' ? 'attached' : use
-  const done = { ...held, use: attached, process: seenUse(held.process, attached, parts) }
+  const done = { ...held, use: attached, process: seenUse(held.process, attached, rules) }
   return [
     { name: 'it is attached', to: done, fair: true },
     { name: 'it is held, and the attach fails', to: held, fair: false },
@@ -138,20 +147,20 @@ function attachSteps(state: Running, parts: Parts): Move<State>[] {
   ]
 }
 
-/** A run over the volume's key. */
-function releaseSteps(state: Running, parts: Parts): Move<State>[] {
+/** Returns the moves of a run over the key of the volume. */
+function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const process = { ...state.process, queued: false, planned: false }
   const taken = { ...state, process }
   const step = (name: string, to: State, fair = true): Move<State> => ({ name, to, fair })
   if (process.pv === null) return [step('there is nothing to release', taken)]
   const pv = volumeOf(process.pv)
   const users = usersOf(process)
-  const restores = process.stripped && parts.needsFinalizer(pv, users, SETTINGS)
-  const change = (known: Volume): Patch | undefined =>
-    restores ? addFinalizerPatch(known.finalizers, FINALIZER) : parts.decideRelease(known, users, SETTINGS)
+  const restores = process.stripped && rules.needsFinalizer(pv, users, SETTINGS)
+  const change = (known: CachedVolume): Patch | undefined =>
+    restores ? addFinalizerPatch(known.finalizers, FINALIZER) : rules.decideRelease(known, users, SETTINGS)
   if (change(pv) === undefined) return [step('it is kept', taken)]
   const name = restores ? 'restored' : 'released'
-  const after = written(taken, change, parts)
+  const after = written(taken, change, rules)
   const failed = { ...taken, process: { ...process, planned: true } }
   return [
     step(`it is ${name}`, after ?? taken),
@@ -160,17 +169,24 @@ function releaseSteps(state: Running, parts: Parts): Move<State>[] {
   ]
 }
 
-/** The patch of what the cache holds; where a test fails, what is read is known and the run repeated. Undefined: it is gone. */
-function written(state: Running, change: (pv: Volume) => Patch | undefined, parts: Parts): Running | undefined {
+/**
+ * Applies the patch of the cached object. If a test fails, the current object enters the cache and the run is repeated.
+ * Undefined if the volume is gone.
+ */
+function written(
+  state: Running,
+  change: (pv: CachedVolume) => Patch | undefined,
+  rules: VolumeRules,
+): Running | undefined {
   const { pv, process } = state
   const patch = process.pv === null ? undefined : change(volumeOf(process.pv))
   if (pv === null || patch === undefined) return undefined
   const after = applied(pv, patch)
-  if (after === undefined) return { ...state, process: { ...seen(process, pv, parts), planned: true } }
-  return { ...state, pv: after, process: seen(process, after, parts) }
+  if (after === undefined) return { ...state, process: { ...seen(process, pv, rules), planned: true } }
+  return { ...state, pv: after, process: seen(process, after, rules) }
 }
 
-/** Undefined: refused. */
+/** Returns the object after the patch. Undefined if the API server refuses it. */
 function applied(pv: Letters, patch: Patch): Letters | null | undefined {
   try {
     const { metadata } = applyPatch(wireOf(pv), patch, {
@@ -185,50 +201,50 @@ function applied(pv: Letters, patch: Patch): Letters | null | undefined {
   }
 }
 
-/** As the server stores it: gone when it is being deleted and nothing holds it. */
+/** Returns the stored object. A deleted object without finalizers is gone. */
 function stored(pv: Letters): Letters | null {
   return pv.includes('Z') && !/[OF]/.test(pv) ? null : ['O', 'F', 'Z'].filter((letter) => pv.includes(letter)).join('')
 }
 
-function started({ pv, use, foreign }: State, { onVolume: trigger }: Parts): Process {
+function started({ pv, use, foreign }: State, { onVolume: trigger }: VolumeRules): Process {
   const queued = pv !== null && [...trigger({ type: 'added', object: volumeOf(pv) })].length > 0
   return { pv, use, foreign, queued, planned: false, stripped: false }
 }
 
-function seen(process: Process, pv: Letters | null, parts: Parts): Process {
+function seen(process: Process, pv: Letters | null, rules: VolumeRules): Process {
   const before = process.pv
   if (before === pv || before === null) return process
   if (pv === null) return { ...process, pv, queued: false, planned: false, stripped: false }
   const event = { type: 'updated', before: volumeOf(before), after: volumeOf(pv), cause: 'watch' } as const
-  const stripped = process.stripped || parts.hasLostFinalizer(event, SETTINGS)
-  return { ...process, pv, stripped, queued: process.queued || [...parts.onVolume(event)].length > 0 }
+  const stripped = process.stripped || rules.hasLostFinalizer(event, SETTINGS)
+  return { ...process, pv, stripped, queued: process.queued || [...rules.onVolume(event)].length > 0 }
 }
 
-function seenUse(process: Process, use: Use | null, { onAttachmentGone: trigger }: Parts): Process {
+function seenUse(process: Process, use: Use | null, { onAttachmentGone: trigger }: VolumeRules): Process {
   const isGone = process.use !== null && use === null
   const keys = isGone ? [...trigger({ type: 'deleted', object: attachmentOf(process.use) })] : []
   return { ...process, use, queued: process.queued || keys.length > 0 }
 }
 
-function seenForeign(process: Process, foreign: boolean, { onAttachmentGone: trigger }: Parts): Process {
+function seenForeign(process: Process, foreign: boolean, { onAttachmentGone: trigger }: VolumeRules): Process {
   const keys = foreign ? [] : [...trigger({ type: 'deleted', object: FOREIGN })]
   return { ...process, foreign, queued: process.queued || keys.length > 0 }
 }
 
 const FOREIGN = attachment({ key: 'foreign', ours: false })
 
-function usersOf({ use, foreign }: Process): readonly Attachment[] {
+function usersOf({ use, foreign }: Process): readonly CachedAttachment[] {
   return [...(use === null ? [] : [attachmentOf(use)]), ...(foreign ? [FOREIGN] : [])]
 }
 
-function attachmentOf(use: Use | null): Attachment {
+function attachmentOf(use: Use | null): CachedAttachment {
   return use === 'wanted' ? attachment() : withFinalizer({ attached: true, deleting: use === 'detaching' })
 }
 
 const project = volumeProjection(DRIVER)
-const projected = new Map<Letters, Volume>()
+const projected = new Map<Letters, CachedVolume>()
 
-function volumeOf(letters: Letters): Volume {
+function volumeOf(letters: Letters): CachedVolume {
   const known = projected.get(letters) ?? project(wireOf(letters))
   projected.set(letters, known)
   return known

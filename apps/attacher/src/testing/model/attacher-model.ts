@@ -9,42 +9,44 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import { FakeApi } from '@csi-sidecars/testkit'
-import { MIGRATED_TO_ANNOTATION } from '../../caches/names.ts'
+import { MIGRATED_TO_ANNOTATION } from '../../caches/volume.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
-import { type Call, ModelStorage } from './driver.ts'
-import { Process, type ProcessOptions } from './process.ts'
+import { ModelStorage, type PublishCall } from './driver.ts'
+import { AttacherProcess, type AttacherProcessOptions } from './process.ts'
 
-/** Volumes of every kind that an attachment can name; one of any other name is like `own`. */
+/** The volumes of all kinds that an attachment can name. Any other name is like `own`. */
 export const VOLUMES = ['own', 'shared', 'in-tree', 'foreign', 'inline']
 export const NODES = ['n1', 'n2']
 
 export const handleOf = (volume: string): string => `vol-${volume}`
 export const nodeIdOf = (node: string): string => `${node}-id`
-/** An object that is recreated under its name is another thing to the driver: `vol-own` and `vol-own~`, in turn. */
+/** Returns the ID of the recreated object. `vol-own` and `vol-own~` follow each other in turn. */
 const otherOf = (id: string): string => (id.endsWith('~') ? id.slice(0, -1) : `${id}~`)
 const baseOf = (id: string): string => id.replace('~', '')
 export const vaName = (volume: string, node: string): string => `${volume}.${node}`
 
 const FOREIGN_FINALIZER = 'example.com/other'
 
-type ModelOptions = Pick<ProcessOptions, 'settings' | 'lists'>
+type ModelOptions = Pick<AttacherProcessOptions, 'settings' | 'lists'>
 
-/** A cluster, a storage and at most one attacher at a time; what may never happen is checked as it goes. */
+/** A cluster, a storage and at most one attacher at a time. Each call and each state is checked. */
 export class AttacherModel {
   readonly clock = new FakeClock()
   readonly api: FakeApi<ApiError>
   readonly storage = new ModelStorage()
-  /** Every publish and unpublish, in the order in which they started. */
-  readonly calls: Call[] = []
-  process: Process | undefined
-  /** Attachments of which the attacher could not know all: their success may have been followed by a failure. */
+  /** All publishes and unpublishes, in the order in which they started. */
+  readonly calls: PublishCall[] = []
+  process: AttacherProcess | undefined
+  /** The attachments whose success may have been followed by a failure that the attacher cannot know. */
   readonly blurred = new Set<string>()
-  /** Attachments of which the object, the volume or the node was recreated: the API alone does not say where they are. */
+  /**
+   * The attachments whose object, volume or node was recreated: the API alone does not contain their publications.
+   */
   readonly remade = new Set<string>()
   readonly remadeVolumes = new Set<string>()
-  /** What is attached without the process that runs now having published it, as `handle on node id`. */
+  /** The publications of earlier processes, as `handle on node id`. */
   readonly #forgotten = new Set<string>()
-  /** Attachments, by uid, for which an unpublish has started. */
+  /** The UIDs of the attachments whose unpublish has started. */
   readonly #unpublished = new Set<string>()
   #violation: unknown
 
@@ -57,9 +59,9 @@ export class AttacherModel {
 
   start(): void {
     if (this.process !== undefined) return
-    const onCall = (call: Call, process: Process): void => this.#onCall(call, process)
+    const onCall = (call: PublishCall, process: AttacherProcess): void => this.#onCall(call, process)
     const { api, storage, clock } = this
-    this.process = new Process({ api, storage, clock, onCall, ...this.#options })
+    this.process = new AttacherProcess({ api, storage, clock, onCall, ...this.#options })
   }
 
   kill(): void {
@@ -67,7 +69,7 @@ export class AttacherModel {
     this.#forgetProcess()
   }
 
-  /** The lease goes to another process, which starts afresh. */
+  /** Gives the lease to a new process. */
   depose(): void {
     this.process?.depose()
     this.#forgetProcess()
@@ -86,7 +88,7 @@ export class AttacherModel {
     if (this.attachment(volume, node) === undefined) this.api.put(VOLUME_ATTACHMENTS, object)
   }
 
-  /** A user removes all finalizers, and it is deleted. It may be recreated at once. */
+  /** Removes all finalizers of an attachment and deletes it. With `again` it is recreated at once. */
   strip(volume: string, node: string, again: boolean): void {
     const name = vaName(volume, node)
     if (this.attachment(volume, node) === undefined) return
@@ -96,7 +98,7 @@ export class AttacherModel {
     if (again) this.createAttachment(volume, node, false)
   }
 
-  /** The same to a volume, which comes back with another handle. */
+  /** Removes a volume in the same way, and recreates it with another handle. */
   remakeVolume(volume: string): void {
     const handle = this.handleNow(volume)
     if (handle === undefined) return
@@ -106,13 +108,13 @@ export class AttacherModel {
     this.createVolume(volume, otherOf(handle))
   }
 
-  /** A user deletes it and removes its finalizers. */
+  /** Deletes a volume and removes its finalizers. */
   removeVolume(volume: string): void {
     this.api.delete(PERSISTENT_VOLUMES, { name: volume })
     this.api.edit(PERSISTENT_VOLUMES, { name: volume }, { metadata: { finalizers: null } })
   }
 
-  /** The driver comes back to the node under another id. */
+  /** Registers the driver on the node with another ID. */
   remakeNode(node: string): void {
     const nodeId = this.nodeIdNow(node)
     if (nodeId === undefined) return
@@ -120,14 +122,14 @@ export class AttacherModel {
     this.api.edit(CSI_NODES, { name: node }, { spec: { drivers: [{ name: DRIVER, nodeID: otherOf(nodeId) }] } })
   }
 
-  /** The handle that the volume has now. */
+  /** Returns the current handle of the volume. */
   handleNow(volume: string): string | undefined {
     const { csi, awsElasticBlockStore } = (this.api.server.get(PERSISTENT_VOLUMES, { name: volume })?.spec ??
       {}) as Spec
     return csi?.volumeHandle ?? awsElasticBlockStore?.volumeID
   }
 
-  /** The id that the node has now. */
+  /** Returns the current ID of the node. */
   nodeIdNow(node: string): string | undefined {
     const { drivers } = (this.api.server.get(CSI_NODES, { name: node })?.spec ?? {}) as {
       drivers?: { nodeID: string }[] | null
@@ -135,7 +137,7 @@ export class AttacherModel {
     return drivers?.[0]?.nodeID
   }
 
-  /** The foreign finalizer goes. */
+  /** Removes the foreign finalizer. */
   removeForeignFinalizer(volume: string, node: string): void {
     const old = this.attachment(volume, node)?.metadata?.finalizers
     if (old?.includes(FOREIGN_FINALIZER) !== true) return
@@ -158,7 +160,7 @@ export class AttacherModel {
     })
   }
 
-  /** Migration is switched off for the in-tree volume. */
+  /** Switches migration off for the in-tree volume. */
   giveBack(): void {
     this.api.edit(PERSISTENT_VOLUMES, { name: 'in-tree' }, { metadata: { annotations: null } })
   }
@@ -168,13 +170,13 @@ export class AttacherModel {
     this.api.put(CSI_NODES, { metadata: { name: node }, spec: { drivers } })
   }
 
-  /** A driver that says so of an unpublish, by its label, has the volume nowhere. */
+  /** Unpublishes the volume of an unpublish that the driver answers with NotFound. */
   notFound(label: string): void {
     const [, method, volumeId = '', nodeId = ''] = label.split(' ')
     if (method === 'unpublish') this.storage.perform({ method, volumeId, nodeId })
   }
 
-  /** The back end detaches the volume by itself. No comparison would ever find this out for an inline volume. */
+  /** Detaches the volume in the back end. No comparison would find this for an inline volume. */
   forget(volume: string, node: string): void {
     if (volume === 'inline') return
     this.storage.perform({ method: 'unpublish', volumeId: handleOf(volume), nodeId: nodeIdOf(node) })
@@ -185,20 +187,20 @@ export class AttacherModel {
     return this.api.server.get(VOLUME_ATTACHMENTS, { name: vaName(volume, node) })
   }
 
-  /** Where an attachment's volume is, under whatever handle and node id. */
-  attachedFor(volume: string, node: string): readonly Omit<Call, 'method'>[] {
+  /** Returns all publications of an attachment's volume, under any handle and node ID. */
+  attachedFor(volume: string, node: string): readonly Omit<PublishCall, 'method'>[] {
     return this.storage.pairs().filter(({ volumeId, nodeId }) => {
       return baseOf(volumeId) === handleOf(volume) && baseOf(nodeId) === nodeIdOf(node)
     })
   }
 
-  /** Nothing could know of it: it was recreated, and the process that has published it runs no more. */
-  isLost({ volumeId, nodeId }: Omit<Call, 'method'>): boolean {
+  /** Reports whether no process can know a publication: its object was recreated, and its process has ended. */
+  isLost({ volumeId, nodeId }: Omit<PublishCall, 'method'>): boolean {
     const name = vaName(baseOf(volumeId).slice('vol-'.length), baseOf(nodeId).slice(0, -'-id'.length))
     return this.remade.has(name) && this.#forgotten.has(`${volumeId} on ${nodeId}`)
   }
 
-  /** What holds at every moment: attached is only what has an attachment with our finalizer. */
+  /** Checks the rule of every moment: each publication has an attachment with our finalizer. */
   checkAlways(): void {
     if (this.#violation !== undefined) throw this.#violation
     for (const { volume, node } of pairs()) {
@@ -211,8 +213,8 @@ export class AttacherModel {
     invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)
   }
 
-  /** Thrown here it would be taken for an answer of the driver. */
-  #onCall(call: Call, process: Process): void {
+  /** An error that was thrown here would be taken for an answer of the driver. */
+  #onCall(call: PublishCall, process: AttacherProcess): void {
     this.calls.push(call)
     try {
       this.#check(call, process)
@@ -221,7 +223,7 @@ export class AttacherModel {
     }
   }
 
-  #check(call: Call, { driver }: Process): void {
+  #check(call: PublishCall, { driver }: AttacherProcess): void {
     const { method, volumeId, nodeId } = call
     const forManyNodes = baseOf(volumeId) === handleOf('shared')
     for (const other of driver.inFlight) {

@@ -9,10 +9,10 @@ import {
 import { FINALIZER } from '../views.ts'
 import { type AttacherModel, hasFinalizer, pairs, vaName } from './attacher-model.ts'
 
-/** Several back-offs at their longest, and more listings than confirmations. */
+/** Several longest back-offs, and more listings than confirmations. */
 const LONG_MS = 10 * 60_000
 
-/** Faults are over: everything passes, everything is delivered, and time goes by. */
+/** Ends all faults: all requests pass, all events are delivered, and time passes. */
 export async function calmDown(model: AttacherModel): Promise<void> {
   model.start()
   const { process } = model
@@ -20,14 +20,14 @@ export async function calmDown(model: AttacherModel): Promise<void> {
   process.deliverAtOnce()
   process.gate.open()
   process.driver.comeBack()
-  // A watch that was ended opens again after a pause, and has to be brought what it has missed.
+  // An ended watch opens again after a pause, and its events must be delivered.
   for (let turn = 0; turn < 3; turn += 1) {
     process.deliver()
     await model.clock.advance(LONG_MS)
   }
 }
 
-/** What must have come of everything in the end. */
+/** Checks the final state. */
 export function checkConverged(model: AttacherModel): void {
   for (const { volume, node } of pairs()) checkAttachment(model, volume, node)
   for (const pv of model.api.server.list(PERSISTENT_VOLUMES)) checkVolume(model, pv)
@@ -47,17 +47,18 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
   const state = `${name}: attached ${attached}, at the driver ${where}, ${error}`
   const obstacle = obstacleOf(model, volume, node)
   if (va.metadata?.deletionTimestamp !== undefined) {
-    // A volume that went though it was attached blocks the detach for ever, and the error says so.
+    // A volume that was deleted while it was attached blocks the detach for ever, and the error says so.
     if (model.remadeVolumes.has(volume) && detachError?.message === `persistentvolume "${volume}" not found`) return
     invariant(!hasFinalizer(va), `still with our finalizer: ${state}`)
     invariant(places.length === 0, `never detached: ${state}`)
-    // A status that could not be stored after the end of our finalizer is set right by a comparison, which leaves out inline.
+    // If the status could not be stored after the removal of our finalizer, a comparison corrects it. Inline volumes
+    // are not compared.
     invariant(!attached || volume === 'inline', `detached, and the status does not say so: ${state}`)
   } else if (attached) {
     invariant(hasFinalizer(va), `attached without our finalizer: ${state}`)
-    // What another writer removed is restored unless something is in the way.
+    // Changes of other writers are reverted unless an obstacle exists.
     invariant(isWhereItShould(model, volume, node) || obstacle !== undefined, `marked as attached: ${state}`)
-    // The error of one more attach stays when the volume turns out to be attached after all.
+    // The error of another attach stays if the volume is attached after all.
     invariant(
       attachError == null || model.blurred.has(name) || model.remade.has(name),
       `attached with an error: ${state}`,
@@ -68,14 +69,17 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
   }
 }
 
-/** No comparison finds out that the node of an inline volume has another id. */
+/**
+ * Reports whether the volume is attached by its current handle and node ID. No comparison finds another ID of the node
+ * of an inline volume.
+ */
 function isWhereItShould(model: AttacherModel, volume: string, node: string): boolean {
   if (volume === 'inline') return model.attachedFor(volume, node).length > 0
   const [volumeId, nodeId] = [model.handleNow(volume), model.nodeIdNow(node)]
   return volumeId !== undefined && nodeId !== undefined && model.storage.has({ volumeId, nodeId })
 }
 
-/** Why an attach cannot succeed; undefined when it can. */
+/** Returns the reason why an attach cannot succeed. Undefined if it can. */
 function obstacleOf({ api }: AttacherModel, volume: string, node: string): string | undefined {
   if (volume !== 'inline') {
     const pv = api.server.get(PERSISTENT_VOLUMES, { name: volume })
@@ -93,7 +97,7 @@ function checkVolume(model: AttacherModel, pv: PersistentVolume): void {
   const { name = '', deletionTimestamp, finalizers = [], annotations } = pv.metadata ?? {}
   const ours = finalizers.filter((each) => each === FINALIZER).length
   invariant(ours <= 1, `${name} has our finalizer ${ours} times`)
-  // One that was given back can be taken again while its release is under way; no real user does that.
+  // A volume that was given back can be taken again while its release is under way. No real user does that.
   const givenBack = name === 'in-tree' && annotations === undefined
   const inUse = pairs().filter(({ volume, node }) => volume === name && model.attachment(volume, node) !== undefined)
   for (const { volume, node } of inUse) {

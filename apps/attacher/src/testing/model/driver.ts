@@ -13,26 +13,26 @@ import { DRIVER } from '../views.ts'
 
 const LISTING = [Rpc.LIST_VOLUMES, Rpc.LIST_VOLUMES_PUBLISHED_NODES]
 
-export interface Call {
+export interface PublishCall {
   readonly method: 'publish' | 'unpublish'
   readonly volumeId: string
   readonly nodeId: string
 }
 
-/** The storage behind the driver: what is attached where. Outlives every process. */
+/** The storage behind the driver. It outlives all processes. */
 export class ModelStorage {
   readonly attached = new Map<string, Set<string>>()
 
-  has({ volumeId, nodeId }: Omit<Call, 'method'>): boolean {
+  has({ volumeId, nodeId }: Omit<PublishCall, 'method'>): boolean {
     return this.attached.get(volumeId)?.has(nodeId) === true
   }
 
-  /** All that is attached. */
-  pairs(): Omit<Call, 'method'>[] {
+  /** Returns all publications. */
+  pairs(): Omit<PublishCall, 'method'>[] {
     return [...this.attached].flatMap(([volumeId, nodes]) => [...nodes].map((nodeId) => ({ volumeId, nodeId })))
   }
 
-  perform({ method, volumeId, nodeId }: Call): void {
+  perform({ method, volumeId, nodeId }: PublishCall): void {
     const nodes = this.attached.get(volumeId) ?? new Set()
     if (method === 'publish') nodes.add(nodeId)
     else nodes.delete(nodeId)
@@ -41,18 +41,18 @@ export class ModelStorage {
 }
 
 export interface ModelDriverOptions {
-  /** Sees each publish and unpublish when it starts. */
-  readonly onCall: (call: Call) => void
-  /** Whether it lists volumes with the nodes to which they are published. */
+  /** Called when a publish or an unpublish starts. */
+  readonly onCall: (call: PublishCall) => void
+  /** True if the driver lists volumes with the nodes that they are published to. */
   readonly lists: boolean
 }
 
-/** The driver as one process of the attacher has it. */
+/** The driver of one process. */
 export class ModelDriver {
-  readonly inFlight = new Set<Call>()
+  readonly inFlight = new Set<PublishCall>()
   readonly #storage: ModelStorage
   readonly #gate: StepGate
-  readonly #onCall: (call: Call) => void
+  readonly #onCall: (call: PublishCall) => void
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #lists: boolean
   #lost = false
@@ -64,7 +64,7 @@ export class ModelDriver {
     this.#lists = lists
   }
 
-  /** The connection breaks: what is in flight fails, done or not. */
+  /** Breaks the connection: calls in flight fail, whether they were carried out or not. */
   lose(): void {
     if (this.#lost) return
     this.#lost = true
@@ -117,7 +117,7 @@ export class ModelDriver {
     if (kind === undefined)
       return this.#gate.pass({ label: 'call list', write: false }, async () => this.#list(), options)
     const { volumeId, nodeId } = request as ControllerPublishVolumeRequest | ControllerUnpublishVolumeRequest
-    const call: Call = { method: kind, volumeId, nodeId }
+    const call: PublishCall = { method: kind, volumeId, nodeId }
     if (!this.#gate.isClosed) this.#onCall(call)
     this.inFlight.add(call)
     const perform = async (): Promise<object> => {
@@ -141,7 +141,7 @@ export class ModelDriver {
   }
 }
 
-function kindOf(method: UnaryMethod<unknown, unknown>): Call['method'] | undefined {
+function kindOf(method: UnaryMethod<unknown, unknown>): PublishCall['method'] | undefined {
   if (method.path === ControllerPublishVolume.path) return 'publish'
   return method.path === ControllerUnpublishVolume.path ? 'unpublish' : undefined
 }

@@ -13,14 +13,14 @@ import { Metrics } from '@csi-sidecars/telemetry'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
+import { attacherControllers } from '../../app.ts'
 import { attachmentProjection, BY_VOLUME } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/node.ts'
 import { volumeProjection } from '../../caches/volume.ts'
-import { attacherControllers } from '../../controllers.ts'
-import type { AttacherSettings } from '../../parts.ts'
+import type { AttacherSettings } from '../../term/deps.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
-import { type Call, ModelDriver, type ModelStorage } from './driver.ts'
+import { ModelDriver, type ModelStorage, type PublishCall } from './driver.ts'
 
 export const SETTINGS: AttacherSettings = {
   driverName: DRIVER,
@@ -38,23 +38,23 @@ export const SETTINGS: AttacherSettings = {
   recordErrorCode: true,
 }
 
-export interface ProcessOptions {
+export interface AttacherProcessOptions {
   readonly api: FakeApi<ApiError>
   readonly storage: ModelStorage
   readonly clock: Clock
-  readonly onCall: (call: Call, process: Process) => void
+  readonly onCall: (call: PublishCall, process: AttacherProcess) => void
   readonly settings: Partial<AttacherSettings>
   readonly lists: boolean
 }
 
-/** One life of the attacher, from its caches to its workers, between a gate and watches that lag. */
-export class Process {
+/** One process of the attacher, from its caches to its workers. A gate holds its requests, and its watches lag. */
+export class AttacherProcess {
   readonly gate = new StepGate()
   readonly driver: ModelDriver
   readonly log: RecordingLogger = recordingLogger()
   readonly metrics = new Metrics()
   readonly backlog: Backlog
-  /** Ends when the attacher has come to its end after a stop. */
+  /** Resolves when the attacher has ended after a stop. */
   readonly ended: Promise<void>
   readonly resync: () => void
   readonly #client: InProcessClient<ApiError>
@@ -64,7 +64,7 @@ export class Process {
   readonly #caches = new AbortController()
   #leads = true
 
-  constructor({ api, storage, clock, onCall, settings, lists }: ProcessOptions) {
+  constructor({ api, storage, clock, onCall, settings, lists }: AttacherProcessOptions) {
     this.#client = api.newClient({ gate: this.gate, watchesLag: true })
     this.#api = api
     this.driver = new ModelDriver(storage, this.gate, { onCall: (call) => onCall(call, this), lists })
@@ -88,7 +88,7 @@ export class Process {
     }
     const backlog = new Backlog({ driver: DRIVER, clock, metrics: this.metrics })
     this.backlog = backlog
-    const parts = {
+    const deps = {
       settings: { ...SETTINGS, ...settings },
       client,
       driver: this.driver.driver,
@@ -101,7 +101,7 @@ export class Process {
     const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
     const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
     const queues = new QueueMetrics(this.metrics, clock)
-    const term = runTerm(lead, attacherControllers(parts, lead), { clock, driver: parts.driver, queues, backlog })
+    const term = runTerm(lead, attacherControllers(deps, lead), { clock, driver: deps.driver, queues, backlog })
     const caches = informers.map((informer) => informer.run(this.#caches.signal))
     this.ended = term.then(async () => {
       this.#caches.abort(new CancelledError('the process ends'))
@@ -114,29 +114,29 @@ export class Process {
     this.#client.deliver(resource, count)
   }
 
-  /** From now on changes are delivered at once. */
+  /** Delivers all later changes at once. */
   deliverAtOnce(): void {
     this.#client.watchesLag = false
   }
 
-  /** Of every process. */
+  /** Ends the watches of all processes. */
   endWatch(resource: Resource<KubeObject>): void {
     this.#api.server.dropWatches({ resource })
   }
 
-  /** Takes no more work; what runs comes to its end. */
+  /** Starts no other work, and lets running work end. */
   stop(): void {
     this.#stop.abort(new CancelledError('asked to stop'))
   }
 
-  /** The lease is lost: whatever runs must give up now, and nothing more may leave. */
+  /** Takes the lease away: running work must end now, and no request may leave. */
   depose(): void {
     this.#leads = false
     this.stop()
     this.#cut.abort(new CancelledError('the lease is lost'))
   }
 
-  /** Dies. What was sent has taken effect or never will. */
+  /** Kills the process. Each request in flight is either carried out already, or never. */
   kill(): void {
     this.gate.close()
   }

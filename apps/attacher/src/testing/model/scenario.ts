@@ -1,11 +1,11 @@
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { InFlight } from '@csi-sidecars/testkit'
 import { AttacherModel, VOLUMES } from './attacher-model.ts'
-import type { Process } from './process.ts'
+import type { AttacherProcess } from './process.ts'
 
-/** The model step by step: what is asked of the API and the driver is answered when the test says so. */
+/** The model step by step: the test answers each request to the API server and to the driver. */
 export class AttacherScenario extends AttacherModel {
-  /** With every volume and two nodes there, and an attacher that has read them. */
+  /** Begins with all volumes, two nodes, and an attacher that has read them. */
   static async begin(options: ConstructorParameters<typeof AttacherModel>[0] = {}): Promise<AttacherScenario> {
     const scenario = new AttacherScenario({ lists: false, ...options })
     for (const each of VOLUMES) scenario.createVolume(each)
@@ -15,12 +15,12 @@ export class AttacherScenario extends AttacherModel {
     return scenario
   }
 
-  get running(): Process {
+  get running(): AttacherProcess {
     if (this.process === undefined) throw new Error('nothing runs')
     return this.process
   }
 
-  /** Requests and calls that wait for their answers. */
+  /** The requests and calls that wait for their answers. */
   get inFlight(): string[] {
     return this.running.gate.inFlight.map(({ label }) => label)
   }
@@ -29,7 +29,7 @@ export class AttacherScenario extends AttacherModel {
     return this.calls.map(({ method, volumeId, nodeId }) => `${method} ${volumeId} ${nodeId}`)
   }
 
-  /** The patches since it was asked last, with `ID` for the uid that each one names. */
+  /** Returns the patches since the last call. `ID` replaces the UIDs in them. */
   takePatches(): string[] {
     const patches = this.api.served.splice(0).filter(({ verb }) => verb === 'patch')
     const texts = patches.map(
@@ -42,7 +42,7 @@ export class AttacherScenario extends AttacherModel {
     return this.clock.settle()
   }
 
-  /** The watches bring everything that has happened. */
+  /** Delivers all pending events. */
   async deliver(): Promise<void> {
     await this.settle()
     this.running.deliver()
@@ -65,14 +65,14 @@ export class AttacherScenario extends AttacherModel {
     await this.settle()
   }
 
-  /** The steps before a publish, for an attachment that was just created. */
+  /** Answers the steps before the publish of a new attachment. */
   async addFinalizers(volume: string, node = 'n1'): Promise<void> {
     await this.create(volume, node)
     await this.answer(`patch persistentvolumes/${volume}`)
     await this.answer(`patch volumeattachments/${volume}.${node}`)
   }
 
-  /** From now on every request is answered, and every event delivered, at once. */
+  /** Answers all later requests, and delivers all later events, at once. */
   async answerAtOnce(): Promise<void> {
     this.running.deliverAtOnce()
     this.running.gate.open()

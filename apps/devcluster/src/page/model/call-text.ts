@@ -31,10 +31,11 @@ export function callLine({ method, request, end }: LiveCall, who: string): Timel
   const { code, tookMs, message } = end
   const node = request['nodeId']
   const where = typeof node === 'string' && node !== '' ? ` on ${node}` : ''
-  const about = `${method} ${short(volumeOf({ request }))}${where}`
-  if (code === 0) return { who, text: `${about}: OK, ${duration(tookMs)}` }
+  const about = `${short(volumeOf({ request }))}${where}`.trim()
+  const call = about === '' ? method : `${method} ${about}:`
+  if (code === 0) return { who, text: `${call} OK, ${duration(tookMs)}` }
   const words = message ? `: ${message}` : ''
-  return { who, text: `${about}: ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
+  return { who, text: `${call} ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
 }
 
 /** As a person wants to read it: without what is empty, and never with a secret. */

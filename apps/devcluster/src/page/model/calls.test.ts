@@ -77,6 +77,9 @@ describe('a call', () => {
       who,
       text: 'ControllerPublishVolume v on node-1: OK, 3.0 ms',
     })
+    const list = { method: 'ListVolumes', request: {} }
+    expect(callLine(call({ ...list, end: ended(0) }), who)?.text).toBe('ListVolumes OK, 3.0 ms')
+    expect(callLine(call({ ...list, end: ended(14, 'no') }), who)?.text).toBe('ListVolumes Unavailable: no, 3.0 ms')
     expect(callLine(call({ end: ended(13, 'no') }), who)).toEqual({
       who,
       text: 'ControllerPublishVolume v on node-1: Internal: no, 3.0 ms',

@@ -138,7 +138,7 @@ function names({ volumesAttached }: CachedNode): readonly string[] {
   return volumesAttached.map(({ name }) => name)
 }
 
-/** Returns the first name that is new in `now`. */
+/** Returns the first name that is new in `after`. */
 function newIn(before: readonly string[], after: readonly string[]): string | undefined {
   if (before === after) return undefined
   const known = new Set(before)

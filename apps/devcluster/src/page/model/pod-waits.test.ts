@@ -116,8 +116,8 @@ describe('a pod waits', () => {
       'the old node to be left',
       { pods: [two], attachments: [attachment({ attached: true, deleting: true })] },
       [
-        'works: pod two: csi-attacher: the volume is detached from node-1 first',
         'works: volume pv-1 on node-1: csi-attacher: detaches it from node-1',
+        'works: pod two: csi-attacher: the volume is detached from node-1 first',
       ],
     ],
     [

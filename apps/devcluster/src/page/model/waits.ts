@@ -1,25 +1,25 @@
 import { uniqueVolumeName } from '@csi-sidecars/volume-controllers'
 import {
   type Around,
+  causesFirst,
   claimWaits,
+  type ObjectWait,
   podWait,
   REASONS,
   type Reason,
   remedyOf,
   volumeWaits,
-  type Wait,
 } from '@csi-sidecars/waits'
 import type { Failure } from './call-log.ts'
 import type { RowView, WaitNow } from './view.ts'
 
-/** The waits of a row, as texts of the page. */
+/** The waits of a row, as texts of the page. The end of each chain of waits comes first, as `kubectl csi explain` has it. */
 export function waitsOf(view: RowView): readonly WaitNow[] {
   const around = aroundOf(view)
   const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, around)
   const ofPods = view.pods.flatMap((pod) => podWait(pod, around) ?? [])
-  return [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(around)].map((wait) =>
-    inWords(wait, view),
-  )
+  const waits = [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(around)]
+  return causesFirst(waits, around).map((wait) => inWords(wait, view))
 }
 
 function aroundOf({ failure, ...view }: RowView): Around {
@@ -31,7 +31,7 @@ function aroundOf({ failure, ...view }: RowView): Around {
   }
 }
 
-function inWords({ reason, on, about, message, ...wait }: Wait, view: RowView): WaitNow {
+function inWords({ reason, on, about, message, ...wait }: ObjectWait, view: RowView): WaitNow {
   return {
     who: on,
     level: REASONS[reason].level,

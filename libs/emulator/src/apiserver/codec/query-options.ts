@@ -10,8 +10,6 @@ export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 export interface WriteOptions {
   readonly dryRun: boolean
   readonly fieldValidation: FieldValidation
-  /** The manager that owns the fields of an applied object. */
-  readonly fieldManager: string
 }
 
 export interface DeleteOptions {
@@ -31,39 +29,24 @@ export function refuseOptions(kind: OptionsKind, errors: FieldErrors): void {
 
 const FIELD_VALIDATIONS: readonly string[] = ['', 'Ignore', 'Strict', 'Warn']
 
-interface Writing {
-  /** The name of a client that gives none to its fields. */
-  readonly writer: string
-  readonly apply?: boolean
-}
-
-export function writeOptionsOf(kind: OptionsKind, query: URLSearchParams, writing: Writing): WriteOptions {
+export function writeOptionsOf(kind: OptionsKind, query: URLSearchParams): WriteOptions {
   const errors = new FieldErrors()
   const dryRun = dryRunOf(errors, query.getAll('dryRun'))
   const fieldValidation = query.get('fieldValidation') ?? ''
-  if (kind === 'PatchOptions' && writing.apply !== true && query.get('force') !== null) {
+  if (kind === 'PatchOptions' && query.get('force') !== null) {
     errors.forbidden('force', 'may not be specified for non-apply patch')
   }
   if (!FIELD_VALIDATIONS.includes(fieldValidation)) {
     errors.unsupported('fieldValidation', fieldValidation, FIELD_VALIDATIONS)
   }
   refuseOptions(kind, errors)
-  const fieldManager = query.get('fieldManager') || writing.writer
-  return { dryRun, fieldValidation: (fieldValidation || 'Warn') as FieldValidation, fieldManager }
+  return { dryRun, fieldValidation: (fieldValidation || 'Warn') as FieldValidation }
 }
 
 function dryRunOf(errors: FieldErrors, asked: readonly Json[]): boolean {
   const named = asked.filter((each) => each !== '')
   if (named.some((each) => each !== 'All')) errors.unsupported('dryRun', named, ['All'])
   return named.length > 0
-}
-
-/** The options of an apply patch: the manager is required, force is optional. */
-export function applyOptionsOf(query: URLSearchParams): WriteOptions & { readonly force: boolean } {
-  const errors = new FieldErrors()
-  if ((query.get('fieldManager') ?? '') === '') errors.required('fieldManager', 'is required for apply patch')
-  refuseOptions('PatchOptions', errors)
-  return { ...writeOptionsOf('PatchOptions', query, { writer: '', apply: true }), force: query.get('force') === 'true' }
 }
 
 const DELETE_OPTIONS = { name: 'DeleteOptions', schema: schemaNamed('DeleteOptions') }

@@ -1,7 +1,9 @@
-import { expect, test } from '@jest/globals'
+import { expect, it, test } from '@jest/globals'
 import { startApiServer } from '../server.ts'
 import { openEnvelope } from './protobuf/decode.ts'
 import { shapeOf } from './representation.ts'
+
+const BUILT_IN = { custom: false }
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1'
@@ -16,11 +18,11 @@ test.each([
   [`application/json;q=0.1, ${TABLE};q=0.2`, 'table'],
   ['*/*', 'object'],
 ])('of what a client accepts, %s, the emulator has the form %s', (accept, as) => {
-  expect(shapeOf(accept, new URLSearchParams()).as).toBe(as)
+  expect(shapeOf(accept, new URLSearchParams(), BUILT_IN).as).toBe(as)
 })
 
 test.each(['application/yaml', 'text/html'])('a client that accepts only %s is refused', (accept) => {
-  expect(() => shapeOf(accept, new URLSearchParams())).toThrow('406: Not Acceptable')
+  expect(() => shapeOf(accept, new URLSearchParams(), BUILT_IN)).toThrow('406: Not Acceptable')
 })
 
 const ACCEPT = { accept: `${PROTOBUF};q=1.0,application/json;q=0.9` }
@@ -51,4 +53,16 @@ test('a client that prefers protobuf gets a refusal as protobuf, too, and what i
     body,
   })
   expect([made.status, made.headers.get('content-type')]).toEqual([201, 'application/json'])
+})
+
+it.each([
+  ['application/vnd.kubernetes.protobuf, application/json', 'object'],
+  ['application/vnd.kubernetes.protobuf;q=0.9, */*;q=0.8', 'object'],
+])('answers a custom resource as JSON if %s allows it', (accept, as) => {
+  expect(shapeOf(accept, new URLSearchParams(), { custom: true }).as).toBe(as)
+})
+
+it('refuses to write a custom resource as protobuf', () => {
+  const accept = 'application/vnd.kubernetes.protobuf'
+  expect(() => shapeOf(accept, new URLSearchParams(), { custom: true })).toThrow('406: Not Acceptable')
 })

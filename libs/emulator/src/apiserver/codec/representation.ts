@@ -28,11 +28,11 @@ const AVAILABLE =
   'application/vnd.kubernetes.protobuf;stream=watch'
 
 /** Reads the Accept header: of its forms the first that there is, those of a higher weight before others. */
-export function shapeOf(accept: string | undefined, query: URLSearchParams): Shape {
+export function shapeOf(accept: string | undefined, query: URLSearchParams, { custom }: Pick<Kind, 'custom'>): Shape {
   if (accept === undefined || accept === '') return PLAIN
   for (const { type, as, version } of formsIn(accept)) {
     if (as === undefined && ['application/json', 'application/*', '*/*'].includes(type)) return PLAIN
-    if (as === undefined && type === PROTOBUF) return MESSAGE
+    if (as === undefined && type === PROTOBUF && !custom) return MESSAGE
     if (type !== 'application/json' || version !== 'v1') continue
     if (as === 'Table') return { as: 'table', rows: rowsOf(query) }
     if (as?.startsWith('PartialObjectMetadata') === true) return { as: 'partial' }
@@ -67,6 +67,11 @@ function rowsOf(query: URLSearchParams): RowObject {
 /** The JSON of one object, with its kind in front. */
 export function objectText(kind: Kind, entry: Pick<Entry, 'text'>): string {
   return `{"kind":"${kind.kind}","apiVersion":"${groupVersionOf(kind)}",${entry.text.slice(1)}`
+}
+
+/** An item of a list. Only custom resources state their kind there. */
+function itemText(kind: Kind, entry: Pick<Entry, 'text'>): string {
+  return kind.custom ? objectText(kind, entry) : entry.text
 }
 
 export interface Rendering {
@@ -104,8 +109,9 @@ export function renderList(kind: Kind, listing: Listing, { shape, now }: Renderi
   }
   switch (shape.as) {
     case 'object': {
-      const head = JSON.stringify({ kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata })
-      return `${head.slice(0, -1)},"items":[${listing.entries.map((entry) => entry.text).join(',')}]}`
+      const shown = kind.custom ? { ...metadata, continue: listing.next ?? '' } : metadata
+      const head = JSON.stringify({ kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata: shown })
+      return `${head.slice(0, -1)},"items":[${listing.entries.map((entry) => itemText(kind, entry)).join(',')}]}`
     }
     case 'message':
       return listBytes(kind, listing)

@@ -52,6 +52,7 @@ interface FailureOptions {
   readonly code?: number
   readonly details?: FailureDetails | undefined
   readonly metadata?: JsonObject | undefined
+  readonly plain?: boolean
 }
 
 /** A request that ends with a Status of failure. */
@@ -62,14 +63,17 @@ export class ApiFailure extends Error {
   readonly details: FailureDetails | undefined
   /** The list metadata of an expired continue token carries a fresh one. */
   readonly metadata: JsonObject
+  /** The answer is the message alone, without a Status. */
+  readonly plain: boolean
 
   /** Some internal errors have no reason. */
-  constructor(reason: string, message: string, { code, details, metadata = {} }: FailureOptions = {}) {
+  constructor(reason: string, message: string, { code, details, metadata = {}, plain = false }: FailureOptions = {}) {
     super(message)
     this.code = code ?? CODES[reason] ?? 500
     this.reason = reason
     this.details = details
     this.metadata = metadata
+    this.plain = plain
   }
 
   status(): JsonObject {
@@ -102,6 +106,11 @@ export function notFound(subject: Subject, name: string): ApiFailure {
 /** What the server says of paths that it does not serve. */
 export function noSuchPath(): ApiFailure {
   return new ApiFailure('NotFound', 'the server could not find the requested resource', { details: {} })
+}
+
+/** What the server says of a custom resource without its CRD. */
+export function notServed(): ApiFailure {
+  return new ApiFailure('NotFound', '404 page not found', { plain: true })
 }
 
 export function alreadyExists(subject: Subject, name: string, deleting = false): ApiFailure {

@@ -21,6 +21,12 @@ export class FieldErrors {
     this.#add(field, 'FieldValueInvalid', `Invalid value: ${quoted(value)}: ${why}`)
   }
 
+  /** A rule of a CRD that does not hold. Its message shows texts only, never lists or objects. */
+  broken(field: string, value: Json | undefined, why: string): void {
+    if (typeof value === 'string') this.invalid(field, value, why)
+    else this.#add(field, 'FieldValueInvalid', `Invalid value: ${why}`)
+  }
+
   forbidden(field: string, why: string): void {
     this.#add(field, 'FieldValueForbidden', `Forbidden: ${why}`)
   }

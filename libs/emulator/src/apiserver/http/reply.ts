@@ -33,7 +33,8 @@ export function refuse(response: HttpResponse, failure: ApiFailure, form: Status
   if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds))
   // The rest of a body that is too long is not read, so the connection cannot serve another request.
   if (failure.code === 413) response.setHeader('connection', 'close')
-  send(response, { code: failure.code, ...form(failure.status()) })
+  const plain = { text: `${failure.message}\n`, contentType: 'text/plain; charset=utf-8' }
+  send(response, { code: failure.code, ...(failure.plain ? plain : form(failure.status())) })
 }
 
 /** How a Status is written. */

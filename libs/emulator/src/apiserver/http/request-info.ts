@@ -1,7 +1,6 @@
 import type { Verb } from '../../verb.ts'
 import { KINDS, type Kind, kindAt } from '../schema/kinds.ts'
-import { hasKind, type Release } from '../schema/releases.ts'
-import { noSuchPath } from './api-failure.ts'
+import { noSuchPath, notServed } from './api-failure.ts'
 
 /** What a request asks for. `path` covers everything that is no object: discovery, health, OpenAPI. */
 export type RequestInfo =
@@ -48,9 +47,10 @@ function withGroup(match: RegExpExecArray | null): readonly string[] {
 }
 
 /** The kind behind a path; 404 when there is none. */
-export function served(info: ResourceInfo, release: Release): ResourceRequest {
+export function served(info: ResourceInfo, absent: ReadonlySet<Kind>): ResourceRequest {
   const kind = kindAt(info.group, info.version, info.plural)
-  if (kind === undefined || !hasKind(release, kind)) throw noSuchPath()
+  if (kind === undefined) throw noSuchPath()
+  if (absent.has(kind)) throw kind.custom ? notServed() : noSuchPath()
   if (!kind.namespaced && info.namespace !== undefined) throw noSuchPath()
   if (kind.namespaced && info.namespace === undefined && info.name !== undefined) throw noSuchPath()
   if (info.subresource !== undefined && !kind.subresources.includes(info.subresource)) throw noSuchPath()

@@ -1,8 +1,9 @@
 import { noSuchPath } from '../http/api-failure.ts'
 import { groupVersionOf, KINDS, type Kind, NAMESPACE } from '../schema/kinds.ts'
-import { hasKind, NEWEST_RELEASE, type Release } from '../schema/releases.ts'
-import { openApiPath, openApiVersionTwo, openApiVersionTwoProtobuf } from './documents.ts'
-import { OPENAPI_PROTOBUF } from './protobuf.ts'
+import { openApiPath } from './documents.ts'
+
+/** Kinds that are not served now. */
+type Absent = ReadonlySet<Kind>
 
 /** An answer that is no object of the API. */
 interface Document {
@@ -33,20 +34,11 @@ const VERSION = {
   platform: 'linux/amd64',
 }
 
-/** Releases before the emulation of older ones say less of themselves. */
-function versionOf(release: Release): object {
-  if (release === NEWEST_RELEASE) return VERSION
-  const { major, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform } = VERSION
-  const [, minor] = release.split('.')
-  const gitVersion = `v${release}.0`
-  return { major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform }
-}
-
 /** Paths that are served with a slash at their end as well. */
 const ROOTS: ReadonlySet<string> = new Set(['/version/', '/api/', '/apis/'])
 
 /** Answers the paths that are no resource. */
-export function documentAt(release: Release, path: string, accept: string | undefined): Document {
+export function documentAt(absent: Absent, path: string, accept: string | undefined): Document {
   const aggregated = isAggregated(accept)
   switch (ROOTS.has(path) ? path.slice(0, -1) : path) {
     case '/healthz':
@@ -54,52 +46,42 @@ export function documentAt(release: Release, path: string, accept: string | unde
     case '/readyz':
       return { code: 200, text: 'ok', contentType: TEXT_TYPE }
     case '/version':
-      return json(versionOf(release))
+      return json(VERSION)
     case '/api':
-      if (aggregated) return aggregate(release, [''])
+      if (aggregated) return aggregate(absent, [''])
       return json({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] })
     case '/apis':
-      if (aggregated) return aggregate(release, groups())
-      return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups().map(groupOf) })
+      if (aggregated) return aggregate(absent, groups(absent))
+      return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups(absent).map(groupOf) })
     default:
-      return elsewhere(release, path, accept)
+      return elsewhere(absent, path)
   }
 }
 
-function elsewhere(release: Release, path: string, accept: string | undefined): Document {
-  if (path === '/openapi/v2') return openApiTwo(accept)
-  const found = openApiPath(path) ?? groupPath(release, path)
+function elsewhere(absent: Absent, path: string): Document {
+  const found = openApiPath(path) ?? groupPath(absent, path)
   if (found !== undefined) return json(found)
-  if (path.startsWith('/api/') || groups().includes(path.split('/')[2] ?? '')) throw noSuchPath()
+  if (path.startsWith('/api/') || groups(absent).includes(path.split('/')[2] ?? '')) throw noSuchPath()
   // What the outermost server says, which knows no Status.
   return { code: 404, text: '404 page not found\n', contentType: TEXT_TYPE }
-}
-
-const OPENAPI_TYPES = ['application/json', '*/*', 'application/*']
-
-/** Older clients, and kubectl for a List, read it as protobuf. */
-function openApiTwo(accept: string | undefined): Document {
-  const types = (accept ?? '*/*').split(',').map((each) => each.split(';')[0]?.trim().replace('v2@', 'v2.') ?? '')
-  const found = types.find((each) => each === OPENAPI_PROTOBUF || OPENAPI_TYPES.includes(each))
-  if (found === undefined) return { code: 406, text: '', contentType: TEXT_TYPE }
-  if (found !== OPENAPI_PROTOBUF) return json(openApiVersionTwo())
-  return { code: 200, text: openApiVersionTwoProtobuf(), contentType: OPENAPI_PROTOBUF }
 }
 
 function json(body: object): Document {
   return { code: 200, text: JSON.stringify(body), contentType: JSON_TYPE }
 }
 
-function groupPath(release: Release, path: string): object | undefined {
+function groupPath(absent: Absent, path: string): object | undefined {
   const [, root, group = '', version, ...more] = path.replace(/\/$/, '').split('/')
-  if (root === 'api' && group === 'v1' && version === undefined) return resourceList(release, 'v1')
-  if (root !== 'apis' || !groups().includes(group) || more.length > 0) return undefined
+  if (root === 'api' && group === 'v1' && version === undefined) return resourceList(absent, 'v1')
+  if (root !== 'apis' || !groups(absent).includes(group) || more.length > 0) return undefined
   if (version === undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group) }
-  return resourceList(release, `${group}/${version}`)
+  return resourceList(absent, `${group}/${version}`)
 }
 
-function groups(): readonly string[] {
-  return [...new Set(KINDS.map((kind) => kind.group))].filter((group) => group !== '')
+function groups(absent: Absent): readonly string[] {
+  return [...new Set(KINDS.filter((kind) => !absent.has(kind)).map((kind) => kind.group))].filter(
+    (group) => group !== '',
+  )
 }
 
 function groupOf(group: string): object {
@@ -108,8 +90,8 @@ function groupOf(group: string): object {
   return { name: group, versions: [here], preferredVersion: here }
 }
 
-function resourceList(release: Release, groupVersion: string): object | undefined {
-  const kinds = KINDS.filter((kind) => groupVersionOf(kind) === groupVersion && hasKind(release, kind))
+function resourceList(absent: Absent, groupVersion: string): object | undefined {
+  const kinds = KINDS.filter((kind) => groupVersionOf(kind) === groupVersion && !absent.has(kind))
   if (kinds.length === 0) return undefined
   const resources = kinds.flatMap((kind) => [resourceOf(kind), ...subresourcesOf(kind)])
   // Only that of the core group does not say its own version.
@@ -143,8 +125,6 @@ function names(kind: Kind): object {
 /** Subresources with their own kind, and their verbs. */
 const OTHERS: Readonly<Record<string, { readonly of: object; readonly verbs: readonly string[] }>> = {
   token: { of: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }, verbs: ['create'] },
-  eviction: { of: { group: 'policy', version: 'v1', kind: 'Eviction' }, verbs: ['create'] },
-  scale: { of: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs: STATUS_VERBS },
 }
 
 function subresourcesOf({ plural, namespaced, kind, subresources }: Kind): readonly object[] {
@@ -162,9 +142,9 @@ function isAggregated(accept: string | undefined): boolean {
 }
 
 /** All resources of some groups in one answer. */
-function aggregate(release: Release, of: readonly string[]): Document {
+function aggregate(absent: Absent, of: readonly string[]): Document {
   const items = of.map((group) => {
-    const kinds = KINDS.filter((kind) => kind.group === group && hasKind(release, kind))
+    const kinds = KINDS.filter((kind) => kind.group === group && !absent.has(kind))
     const version = kinds[0]?.version ?? 'v1'
     const metadata = group === '' ? {} : { name: group }
     return { metadata, versions: [{ version, resources: kinds.map(discovered), freshness: 'Current' }] }

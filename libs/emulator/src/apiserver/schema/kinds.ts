@@ -20,6 +20,8 @@ export interface Kind {
   readonly returnsDeleted: boolean
   /** Where its generation begins, which counts changes of the spec; undefined for kinds that have none. */
   readonly firstGeneration: number | undefined
+  /** The kind of a CRD: its objects have no protobuf form and take no strategic merge patches. */
+  readonly custom: boolean
   /** Only POST: a review or an action, and no object is stored. */
   readonly reviewOnly: boolean
 }
@@ -37,20 +39,20 @@ export interface Kind {
  *     returned       returnsDeleted
  *     generation:1   firstGeneration
  *     review         reviewOnly
+ *     custom         custom
  *
- * Workloads are stored as they are: no controller of this server creates their pods. A Binding places a pod on a node.
+ * A Binding places a pod on a node.
  */
 const ROWS = `
 v1/nodes Node short:no /status
 v1/namespaces Namespace short:ns /status returned
-v1/pods Pod short:po /status /eviction namespaced all returned generation:1
+v1/pods Pod short:po /status namespaced all returned generation:1
 v1/persistentvolumeclaims PersistentVolumeClaim short:pvc /status namespaced returned
 v1/persistentvolumes PersistentVolume short:pv /status returned
 v1/bindings Binding namespaced review
 v1/secrets Secret namespaced
 v1/configmaps ConfigMap short:cm namespaced
 v1/serviceaccounts ServiceAccount short:sa /token namespaced returned
-v1/services Service short:svc /status namespaced all returned upsert
 v1/events Event short:ev namespaced upsert
 storage.k8s.io/v1/storageclasses StorageClass short:sc returned
 storage.k8s.io/v1/volumeattributesclasses VolumeAttributesClass short:vac returned
@@ -58,13 +60,16 @@ storage.k8s.io/v1/volumeattachments VolumeAttachment /status returned versioned
 storage.k8s.io/v1/csinodes CSINode returned versioned
 storage.k8s.io/v1/csidrivers CSIDriver returned versioned generation:0
 storage.k8s.io/v1/csistoragecapacities CSIStorageCapacity namespaced versioned
-apps/v1/daemonsets DaemonSet short:ds /status namespaced all generation:1
-apps/v1/deployments Deployment short:deploy /status /scale namespaced all generation:1
-apps/v1/replicasets ReplicaSet short:rs /status /scale namespaced all generation:1
-apps/v1/statefulsets StatefulSet short:sts /status /scale namespaced all generation:1
-networking.k8s.io/v1/networkpolicies NetworkPolicy short:netpol namespaced generation:1
-scheduling.k8s.io/v1/priorityclasses PriorityClass short:pc generation:1
-policy/v1/poddisruptionbudgets PodDisruptionBudget short:pdb /status namespaced versioned generation:1
+snapshot.storage.k8s.io/v1/volumesnapshotclasses VolumeSnapshotClass short:vsclass short:vsclasses custom versioned generation:1
+snapshot.storage.k8s.io/v1/volumesnapshots VolumeSnapshot short:vs /status namespaced custom versioned generation:1
+snapshot.storage.k8s.io/v1/volumesnapshotcontents VolumeSnapshotContent short:vsc short:vscs /status custom versioned generation:1
+groupsnapshot.storage.k8s.io/v1/volumegroupsnapshotclasses VolumeGroupSnapshotClass short:vgsclass short:vgsclasses custom versioned generation:1
+groupsnapshot.storage.k8s.io/v1/volumegroupsnapshots VolumeGroupSnapshot short:vgs /status namespaced custom versioned generation:1
+groupsnapshot.storage.k8s.io/v1/volumegroupsnapshotcontents VolumeGroupSnapshotContent short:vgsc short:vgscs /status custom versioned generation:1
+apps/v1/daemonsets DaemonSet short:ds namespaced generation:1
+apps/v1/deployments Deployment short:deploy namespaced generation:1
+apps/v1/replicasets ReplicaSet short:rs namespaced generation:1
+apps/v1/statefulsets StatefulSet short:sts namespaced generation:1
 coordination.k8s.io/v1/leases Lease namespaced upsert versioned
 rbac.authorization.k8s.io/v1/roles Role namespaced upsert
 rbac.authorization.k8s.io/v1/rolebindings RoleBinding namespaced upsert
@@ -96,6 +101,7 @@ function kindIn(row: string): Kind {
     unconditionalUpdate: !words.includes('versioned'),
     returnsDeleted: words.includes('returned'),
     firstGeneration,
+    custom: words.includes('custom'),
     reviewOnly: words.includes('review'),
   }
 }
@@ -106,9 +112,6 @@ export const KINDS: readonly Kind[] = ROWS.trim()
   .map(kindIn)
   .sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))
 
-/** How many pods a workload wants; only a subresource of others. */
-export const SCALE = kindIn('autoscaling/v1/scales Scale namespaced')
-
 export const NODE = served('Node')
 export const NAMESPACE = served('Namespace')
 export const POD = served('Pod')
@@ -116,11 +119,8 @@ export const PERSISTENT_VOLUME_CLAIM = served('PersistentVolumeClaim')
 export const PERSISTENT_VOLUME = served('PersistentVolume')
 export const BINDING = served('Binding')
 export const CONFIG_MAP = served('ConfigMap')
-export const SERVICE = served('Service')
 export const EVENT = served('Event')
 export const STORAGE_CLASS = served('StorageClass')
-export const PRIORITY_CLASS = served('PriorityClass')
-export const POD_DISRUPTION_BUDGET = served('PodDisruptionBudget')
 export const ROLE = served('Role')
 export const ROLE_BINDING = served('RoleBinding')
 export const CLUSTER_ROLE = served('ClusterRole')

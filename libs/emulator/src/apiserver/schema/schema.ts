@@ -1,5 +1,5 @@
 import { invariant } from '@csi-sidecars/base'
-import { APPS, AUTOSCALING, POD_TEMPLATE, POLICY } from './apps.ts'
+import { APPS } from './apps.ts'
 import { AUTHENTICATION } from './authentication.ts'
 import { AUTHORIZATION } from './authorization.ts'
 import { COORDINATION } from './coordination.ts'
@@ -10,8 +10,8 @@ import { CORE_PODS } from './core-pods.ts'
 import { CORE_VOLUMES } from './core-volumes.ts'
 import type { Kind } from './kinds.ts'
 import { META } from './meta.ts'
-import { NETWORKING, SCHEDULING, SERVICES } from './networking.ts'
 import { RBAC } from './rbac.ts'
+import { GROUP_SNAPSHOTS, SNAPSHOTS } from './snapshots.ts'
 import { STORAGE } from './storage.ts'
 
 /**
@@ -74,13 +74,11 @@ export interface Schema {
 
 const PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['io.k8s.apimachinery.pkg.apis.meta.v1', [META]],
-  ['io.k8s.api.core.v1', [CORE_VOLUMES, CORE_NODES, CORE_PODS, CORE_POD_VOLUMES, CORE_OTHER, POD_TEMPLATE, SERVICES]],
+  ['io.k8s.api.core.v1', [CORE_VOLUMES, CORE_NODES, CORE_PODS, CORE_POD_VOLUMES, CORE_OTHER]],
   ['io.k8s.api.apps.v1', [APPS]],
-  ['io.k8s.api.autoscaling.v1', [AUTOSCALING]],
-  ['io.k8s.api.policy.v1', [POLICY]],
-  ['io.k8s.api.networking.v1', [NETWORKING]],
-  ['io.k8s.api.scheduling.v1', [SCHEDULING]],
   ['io.k8s.api.storage.v1', [STORAGE]],
+  ['io.k8s.storage.snapshot.v1', [SNAPSHOTS]],
+  ['io.k8s.storage.groupsnapshot.v1', [GROUP_SNAPSHOTS]],
   ['io.k8s.api.coordination.v1', [COORDINATION]],
   ['io.k8s.api.rbac.v1', [RBAC]],
   ['io.k8s.api.authentication.v1', [AUTHENTICATION]],

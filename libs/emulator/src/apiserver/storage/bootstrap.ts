@@ -1,12 +1,5 @@
 import { type KubeObject, withMeta } from '../schema/json.ts'
-import {
-  CLUSTER_ROLE,
-  CLUSTER_ROLE_BINDING,
-  groupVersionOf,
-  type Kind,
-  NAMESPACE,
-  PRIORITY_CLASS,
-} from '../schema/kinds.ts'
+import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, groupVersionOf, type Kind, NAMESPACE } from '../schema/kinds.ts'
 import { completed } from '../schema/typed.ts'
 import { type Registry, systemFields } from './registry.ts'
 
@@ -66,25 +59,11 @@ const ROLES: readonly Granted[] = [
 /** Stores the objects of a new server; keeps what exists. */
 export function bootstrap(registry: Registry): void {
   for (const name of NAMESPACES) ensureNamespace(registry, name)
-  ensurePriorities(registry)
   for (const { name, rules, groups } of ROLES) {
     const subjects = groups.map((group) => ({ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: group }))
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name }
     ensure(registry, CLUSTER_ROLE, { metadata: bootstrapped(name), rules })
     ensure(registry, CLUSTER_ROLE_BINDING, { metadata: bootstrapped(name), subjects, roleRef })
-  }
-}
-
-/** Of pods that the cluster itself needs. */
-const SYSTEM_PRIORITIES = { 'system-cluster-critical': 2_000_000_000, 'system-node-critical': 2_000_001_000 }
-
-function ensurePriorities(registry: Registry): void {
-  for (const [name, value] of Object.entries(SYSTEM_PRIORITIES)) {
-    ensure(registry, PRIORITY_CLASS, {
-      metadata: { name, generation: 1 },
-      value,
-      preemptionPolicy: 'PreemptLowerPriority',
-    })
   }
 }
 

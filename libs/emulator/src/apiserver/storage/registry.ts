@@ -2,21 +2,18 @@ import type { Clock } from '@csi-sidecars/base'
 import { notFound } from '../http/api-failure.ts'
 import type { KubeObject, MetaChange } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
-import type { Release } from '../schema/releases.ts'
 import type { Entry } from './collection.ts'
 import type { Store } from './store.ts'
 import { newUid } from './uid.ts'
 
 /** What the writing verbs work on. */
 export interface Registry {
+  /** Kinds that are not served now. */
+  readonly absent: Set<Kind>
   readonly store: Store
   readonly clock: Clock
-  /** An object has managers from its creation on, not only from its first apply on. */
-  readonly tracksCreation: boolean
   /** False: any object is stored, as an older or a newer server may have stored it. */
   readonly validates: boolean
-  /** As which Kubernetes it answers. */
-  readonly release: Release
 }
 
 export interface Target {

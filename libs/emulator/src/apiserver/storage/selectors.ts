@@ -1,5 +1,5 @@
 import { badRequest } from '../http/api-failure.ts'
-import { at, type Json, type JsonObject, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
+import { at, type KubeObject } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
 
 type Labels = Readonly<Record<string, string>>
@@ -99,28 +99,3 @@ function selectedValue(object: KubeObject, field: string): string {
 }
 
 const FLAGS: ReadonlySet<string> = new Set(['spec.unschedulable', 'spec.hostNetwork'])
-
-/** Whether a LabelSelector of an object picks something with these labels. An empty one picks everything, none nothing. */
-export function selects(selector: JsonObject | undefined, labels: Labels): boolean {
-  if (selector === undefined) return false
-  const equal = Object.entries(objectAt(selector, 'matchLabels') ?? {})
-  return (
-    equal.every(([key, value]) => labels[key] === value) &&
-    listAt(selector, 'matchExpressions').every((expression) => satisfies(expression, labels))
-  )
-}
-
-function satisfies(expression: Json, labels: Labels): boolean {
-  const key = textAt(expression, 'key') ?? ''
-  const listed = listAt(expression, 'values').includes(labels[key] ?? null)
-  switch (textAt(expression, 'operator')) {
-    case 'In':
-      return listed
-    case 'NotIn':
-      return !listed
-    case 'Exists':
-      return Object.hasOwn(labels, key)
-    default:
-      return !Object.hasOwn(labels, key)
-  }
-}

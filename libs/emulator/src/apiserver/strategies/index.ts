@@ -2,32 +2,26 @@ import { withDefaults } from '../schema/defaults.ts'
 import type { KubeObject } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
 import { schemaOf } from '../schema/schema.ts'
-import { completed } from '../schema/typed.ts'
-import type { Registry } from '../storage/registry.ts'
-import { APPS } from './apps.ts'
 import { CLASSES } from './classes.ts'
 import { CORE } from './core.ts'
 import { CSI } from './csi.ts'
-import { NETWORKING } from './networking.ts'
 import { persistentVolume } from './persistent-volume.ts'
 import { persistentVolumeClaim } from './persistent-volume-claim.ts'
 import { pod } from './pod.ts'
 import { RBAC } from './rbac.ts'
-import { service } from './service.ts'
+import { SNAPSHOT_STRATEGIES } from './snapshots.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 import { volumeAttachment } from './volume-attachment.ts'
 
 const STRATEGIES: Strategies = {
-  ...APPS,
   ...CLASSES,
   ...CORE,
   ...CSI,
-  ...NETWORKING,
   ...RBAC,
+  ...SNAPSHOT_STRATEGIES,
   PersistentVolume: persistentVolume,
   PersistentVolumeClaim: persistentVolumeClaim,
   Pod: pod,
-  Service: service,
   VolumeAttachment: volumeAttachment,
 }
 
@@ -41,10 +35,4 @@ export function strategyOf(kind: Kind): Strategy {
 export function defaulted(kind: Kind, object: KubeObject): KubeObject {
   const filled = withDefaults(schemaOf(kind), object)
   return strategyOf(kind).defaults?.(filled) ?? filled
-}
-
-/** The object with what it is given for itself. */
-export function allocated({ store }: Registry, kind: Kind, object: KubeObject): KubeObject {
-  const { allocate } = strategyOf(kind)
-  return allocate === undefined ? object : completed(kind, allocate(store, object))
 }

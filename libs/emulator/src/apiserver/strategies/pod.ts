@@ -13,7 +13,6 @@ import {
   withSpec,
 } from '../schema/json.ts'
 import { label } from './names.ts'
-import { withSpecDefaults } from './pod-defaults.ts'
 import { podVolumes } from './pod-volumes.ts'
 import { all, fields, items, named, needed, oneOf, type Rule, unique } from './rules.ts'
 import type { Strategy } from './strategy.ts'
@@ -27,8 +26,7 @@ const isThere: Rule = (errors, path, list) => {
   if (!isList(list) || list.length === 0) errors.required(path)
 }
 
-/** The spec of a pod, or of the pods that a workload makes. */
-export const podSpec: Rule = (errors, path, spec) => {
+const podSpec: Rule = (errors, path, spec) => {
   const volumes = new Set(listAt(spec, 'volumes').map((volume) => at(volume, 'name')))
   const mounted: Rule = (_, where, name) => {
     if (errors.needed(where, name) && !volumes.has(name)) errors.notFound(where, name ?? '')
@@ -114,4 +112,29 @@ function fixedSpec(object: KubeObject, old: KubeObject): JsonObject {
     fixed = withField(fixed, field, containers)
   }
   return fixed
+}
+
+/** What the spec of a pod has by what it says, beside the defaults of its types. */
+function withSpecDefaults(spec: JsonObject): JsonObject {
+  // The older of its two names says the same.
+  const account = spec['serviceAccountName'] ?? spec['serviceAccount']
+  const containers = ['containers', 'initContainers'].filter((field) => spec[field] !== undefined)
+  return {
+    ...spec,
+    ...(account === undefined ? {} : { serviceAccount: account }),
+    ...Object.fromEntries(containers.map((field) => [field, listAt(spec, field).map(withPullPolicy)])),
+    ...(spec['volumes'] === undefined ? {} : { volumes: listAt(spec, 'volumes').map(withSource) }),
+  }
+}
+
+function withPullPolicy(container: Json): Json {
+  const image = textAt(container, 'image') ?? ''
+  const tag = /:([^/@:]+)(?:@|$)/.exec(image)?.[1] ?? (image.includes('@') ? 'pinned' : 'latest')
+  return { imagePullPolicy: tag === 'latest' ? 'Always' : 'IfNotPresent', ...Object(container) }
+}
+
+/** A volume without a source is an empty directory. */
+function withSource(volume: Json): Json {
+  const named = isObject(volume) && Object.keys(volume).every((key) => key === 'name')
+  return named ? { ...volume, emptyDir: {} } : volume
 }

@@ -9,8 +9,6 @@ export interface Strategy {
   readonly name?: NameRule
   /** Finalizers need not be of a domain. */
   readonly anyFinalizer?: boolean
-  /** Its generation counts changes of its annotations, too. */
-  readonly countsAnnotations?: boolean
   /** A new object may bring its status. */
   readonly keepsStatus?: boolean
   /** Fills what follows from what the writer said, when the defaults of its types are there. */
@@ -22,7 +20,7 @@ export interface Strategy {
   /** Of its fields; checked on creation and on every update of the whole object. */
   readonly rules?: Rule
   /** What the rules of single fields cannot say; runs after them. */
-  readonly validate?: (errors: FieldErrors, object: KubeObject) => void
+  readonly validate?: (errors: FieldErrors, object: KubeObject, old: KubeObject | undefined) => void
   /** Paths of fields that no update changes. */
   readonly fixed?: readonly string[]
   readonly validateUpdate?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
@@ -31,8 +29,6 @@ export interface Strategy {
   readonly warnings?: (object: KubeObject, old: KubeObject | undefined) => readonly string[]
   /** Completes a new object by what others say, as admission plugins do. */
   readonly complete?: (store: Store, object: KubeObject) => KubeObject
-  /** Gives an object that is written what each has for itself; runs before it is validated. */
-  readonly allocate?: (store: Store, object: KubeObject) => KubeObject
   /** Checks against other objects, as admission plugins do; throws an ApiFailure. */
   readonly admit?: (store: Store, object: KubeObject, old: KubeObject | undefined) => void
 }

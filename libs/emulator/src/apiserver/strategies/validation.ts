@@ -17,7 +17,7 @@ export function validate(
   if (update?.status !== true) {
     checkMeta(errors, object, { kind, rules: strategy })
     strategy.rules?.(errors, '', object)
-    strategy.validate?.(errors, object)
+    strategy.validate?.(errors, object, update?.old)
   }
   if (update !== undefined && !update.status) {
     for (const path of strategy.fixed ?? []) {

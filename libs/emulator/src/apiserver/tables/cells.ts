@@ -30,15 +30,6 @@ export function text(path: string, otherwise = ''): Cell {
   return (object) => textAt(object, ...steps) ?? otherwise
 }
 
-/** The number at a path, or 0. */
-export function number(path: string): (object: KubeObject) => number {
-  const steps = path.split('.')
-  return (object) => {
-    const found = at(object, ...steps)
-    return typeof found === 'number' ? found : 0
-  }
-}
-
 /** Whether the value at a path is true. */
 export function flag(path: string): Cell {
   const steps = path.split('.')

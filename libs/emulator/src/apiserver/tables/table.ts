@@ -1,12 +1,12 @@
 import { type JsonObject, type KubeObject, withMeta } from '../schema/json.ts'
 import type { Kind } from '../schema/kinds.ts'
 import type { Entry } from '../storage/collection.ts'
-import { APP_COLUMNS } from './app-columns.ts'
-import type { Column, Columns } from './cells.ts'
+import { AGE, type Column, type Columns, NAME } from './cells.ts'
 import { CORE_COLUMNS } from './core-columns.ts'
+import { SNAPSHOT_COLUMNS } from './snapshot-columns.ts'
 import { VOLUME_COLUMNS } from './volume-columns.ts'
 
-const COLUMNS: Columns = { ...CORE_COLUMNS, ...VOLUME_COLUMNS, ...APP_COLUMNS }
+const COLUMNS: Columns = { ...CORE_COLUMNS, ...VOLUME_COLUMNS, ...SNAPSHOT_COLUMNS }
 
 /** How much of the object each row brings along. */
 export type RowObject = 'None' | 'Metadata' | 'Object'
@@ -24,7 +24,7 @@ export function tableOf(
   entries: readonly Pick<Entry, 'object'>[],
   options: TableOptions & { readonly metadata: JsonObject },
 ): JsonObject {
-  const columns = COLUMNS[kind.kind] ?? []
+  const columns = COLUMNS[kind.kind] ?? [NAME, AGE]
   return {
     kind: 'Table',
     apiVersion: 'meta.k8s.io/v1',

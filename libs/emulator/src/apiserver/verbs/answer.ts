@@ -3,24 +3,20 @@ import { decoded, objectIn } from '../codec/decode.ts'
 import { bodyOf } from '../codec/decode-body.ts'
 import { checkListOptions, deleteOptionsOf, writeOptionsOf } from '../codec/query-options.ts'
 import { mediaTypeOf, objectText, renderList, renderObject } from '../codec/representation.ts'
-import { badRequest, methodNotAllowed } from '../http/api-failure.ts'
-import { mediaType } from '../http/read-body.ts'
+import { methodNotAllowed } from '../http/api-failure.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ResourceRequest } from '../http/request-info.ts'
 import { BINDING, type Kind } from '../schema/kinds.ts'
 import { schemaNamed } from '../schema/schema.ts'
 import { checkReadVersion, listPage, scopeOf } from '../storage/list-page.ts'
 import { existing, keyOf, type Registry, type Target, type Written } from '../storage/registry.ts'
-import { apply } from './applying.ts'
 import { bind } from './binding.ts'
 import type { Call } from './call.ts'
 import { create } from './creation.ts'
 import { remove } from './deletion.ts'
-import { evict } from './eviction.ts'
 import { patchOf } from './patching.ts'
 import { issueToken, review } from './reviews.ts'
-import { scale } from './scaling.ts'
-import { update } from './updating.ts'
+import { checkAddress, update } from './updating.ts'
 
 /** What verbs need beside the objects. */
 export interface Parts {
@@ -32,9 +28,6 @@ export interface Parts {
 export function answer({ registry, authentication }: Parts, call: Call): Reply {
   const { request } = call
   if (request.kind.reviewOnly) return reviewed(registry, authentication, call)
-  if (request.subresource === 'eviction') return evicted(registry, call)
-  if (request.subresource === 'scale')
-    return { code: 200, text: JSON.stringify(scale(registry, targetOf(request), call)) }
   if (request.subresource === 'token') return tokenFor(registry, authentication, call)
   switch (request.verb) {
     case 'get':
@@ -76,35 +69,29 @@ function rendered({ rendering }: Call, text: string | Buffer): Reply {
   return { code: 200, text, contentType: mediaTypeOf(rendering.shape) }
 }
 
-function createFrom(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {
+function createFrom(registry: Registry, { request, query, contentType, body }: Call): Reply {
   const { kind, namespace, name } = request
   if (name !== undefined || (kind.namespaced && namespace === undefined)) throw methodNotAllowed()
-  const options = writeOptionsOf('CreateOptions', query, { writer })
+  const options = writeOptionsOf('CreateOptions', query)
   return written(kind, create(registry, { kind, namespace, object: objectIn(kind, contentType, body) }, options))
 }
 
-function replace(registry: Registry, { request, query, contentType, body, writer }: Call): Written {
+function replace(registry: Registry, { request, query, contentType, body }: Call): Written {
   const target = targetOf(request)
-  const options = writeOptionsOf('UpdateOptions', query, { writer })
+  const options = writeOptionsOf('UpdateOptions', query)
   const object = objectIn(target.kind, contentType, body)
+  checkAddress(target, object)
   const isNew = registry.store.of(target.kind).get(keyOf(target)) === undefined
   if (!isNew || !target.kind.createOnUpdate || target.status)
     return update(registry, target, { ...options, change: () => object })
-  const { name = '' } = object.metadata
-  if (name !== target.name) {
-    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`)
-  }
   return create(registry, { ...target, object }, options)
 }
 
-function patch(registry: Registry, { request, query, contentType, body, writer }: Call): Written {
+function patch(registry: Registry, { request, query, contentType, body }: Call): Written {
   const target = targetOf(request)
-  if (mediaType(contentType) === APPLY_PATCH) return apply(registry, target, { body, query })
-  const options = { ...writeOptionsOf('PatchOptions', query, { writer }), patched: true }
-  return update(registry, target, { ...options, change: patchOf(target.kind, contentType, body) })
+  const change = patchOf(target.kind, contentType, body)
+  return update(registry, target, { ...writeOptionsOf('PatchOptions', query), patched: true, change })
 }
-
-const APPLY_PATCH = 'application/apply-patch+yaml'
 
 function reviewed(registry: Registry, authentication: Authentication, call: Call): Reply {
   const { request, user, contentType, body } = call
@@ -114,27 +101,16 @@ function reviewed(registry: Registry, authentication: Authentication, call: Call
   return written(kind, review({ registry, authentication, user }, kind, objectIn(kind, contentType, body)))
 }
 
-function boundBy(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {
+function boundBy(registry: Registry, { request, query, contentType, body }: Call): Reply {
   const { object } = decoded(BINDING, objectIn(BINDING, contentType, body), { fieldValidation: 'Warn' })
   bind(registry, object, {
     namespace: request.namespace,
-    dryRun: writeOptionsOf('CreateOptions', query, { writer }).dryRun,
+    dryRun: writeOptionsOf('CreateOptions', query).dryRun,
   })
   return { code: 201, text: JSON.stringify({ ...SUCCESS, code: 201 }) }
 }
 
 const SUCCESS = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
-
-const EVICTION = { name: 'Eviction', schema: schemaNamed('Eviction') }
-
-function evicted(registry: Registry, { request, query, contentType, body, writer }: Call): Reply {
-  if (request.verb !== 'create') throw methodNotAllowed()
-  evict(registry, targetOf(request), {
-    eviction: bodyOf(contentType, body, EVICTION),
-    dryRun: writeOptionsOf('CreateOptions', query, { writer }).dryRun,
-  })
-  return { code: 201, text: JSON.stringify({ ...SUCCESS, code: 201 }) }
-}
 
 const TOKEN_REQUEST = { name: 'TokenRequest', schema: schemaNamed('AccountTokenRequest') }
 

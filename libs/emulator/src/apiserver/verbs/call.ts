@@ -9,7 +9,5 @@ export interface Call {
   readonly query: URLSearchParams
   readonly contentType: string | undefined
   readonly body: Buffer
-  /** The name of the client's program. */
-  readonly writer: string
   readonly rendering: Rendering
 }

@@ -1,21 +1,19 @@
-import { tracked } from '../apply/apply.ts'
 import { decoded } from '../codec/decode.ts'
 import type { WriteOptions } from '../codec/query-options.ts'
 import { ApiFailure, alreadyExists, badRequest, forbidden, notFound } from '../http/api-failure.ts'
 import { type KubeObject, type MetaChange, withField, withMeta } from '../schema/json.ts'
 import { hasStatus, type Kind, NAMESPACE } from '../schema/kinds.ts'
-import { asStoredBy } from '../schema/releases.ts'
 import { completed } from '../schema/typed.ts'
 import { commit, keyOf, type Registry, systemFields, timestamp, type Written } from '../storage/registry.ts'
 import { nameSuffix } from '../storage/uid.ts'
-import { allocated, defaulted, strategyOf } from '../strategies/index.ts'
+import { defaulted, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
 
 /** POST. */
 export function create(
   registry: Registry,
   request: { readonly kind: Kind; readonly namespace: string | undefined; readonly object: KubeObject },
-  options: WriteOptions & { readonly applied?: boolean },
+  options: WriteOptions,
 ): Written {
   const { kind } = request
   const { object: given, warnings } = decoded(kind, request.object, options)
@@ -25,10 +23,8 @@ export function create(
   if ((given.metadata.resourceVersion ?? '') !== '') {
     throw new ApiFailure('', 'resourceVersion should not be set on objects to be created')
   }
-  const now = timestamp(registry.clock)
-  const owned = registry.tracksCreation && options.applied !== true ? created(kind, object, { now, options }) : object
-  const complete = strategyOf(kind).complete?.(registry.store, owned) ?? owned
-  const prepared = allocated(registry, kind, asStoredBy(registry.release, kind, prepare(kind, complete, now)))
+  const complete = strategyOf(kind).complete?.(registry.store, object) ?? object
+  const prepared = prepare(kind, complete, timestamp(registry.clock))
   validate(kind, prepared)
   strategyOf(kind).admit?.(registry.store, prepared, undefined)
   const target = { kind, namespace: prepared.metadata.namespace, name: prepared.metadata.name ?? '', status: false }
@@ -48,13 +44,6 @@ function prepare(kind: Kind, object: KubeObject, now: string): KubeObject {
   const whole = defaulted(kind, born)
   const started = hasStatus(kind) && strategy.keepsStatus !== true ? withField(whole, 'status', undefined) : whole
   return completed(kind, strategy.prepareCreate?.(started, now) ?? started)
-}
-
-/** The object with its writer as the manager of all its fields, defaults included. */
-function created(kind: Kind, object: KubeObject, { now, options }: { now: string; options: WriteOptions }): KubeObject {
-  const whole = completed(kind, defaulted(kind, object))
-  const how = { kind, manager: options.fieldManager, subresource: '', now, creates: true }
-  return withMeta(object, { managedFields: tracked(undefined, whole, how).metadata['managedFields'] })
 }
 
 const LONGEST_GENERATED = 63

@@ -1,5 +1,5 @@
 import { asObject, kindMismatch, wrongResult } from '../codec/decode.ts'
-import { badRequest, unsupportedMediaType } from '../http/api-failure.ts'
+import { ApiFailure, badRequest, unsupportedMediaType } from '../http/api-failure.ts'
 import { mediaType, parseJson } from '../http/read-body.ts'
 import { applyJsonPatch } from '../patch/json-patch.ts'
 import { listRulesOf } from '../patch/list-rules.ts'
@@ -8,12 +8,20 @@ import { applyStrategicMerge } from '../patch/strategic-merge.ts'
 import { isList, isObject, type Json, type KubeObject } from '../schema/json.ts'
 import { type Kind, kindNamed } from '../schema/kinds.ts'
 
-const TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/strategic-merge-patch+json']
+const APPLY = 'application/apply-patch+yaml'
+const STRATEGIC = 'application/strategic-merge-patch+json'
+const TYPES = ['application/json-patch+json', 'application/merge-patch+json', STRATEGIC]
+const CUSTOM_TYPES = ['application/json-patch+json', 'application/merge-patch+json', APPLY]
 
 /** What the body of a PATCH does to an object. The body is read only when there is an object. */
 export function patchOf(kind: Kind, contentType: string | undefined, body: Buffer): (old: KubeObject) => KubeObject {
   const type = mediaType(contentType)
-  if (!TYPES.includes(type)) throw unsupportedMediaType(TYPES)
+  if (type === APPLY) {
+    const why = 'the emulator does not support server-side apply: use kubectl apply without --server-side'
+    throw new ApiFailure('UnsupportedMediaType', why)
+  }
+  const types = kind.custom ? CUSTOM_TYPES : TYPES
+  if (!types.includes(type)) throw unsupportedMediaType(types)
   return (old) => {
     const result = asObject(applied(kind, old, { type, patch: parseJson(body) }))
     const mismatch = kindMismatch(kind, result)

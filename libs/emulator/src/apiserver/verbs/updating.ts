@@ -1,11 +1,9 @@
-import { tracked } from '../apply/apply.ts'
 import { decoded } from '../codec/decode.ts'
 import type { WriteOptions } from '../codec/query-options.ts'
 import { badRequest, conflict, invalid, MODIFIED } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
-import { type KubeObject, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
+import { type Json, type KubeObject, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
 import { hasStatus, type Kind } from '../schema/kinds.ts'
-import { asStoredBy } from '../schema/releases.ts'
 import {
   commit,
   existing,
@@ -16,14 +14,11 @@ import {
   unstored,
   type Written,
 } from '../storage/registry.ts'
-import { allocated, defaulted, strategyOf } from '../strategies/index.ts'
+import { defaulted, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
 
 interface UpdateOptions extends WriteOptions {
   readonly patched?: boolean
-  readonly applied?: boolean
-  /** Through which part the object is written, besides its status. */
-  readonly subresource?: string
 }
 
 /** The write behind PUT and PATCH: `change` makes the new object of the stored one. */
@@ -41,10 +36,7 @@ export function update(
   if (options.patched !== true) checkUid(target, asked, old)
   const now = timestamp(registry.clock)
   const whole = withMeta(asked, fixedMeta(asked, old))
-  const owned = options.applied === true ? whole : owning(target, whole, { old, now, options })
-  const changed = prepare(target, owned, { old, now })
-  const stored = asStoredBy(registry.release, kind, changed)
-  const prepared = target.status ? stored : allocated(registry, kind, stored)
+  const prepared = prepare(target, whole, { old, now })
   if (version === '' && !kind.unconditionalUpdate) throw unconditional(target)
   if (registry.validates) validate(kind, prepared, { old, status: target.status })
   if (!target.status) strategyOf(kind).admit?.(registry.store, prepared, old)
@@ -77,24 +69,6 @@ function fixedMeta(asked: KubeObject, old: KubeObject): MetaChange {
   }
 }
 
-/** The object with the managers of its fields, if it was ever applied. */
-function owning(
-  { kind, status }: Target,
-  object: KubeObject,
-  { old, now, options }: { readonly old: KubeObject; readonly now: string; readonly options: UpdateOptions },
-): KubeObject {
-  const none = old.metadata['managedFields'] === undefined && object.metadata['managedFields'] === undefined
-  if (none) return object
-  const { fieldManager: manager, subresource = status ? 'status' : '' } = options
-  // A manager that only scales has no time, as on the real server.
-  return tracked(old, defaulted(kind, object), {
-    kind,
-    manager,
-    now: subresource === 'scale' ? undefined : now,
-    subresource,
-  })
-}
-
 function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeObject; now: string }): KubeObject {
   const { kind } = target
   const strategy = strategyOf(kind)
@@ -109,14 +83,13 @@ function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeOb
 }
 
 function generated(kind: Kind, object: KubeObject, old: KubeObject): KubeObject {
-  const annotated = strategyOf(kind).countsAnnotations === true
-  const same = !annotated || sameJson(object.metadata.annotations, old.metadata.annotations)
-  if (kind.firstGeneration === undefined || (same && sameJson(object['spec'], old['spec']))) return object
+  const counted = (each: KubeObject): Json => (kind.custom ? { ...each, metadata: null } : (each['spec'] ?? null))
+  if (kind.firstGeneration === undefined || sameJson(counted(object), counted(old))) return object
   return withMeta(object, { generation: (old.metadata.generation ?? 0) + 1 })
 }
 
 /** A PUT or PATCH must not say another name or namespace than its path. */
-function checkAddress(target: Target, object: KubeObject): void {
+export function checkAddress(target: Target, object: KubeObject): void {
   const { name = '', namespace = '' } = object.metadata
   if (name === '') {
     throw badRequest(`the name of the object (${target.name} based on URL) was undeterminable: name must be provided`)

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { FaultAction } from '../../faults/request-faults.ts'
 import { PLAIN } from '../codec/representation.ts'
 import { CONFIG_MAP } from '../schema/kinds.ts'
-import { NEWEST_RELEASE } from '../schema/releases.ts'
 import { Store } from '../storage/store.ts'
 import { Watches } from './watches.ts'
 
@@ -37,7 +36,7 @@ afterEach(() => {
 })
 
 function serve(response: ServerResponse): Promise<void> {
-  const parts = { release: NEWEST_RELEASE, namespace: undefined, name: undefined, query, shape: PLAIN }
+  const parts = { namespace: undefined, name: undefined, query, shape: PLAIN }
   response.writeHead(200)
   response.flushHeaders()
   return watches.serve(response, CONFIG_MAP, watches.requestOf(CONFIG_MAP, parts, fault))

@@ -7,7 +7,6 @@ import type { HttpResponse } from '../http/exchange.ts'
 import { FieldErrors } from '../http/field-errors.ts'
 import { numberIn, revisionIn } from '../http/query.ts'
 import type { Kind } from '../schema/kinds.ts'
-import { type Release, streamsLists } from '../schema/releases.ts'
 import { listPage, type Scope, scopeOf } from '../storage/list-page.ts'
 import type { Store } from '../storage/store.ts'
 import { WatchHub } from './watch-hub.ts'
@@ -67,7 +66,6 @@ export class Watches {
   requestOf(
     kind: Kind,
     parts: {
-      release: Release
       namespace: string | undefined
       name: string | undefined
       query: URLSearchParams
@@ -79,7 +77,7 @@ export class Watches {
     const scope = scopeOf(kind, parts.namespace, query)
     const asked = query.get('resourceVersion') ?? ''
     const bookmarks = query.get('allowWatchBookmarks') === 'true'
-    const initialEvents = initialEventsOf(query, parts.release)
+    const initialEvents = initialEventsOf(query)
     const fresh = initialEvents ?? (asked === '' || asked === '0')
     const from = fresh || asked === '' ? this.#store.revision : watchedFrom(asked)
     const seconds = numberIn(query, 'timeoutSeconds') ?? 0
@@ -119,7 +117,7 @@ function withName(query: URLSearchParams, name: string | undefined): URLSearchPa
   return copy
 }
 
-function initialEventsOf(query: URLSearchParams, release: Release): boolean | undefined {
+function initialEventsOf(query: URLSearchParams): boolean | undefined {
   const asked = query.get('sendInitialEvents') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
   const field = 'resourceVersionMatch'
@@ -129,10 +127,6 @@ function initialEventsOf(query: URLSearchParams, release: Release): boolean | un
   }
   if (asked !== '' && match !== 'NotOlderThan') {
     errors.forbidden(field, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
-  }
-  if (asked !== '' && !streamsLists(release)) {
-    const why = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled'
-    errors.forbidden('sendInitialEvents', why)
   }
   refuseOptions('ListOptions', errors)
   return asked === '' ? undefined : asked === 'true'

@@ -1,6 +1,6 @@
-import type { StartContext } from '../../start/context.ts'
-import type { StandardValues } from '../../start/start-checks.ts'
-import { failing } from '../../start/start-error.ts'
+import type { StandardValues } from '../../flags/flag-checks.ts'
+import type { StartContext } from '../../process.ts'
+import { failing } from '../../start-error.ts'
 import type { Security } from './open.ts'
 
 /** Undefined where no flag asks for it; the code is loaded only then. Throws StartError. */

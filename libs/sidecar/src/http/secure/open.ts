@@ -1,5 +1,5 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { StartContext } from '../../start/context.ts'
+import type { StartContext } from '../../process.ts'
 import type { EndpointGuard, SecureFactory } from '../listener.ts'
 import { guardOf } from './guard.ts'
 import { Reviews } from './reviews.ts'

@@ -1,5 +1,5 @@
 import { getCiphers, type SecureVersion } from 'node:tls'
-import type { StandardValues } from '../../start/start-checks.ts'
+import type { StandardValues } from '../../flags/flag-checks.ts'
 
 export interface TlsSettings {
   /** Absent: the process makes its own. */

@@ -1,0 +1,21 @@
+#!/bin/sh
+# ready.sh TAG REPOSITORY: refuses a release that is not ready. Run from the root.
+set -eu
+tag=$1 repository=$2
+
+version="v$(jq -r .version apps/attacher/package.json)"
+if [ "$tag" != "$version" ]; then
+  echo "the tag is $tag, and the version of the sidecars is $version" >&2
+  exit 1
+fi
+for file in .changeset/*.md; do
+  if [ "$file" != .changeset/README.md ] && [ -e "$file" ]; then
+    echo "$file is pending: merge the pull request with the versions first" >&2
+    exit 1
+  fi
+done
+named="$(jq -r .repository package.json)"
+if [ "$named" != "github:$repository" ]; then
+  echo "documents and chart name $named: run node images/tools/fill.ts $repository" >&2
+  exit 1
+fi

@@ -1,0 +1,103 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { DONE, SETTLED } from '@csi-sidecars/controller'
+import { type RecordingRun, recordingRun } from '@csi-sidecars/controller/testing'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
+import type { UndoneWrite } from '../term/undone-write.ts'
+import { ObjectApi } from '../testing/fake-api.ts'
+import { csi, DRIVER, FINALIZER } from '../testing/views.ts'
+import { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
+import { reconcileVolume } from './reconcile.ts'
+
+const UID = '{"op":"test","path":"/metadata/uid","value":"u"}'
+
+const pv = (metadata: object = {}): PersistentVolume & { metadata: { name: string } } => ({
+  metadata: { name: 'pv1', uid: 'u', ...metadata },
+  spec: { accessModes: ['ReadWriteOnce'], csi: csi() },
+})
+
+let api: ObjectApi
+let cached: CachedVolume | undefined
+const project = volumeProjection(DRIVER)
+const volumes = {
+  learn: (object: PersistentVolume) => {
+    cached = project(object)
+    return cached
+  },
+  store: { get: () => cached } as never,
+}
+
+beforeEach(() => {
+  api = new ObjectApi()
+  cached = project(pv())
+  api.put(pv())
+})
+
+// The code reads and patches only.
+const client = (): KubeClient => api.client as KubeClient
+const finalizers = (): VolumeFinalizers => new VolumeFinalizers({ api: client(), volumes, finalizer: FINALIZER })
+
+describe('reconcileVolume', () => {
+  const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b', FINALIZER] }
+  const REMOVE = (index: number): string =>
+    `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers/${index}","value":"${FINALIZER}"},{"op":"remove","path":"/metadata/finalizers/${index}"}]`
+  let own: RecordingRun
+  const clock = new FakeClock()
+  let undone: Map<string, UndoneWrite>
+  const run = (attachments: unknown[] = []): ReturnType<typeof reconcileVolume> =>
+    reconcileVolume(
+      'pv1',
+      {
+        api: client(),
+        volumes,
+        attachments: { byIndex: () => attachments } as never,
+        finalizers: finalizers(),
+        undone,
+        clock,
+        settings: { driverName: DRIVER, finalizer: FINALIZER },
+        log: silentLogger,
+      },
+      own,
+    )
+
+  beforeEach(() => {
+    own = recordingRun()
+    undone = new Map()
+    cached = project(pv(deleted))
+    api.put(pv(deleted))
+  })
+
+  it('releases a deleted volume without attachments', async () => {
+    expect(await run()).toBe(DONE)
+    expect(api.requests).toEqual([REMOVE(1)])
+    expect(own.causes).toEqual([])
+  })
+
+  it('keeps a volume that an attachment names', async () => {
+    expect(await run([{ key: 'va1' }])).toBe(SETTLED)
+    expect(api.requests).toEqual([])
+    expect(own.causes).toEqual([{ on: 'attachment', name: 'va1' }])
+  })
+
+  it('reads the volume again if its finalizers have changed', async () => {
+    api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
+    expect(await run()).toMatchObject({ kind: 'retry' })
+    expect(await run()).toBe(DONE)
+    expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
+  })
+
+  it('does not change a recreated volume', async () => {
+    api.put(pv({ ...deleted, uid: 'v' }))
+    expect(await run()).toMatchObject({ kind: 'retry' })
+    expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)
+    expect(cached?.uid).toBe('v')
+  })
+
+  it('settles if the volume is gone', async () => {
+    api.objects.clear()
+    expect(await run()).toEqual({ kind: 'settled' })
+  })
+})

@@ -1,0 +1,127 @@
+import {
+  type RequestOptions as ApiOptions,
+  isConflict,
+  isInvalid,
+  isMissing,
+  isNotFound,
+  type SubresourceOption,
+} from '@csi-sidecars/kube-client'
+import { type Patch, SECRETS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { PublishSecretRef } from '../volumes/call-source.ts'
+import { AttachmentGoneError, during } from './failure.ts'
+import type { AttachmentDeps, AttachmentRun } from './run.ts'
+
+type PatchOptions = Pick<ApiOptions & SubresourceOption, 'priority' | 'subresource'>
+
+/** Sends a patch. Throws AttachmentGoneError if the attachment was deleted or recreated. */
+export async function patch(run: AttachmentRun, change: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
+  const { deps, key, signal } = run
+  try {
+    const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
+    const known = deps.attachments.learn(saved)
+    // The attachment may have been recreated under its name.
+    if (known?.uid === run.va.uid) run.va = known
+    return saved
+  } catch (error) {
+    if (isMissing(error) && (await isGone(run.va, deps, signal))) throw new AttachmentGoneError(key, { cause: error })
+    throw error
+  }
+}
+
+type Change = (va: CachedAttachment) => Patch | undefined
+
+/** Patches the status. Undefined if there is nothing to write. */
+export async function patchStatus(
+  run: AttachmentRun,
+  change: Change,
+  options: Pick<PatchOptions, 'priority'> = {},
+): Promise<VolumeAttachment | undefined> {
+  const next = change(newest(run))
+  return next && (await patch(run, next, { ...options, subresource: 'status' }))
+}
+
+/** The tries before an object that keeps changing causes an error. */
+const TRIES = 3
+
+/**
+ * Sends a patch with tests. If a test fails, it reads the object and builds the patch again from the current object.
+ * Undefined if there is nothing to write.
+ */
+export async function patchTested(run: AttachmentRun, change: Change): Promise<VolumeAttachment | undefined> {
+  for (let left = TRIES; ; left -= 1) {
+    const next = change(newest(run))
+    if (next === undefined) return undefined
+    try {
+      return await patch(run, next)
+    } catch (error) {
+      if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
+      await readAgain(run)
+      // The patch was built from the current object, so the API server refuses it for another reason.
+      if (isInvalid(error) && JSON.stringify(change(newest(run))) === JSON.stringify(next)) throw error
+    }
+  }
+}
+
+async function readAgain(run: AttachmentRun): Promise<void> {
+  const { deps, key, signal } = run
+  const now = await deps.api.get(VOLUME_ATTACHMENTS, { name: key }, { signal }).catch((error: unknown) => {
+    throw isNotFound(error) ? new AttachmentGoneError(key, { cause: error }) : error
+  })
+  const known = deps.attachments.learn(now)
+  if (now.metadata?.uid !== run.va.uid) throw new AttachmentGoneError(key)
+  if (known?.uid === run.va.uid) run.va = known
+}
+
+/**
+ * Returns low priority for the requests of a run that has failed before. Thousands of failing runs would use up
+ * `--kube-api-qps` and delay all other writes.
+ */
+export function statusWritePriority(
+  run: AttachmentRun,
+  operation: 'attach' | 'detach',
+): Pick<PatchOptions, 'priority'> {
+  const { attachError, detachError } = newest(run)
+  return (operation === 'attach' ? attachError : detachError) === undefined ? {} : { priority: 'low' }
+}
+
+/**
+ * Returns the newest known state, from which a patch is built. A finalizer may have been removed during a call, for
+ * example.
+ */
+export function newest({ deps, key, va }: AttachmentRun): CachedAttachment {
+  const known = deps.attachments.store.get(key)
+  return known?.uid === va.uid ? known : va
+}
+
+/**
+ * Confirms with a second read that an attachment is gone, while the cache still holds it. A detach that follows cannot
+ * be taken back.
+ */
+export async function isGone(
+  { key, uid }: CachedAttachment,
+  { attachments, api }: AttachmentDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (attachments.store.get(key)?.uid !== uid) return true
+  try {
+    const now = await api.get(VOLUME_ATTACHMENTS, { name: key }, { signal })
+    attachments.learn(now)
+    return now.metadata?.uid !== uid
+  } catch (error) {
+    signal.throwIfAborted()
+    return isNotFound(error)
+  }
+}
+
+/** Returns the encoded data of a Secret. It is read for each call, never kept, and decoded only for the call. */
+export async function loadSecret(
+  { api }: Pick<AttachmentDeps, 'api'>,
+  ref: PublishSecretRef,
+  options: Pick<ApiOptions, 'signal' | 'priority'>,
+): Promise<Readonly<Record<string, string>>> {
+  const secret = await api
+    .get(SECRETS, ref, options)
+    .catch(during(`failed to load secret "${ref.namespace}/${ref.name}"`))
+  return secret.data ?? {}
+}

@@ -1,0 +1,90 @@
+import type { Cause } from '@csi-sidecars/controller'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { type PublishSecretRef, type PublishSource, usable } from '../volumes/call-source.ts'
+import { type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
+import type { AttachmentView } from './observe.ts'
+
+/** The reason of pending work that only another object can end. */
+export type AttachObstacle =
+  | 'PersistentVolumeMissing'
+  | 'PersistentVolumeDeleting'
+  | 'CSINodeMissing'
+  | 'DriverNotOnNode'
+
+export interface FailStep {
+  readonly do: 'fail'
+  readonly message: string
+  readonly waitsFor: Cause | undefined
+  readonly obstacle: AttachObstacle | undefined
+}
+
+export interface LoadSecretStep {
+  readonly do: 'loadSecret'
+  readonly ref: PublishSecretRef
+}
+
+/** The input of the checks: the view, and the source of the call. */
+export interface CallFacts {
+  readonly view: AttachmentView
+  readonly source: PublishSource
+}
+
+export type PlanCheck<Facts, Step> = (facts: Facts) => PlanCheckResult<Step>
+
+/** The steps that a check adds to the plan. After the last ones no other check is made. Undefined: it does not apply. */
+export type PlanCheckResult<Step> = { readonly steps: readonly Step[]; readonly isLast: boolean } | undefined
+
+export function next<Step>(step: Step): PlanCheckResult<Step> {
+  return { steps: [step], isLast: false }
+}
+
+export function last<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
+  return { steps, isLast: true }
+}
+
+/** Makes the checks in their order. */
+export function planOf<Facts, Step>(checks: readonly PlanCheck<Facts, Step>[], facts: Facts): readonly Step[] {
+  const plan: Step[] = []
+  for (const check of checks) {
+    const result = check(facts)
+    if (result === undefined) continue
+    plan.push(...result.steps)
+    if (result.isLast) break
+  }
+  return plan
+}
+
+export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCheckResult<FailStep> {
+  if (source.ok) return undefined
+  const isMissing = volume.from === 'pv' && volume.pv === undefined
+  return last(volumeFailure(volume, source.message, isMissing ? 'PersistentVolumeMissing' : undefined))
+}
+
+export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanCheckResult<LoadSecretStep> {
+  const ref = usable(source).csi.controllerPublishSecretRef
+  if (ref == null) return undefined
+  return next({ do: 'loadSecret', ref: { name: ref.name ?? '', namespace: ref.namespace ?? '' } })
+}
+
+/** A volume that is missing or wrong is waited for until it is recreated, or its access modes change. */
+export function volumeFailure(volume: AttachVolumeView, message: string, obstacle?: AttachObstacle): FailStep {
+  const waitsFor = volume.from === 'pv' ? ({ on: 'volume', name: volume.name } as const) : undefined
+  return { do: 'fail', message, waitsFor, obstacle }
+}
+
+/** The ID of the node is unknown: its CSINode is missing, or the driver does not run there. */
+export function nodeFailure({ va, node, settings }: AttachmentView): FailStep {
+  return {
+    do: 'fail',
+    message: nodeFailureText(va.nodeName, node, settings.driverName),
+    waitsFor: { on: 'node', name: va.nodeName },
+    obstacle: node.known === 'noDriver' ? 'DriverNotOnNode' : 'CSINodeMissing',
+  }
+}
+
+/** Reports whether an error in the status is outdated once the driver's listing agrees with the status. */
+export function hasStaleError(va: CachedAttachment, finalizer: string): boolean {
+  if (va.attached === true) return va.attachError !== undefined
+  const isDetached = va.deleting && !va.finalizers?.includes(finalizer)
+  return isDetached && (va.detachError !== undefined || va.metadata !== undefined)
+}

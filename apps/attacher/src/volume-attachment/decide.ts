@@ -1,0 +1,45 @@
+import { unreachable } from '@csi-sidecars/base'
+import { hasStaleError } from './checks.ts'
+import { type AttachStep, decideAttach } from './decide-attach.ts'
+import { type DetachStep, decideDetach } from './decide-detach.ts'
+import type { AttachmentView } from './observe.ts'
+
+/** The steps that are due for an attachment. `keep`: it is attached and stays so; no step of it calls the driver. */
+export type AttachmentPlan =
+  | { readonly operation: 'attach'; readonly steps: readonly AttachStep[] }
+  | { readonly operation: 'detach'; readonly steps: readonly DetachStep[] }
+  | { readonly operation: 'keep'; readonly steps: readonly KeepStep[] }
+
+export type KeepStep =
+  /** Another writer has removed our finalizer. Without it no unpublish would follow. */
+  | { readonly do: 'restoreFinalizer'; readonly finalizer: string }
+  /** An attach that was not needed has failed. */
+  | { readonly do: 'clearError' }
+
+export function decide(view: AttachmentView): AttachmentPlan {
+  const operation = operationOf(view)
+  switch (operation) {
+    case 'attach':
+      return { operation, steps: decideAttach(view) }
+    case 'detach':
+      return { operation, steps: decideDetach(view) }
+    case 'keep':
+      return { operation, steps: decideKeep(view) }
+    default:
+      return unreachable(operation)
+  }
+}
+
+export function operationOf({ va, forced }: Pick<AttachmentView, 'va' | 'forced'>): AttachmentPlan['operation'] {
+  if (va.deleting) return 'detach'
+  return va.attached === true && !forced ? 'keep' : 'attach'
+}
+
+/** An attachment that lacked our finalizer when this process saw it first is left alone. */
+export function decideKeep({ va, stripped, confirmed, settings }: AttachmentView): readonly KeepStep[] {
+  const { finalizer } = settings
+  const steps: KeepStep[] = []
+  if (stripped && !va.finalizers?.includes(finalizer)) steps.push({ do: 'restoreFinalizer', finalizer })
+  if (confirmed && hasStaleError(va, finalizer)) steps.push({ do: 'clearError' })
+  return steps
+}

@@ -1,0 +1,33 @@
+import type { PendingWork, Subject } from '@csi-sidecars/controller'
+import type { FailureTexts } from '../reporting/failure-reporter.ts'
+
+/** The API server refuses longer messages of some clients, and no user reads them. */
+const LONGEST_MESSAGE = 1024
+
+/** The events of a VolumeAttachment, and of the claim behind it, about failing attaches and detaches. */
+export const ATTACHMENT_EVENTS: FailureTexts = {
+  failed(work) {
+    const error = work.message ?? ''
+    const isBlocked = work.state === 'waiting' && work.nextTry === undefined
+    if (work.operation === 'attach')
+      return { type: 'Warning', reason: 'VolumeAttachFailed', message: about(work, error) }
+    return isBlocked
+      ? {
+          type: 'Warning',
+          reason: 'VolumeDetachBlocked',
+          message: about(work, `${error}. Not tried again until that changes`),
+        }
+      : { type: 'Warning', reason: 'VolumeDetachFailed', message: about(work, error) }
+  },
+  recovered(subject, failures) {
+    const after = failures === 1 ? '1 failure' : `${failures} failures`
+    return subject.operation === 'attach'
+      ? { type: 'Normal', reason: 'VolumeAttachSuccessful', message: about(subject, `attached after ${after}`) }
+      : { type: 'Normal', reason: 'VolumeDetachSuccessful', message: about(subject, `detached after ${after}`) }
+  },
+}
+
+function about({ volume, node }: Pick<Subject | PendingWork, 'volume' | 'node'>, message: string): string {
+  const text = `Volume ${volume ?? '(inline)'} on node ${node ?? ''}: ${message}`
+  return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
+}

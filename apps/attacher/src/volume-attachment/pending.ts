@@ -1,0 +1,73 @@
+import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controller'
+import type { Reader } from '@csi-sidecars/informer'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import { SIDECAR } from '../reporting/failure-reporter.ts'
+import { decide } from './decide.ts'
+import type { AttachmentMemory } from './memory.ts'
+import type { AttachmentView } from './observe.ts'
+
+export interface SubjectSources {
+  readonly attachments: Pick<Reader<CachedAttachment>, 'get'>
+  readonly memory: Pick<AttachmentMemory, 'of' | 'orphanedPublication'>
+  readonly viewOf: (va: CachedAttachment) => AttachmentView
+}
+
+/** Returns the reports of pending attaches and detaches. */
+export function attachmentTable(sources: SubjectSources): PendingTable {
+  return {
+    sidecar: SIDECAR,
+    subject: (key) => subjectOf(key, sources),
+    causes: {
+      volume: { kind: 'PersistentVolume', reason: 'VolumeNotUsable' },
+      volumeGone: { kind: 'the deletion of PersistentVolume', reason: 'VolumeNotUsable' },
+      node: { kind: 'CSINode', reason: 'DriverNotOnNode' },
+      unpublish: { kind: 'a detach of volume', reason: 'VolumeOrNodeBusy' },
+    },
+  }
+}
+
+/**
+ * Returns the pending work of an attachment according to its plan, or of an orphaned publication. Undefined if nothing
+ * is due.
+ */
+export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectSources): Subject | undefined {
+  const orphaned = memory.orphanedPublication(key)
+  if (orphaned !== undefined) return { operation: 'detach', node: orphaned.nodeName }
+  const va = attachments.get(key)
+  if (va === undefined || !va.ours || memory.of(va).gone) return undefined
+  const view = viewOf(va)
+  const { operation, steps } = decide(view)
+  const end = steps.at(-1)
+  if (operation === 'keep' || end === undefined) return undefined
+  return {
+    operation,
+    object: objectOf(va),
+    volume: va.pvName,
+    node: va.nodeName,
+    // A listing started this work, so the age of the attachment says nothing about it.
+    sinceSeconds: view.forced || view.confirmed ? undefined : va.dueSeconds,
+    obstacle: end.do === 'fail' || end.do === 'block' ? end.obstacle : undefined,
+  }
+}
+
+export function objectOf({ key, uid }: Pick<CachedAttachment, 'key' | 'uid'>): NonNullable<Subject['object']> {
+  return { kind: 'VolumeAttachment', namespace: '', name: key, uid }
+}
+
+/** Returns the attributes of a trace. The key of a deleted attachment has a detach at most. */
+export function attachmentTraceSubject(
+  attachments: Pick<Reader<CachedAttachment>, 'get'>,
+): (key: string) => TraceSubject {
+  return (key) => {
+    const va = attachments.get(key)
+    return {
+      operation: va === undefined || va.deleting ? 'detach' : 'attach',
+      names: {
+        'k8s.volumeattachment.name': key,
+        ...(va?.pvName !== undefined && { 'k8s.persistentvolume.name': va.pvName }),
+        ...(va !== undefined && { 'k8s.node.name': va.nodeName }),
+      },
+      traceparent: va?.traceparent,
+    }
+  }
+}

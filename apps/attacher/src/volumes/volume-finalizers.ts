@@ -1,0 +1,65 @@
+import type { Informer } from '@csi-sidecars/informer'
+import { isConflict, isInvalid, type KubeClient } from '@csi-sidecars/kube-client'
+import { addFinalizerPatch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import type { CachedVolume } from '../caches/volume.ts'
+
+/** The tries before a finalizer list that keeps changing causes an error. */
+const TRIES = 3
+
+/** The state that a patch is built from. */
+interface PatchBase {
+  readonly uid: string | undefined
+  readonly finalizers: readonly string[] | undefined
+}
+
+/**
+ * Adds our finalizer to volumes. Attachments of one volume that need it at the same time share one write: a second
+ * patch from the same cached list would be refused, or add the finalizer twice.
+ */
+export class VolumeFinalizers {
+  readonly #api: KubeClient
+  readonly #volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
+  readonly #finalizer: string
+  readonly #running = new Map<string, Promise<CachedVolume | undefined>>()
+
+  constructor(options: {
+    api: KubeClient
+    volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
+    finalizer: string
+  }) {
+    this.#api = options.api
+    this.#volumes = options.volumes
+    this.#finalizer = options.finalizer
+  }
+
+  /**
+   * Resolves with the volume that has our finalizer, which may be a recreated volume that the cache does not show yet.
+   * Undefined if the volume no longer exists.
+   */
+  add(name: string, signal: AbortSignal): Promise<CachedVolume | undefined> {
+    const running = this.#running.get(name)
+    if (running !== undefined) return running
+    const added = this.#add(name, signal).finally(() => this.#running.delete(name))
+    this.#running.set(name, added)
+    return added
+  }
+
+  async #add(name: string, signal: AbortSignal): Promise<CachedVolume | undefined> {
+    const cached = this.#volumes.store.get(name)
+    if (cached?.finalizers?.includes(this.#finalizer)) return cached
+    let base: PatchBase = { uid: cached?.uid, finalizers: cached?.finalizers }
+    for (let left = TRIES; ; left -= 1) {
+      try {
+        const patch = addFinalizerPatch(base.finalizers, this.#finalizer, base.uid)
+        return this.#volumes.learn(await this.#api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+      } catch (error) {
+        // The finalizers have changed since the patch was built, or the volume was recreated.
+        if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
+      }
+      const pv = await this.#api.get(PERSISTENT_VOLUMES, { name }, { signal })
+      base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
+      const learned = this.#volumes.learn(pv)
+      if (base.finalizers?.includes(this.#finalizer)) return learned
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals'
+import type { CachedVolume } from '../caches/volume.ts'
+import { apiError } from '../testing/api-error.ts'
+import { attachment, csi, ofPv, volume } from '../testing/views.ts'
+import { type AttachVolumeView, nodeOf, readVolume, volumeOf } from './volume-view.ts'
+
+const inlineSpec = { csi: csi() }
+
+describe('volumeOf', () => {
+  it.each([
+    { name: 'a volume', va: attachment(), view: ofPv(volume()) },
+    {
+      name: 'a volume that is missing',
+      va: attachment({ pvName: 'other' }),
+      view: { from: 'pv', name: 'other', pv: undefined },
+    },
+    {
+      name: 'an inline spec',
+      va: attachment({ pvName: undefined, inlineSpec }),
+      view: { from: 'inline', spec: inlineSpec },
+    },
+    { name: 'both', va: attachment({ inlineSpec }), view: { from: 'both' } },
+    { name: 'neither', va: attachment({ pvName: undefined }), view: { from: 'nowhere' } },
+  ])('finds $name', ({ va, view }) => {
+    expect(volumeOf(va, { get: (name) => (name === 'pv1' ? volume() : undefined) })).toEqual(view)
+  })
+})
+
+describe('nodeOf', () => {
+  const cached = { key: 'node1', uid: 'u', resourceVersion: '1' }
+  it.each([
+    { name: 'the id', node: { ...cached, nodeId: 'id' }, view: { known: 'id', nodeId: 'id' } },
+    { name: 'a node without the driver', node: { ...cached, nodeId: undefined }, view: { known: 'noDriver' } },
+    { name: 'no node', node: undefined, view: { known: 'noNode' } },
+  ])('finds $name', ({ node, view }) => {
+    expect(nodeOf(attachment(), { get: (name) => (name === 'node1' ? node : undefined) })).toEqual(view)
+  })
+})
+
+describe('readVolume', () => {
+  const foreign = volume({ csi: csi({ driver: 'other' }) })
+  const signal = new AbortController().signal
+  let reads: string[]
+  const read = (cached: CachedVolume, answer: unknown): Promise<AttachVolumeView> => {
+    reads = []
+    const get = async (_: unknown, { name }: { name: string }): Promise<never> => {
+      reads.push(name)
+      if (answer instanceof Error) throw answer
+      return answer as never
+    }
+    return readVolume(attachment(), { volumes: { get: () => cached }, api: { get } }, signal)
+  }
+
+  it('does not read a volume that the cache holds', async () => {
+    expect(await read(volume(), {})).toEqual(ofPv(volume()))
+    expect(reads).toEqual([])
+  })
+
+  it("reads the source of another driver's volume", async () => {
+    const spec = { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, csi: csi({ driver: 'other' }) }
+    const view = await read(foreign, { metadata: { uid: 'pv1-uid' }, spec })
+    expect(view).toMatchObject({
+      from: 'pv',
+      pv: { kind: 'foreign', spec: { accessModes: ['ReadWriteOnce'], csi: csi({ driver: 'other' }) } },
+    })
+    expect(view).not.toHaveProperty('pv.spec.capacity')
+    expect(reads).toEqual(['pv1'])
+  })
+
+  it.each([
+    { name: 'another volume', metadata: { uid: 'later' }, accessModes: ['ReadWriteOnce'] },
+    { name: 'other access modes', metadata: { uid: 'pv1-uid' }, accessModes: ['ReadWriteMany'] },
+  ])('fails if the API server has $name, and waits for the cache', async ({ metadata, accessModes }) => {
+    const spec = { accessModes, csi: csi({ driver: 'other' }) }
+    await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
+  })
+
+  it('finds a missing volume before the cache does', async () => {
+    expect(await read(foreign, apiError(404, 'NotFound'))).toEqual(ofPv(undefined))
+  })
+
+  it('fails with any other refusal', async () => {
+    await expect(read(foreign, apiError(500, 'InternalError', 'no'))).rejects.toThrow('no')
+  })
+})

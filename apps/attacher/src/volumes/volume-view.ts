@@ -1,0 +1,63 @@
+import type { Reader } from '@csi-sidecars/informer'
+import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedDriverNode } from '../caches/node.ts'
+import { type CachedVolume, callSpec, modesOf } from '../caches/volume.ts'
+
+/** The source of an attachment's volume. `both` and `nowhere` are invalid attachments. */
+export type AttachVolumeView =
+  | { readonly from: 'pv'; readonly name: string; readonly pv: CachedVolume | undefined }
+  | { readonly from: 'inline'; readonly spec: PersistentVolumeSpec }
+  | { readonly from: 'both' }
+  | { readonly from: 'nowhere' }
+
+export type AttachNodeView =
+  | { readonly known: 'id'; readonly nodeId: string }
+  | { readonly known: 'noNode' }
+  | { readonly known: 'noDriver' }
+
+export function volumeOf(va: CachedAttachment, volumes: Pick<Reader<CachedVolume>, 'get'>): AttachVolumeView {
+  const { pvName, inlineSpec } = va
+  if (pvName !== undefined && inlineSpec !== undefined) return { from: 'both' }
+  if (pvName !== undefined) return { from: 'pv', name: pvName, pv: volumes.get(pvName) }
+  return inlineSpec === undefined ? { from: 'nowhere' } : { from: 'inline', spec: inlineSpec }
+}
+
+export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedDriverNode>, 'get'>): AttachNodeView {
+  const node = nodes.get(va.nodeName)
+  if (node === undefined) return { known: 'noNode' }
+  return node.nodeId === undefined ? { known: 'noDriver' } : { known: 'id', nodeId: node.nodeId }
+}
+
+/**
+ * Returns the volume of an attachment. No cache holds the source of another driver's volume, so it is read.
+ * Throws if the cache lags, because the key was placed by the cached volume.
+ */
+export async function readVolume(
+  va: CachedAttachment,
+  { volumes, api }: { volumes: Pick<Reader<CachedVolume>, 'get'>; api: Pick<KubeClient, 'get'> },
+  signal: AbortSignal,
+): Promise<AttachVolumeView> {
+  const volume = volumeOf(va, volumes)
+  if (volume.from !== 'pv' || volume.pv?.kind !== 'foreign') return volume
+  try {
+    const { metadata, spec: source } = await api.get(PERSISTENT_VOLUMES, { name: volume.name }, { signal })
+    const spec = callSpec(source)
+    if ((metadata?.uid ?? '') !== volume.pv.uid || modesOf(spec.accessModes) !== volume.pv.modes) {
+      throw new Error(`persistentvolume "${volume.name}" has changed since it was cached`)
+    }
+    return { ...volume, pv: { ...volume.pv, spec } }
+  } catch (error) {
+    // The volume is gone, and the cache does not show it yet.
+    if (isNotFound(error)) return { ...volume, pv: undefined }
+    throw error
+  }
+}
+
+/** Returns the message for users if the node ID is unknown. */
+export function nodeFailureText(nodeName: string, node: AttachNodeView, driverName: string): string {
+  return node.known === 'noDriver'
+    ? `CSINode ${nodeName} does not contain driver ${driverName}`
+    : `csinode.storage.k8s.io "${nodeName}" not found`
+}

@@ -1,0 +1,63 @@
+import { type Remedy, remedyOf } from '@csi-sidecars/waits'
+import { type ClusterFacts, type KindRef, textOf } from '../facts/facts.ts'
+import type { WaitFinding } from './finding.ts'
+import { podAwaits } from './pod.ts'
+
+/**
+ * The findings for an explanation of one object: the end of its chain of waits first, because its party has to act next.
+ * The order depends on no threshold, so `--older-than` changes which findings are stuck and nothing else.
+ */
+export function explainedFindings(
+  all: readonly WaitFinding[],
+  subject: KindRef,
+  facts: ClusterFacts,
+): readonly WaitFinding[] {
+  const own = textOf(subject)
+  const chain = chainOf(all, subject, facts)
+  const rankOf = (finding: WaitFinding): number => {
+    if (subject.kind !== 'Node' && !chain.has(textOf(finding.object))) return outsideRank(finding, subject)
+    const awaited = new Set((finding.awaits ?? []).map(textOf))
+    return all.some(({ object }) => awaited.has(textOf(object))) ? MIDDLE : END
+  }
+  return (
+    all
+      // Other pods are read because they may use the same claim. Their waits matter only if the subject waits for them.
+      .filter(({ object }) => object.kind !== 'Pod' || textOf(object) === own || chain.has(textOf(object)))
+      .map((finding) => ({ finding, rank: rankOf(finding), urgency: URGENCY.indexOf(remedyIn(finding)) }))
+      .toSorted((a, b) => a.rank - b.rank || a.urgency - b.urgency || sinceOf(a.finding) - sinceOf(b.finding) || 0)
+      .map(({ finding }) => finding)
+  )
+}
+
+const END = 0
+const MIDDLE = 1
+
+/** The subject does not wait for it: a pod starts while its claim grows. */
+function outsideRank({ object }: WaitFinding, subject: KindRef): number {
+  return subject.kind === 'Pod' && object.kind === 'PersistentVolumeClaim' ? 3 : 2
+}
+
+const URGENCY: readonly Remedy[] = ['blocked', 'retried', 'idle']
+
+function remedyIn({ remedy, reason }: WaitFinding): Remedy {
+  return remedy ?? remedyOf(reason)
+}
+
+/** An unknown age may be the highest. */
+function sinceOf({ since }: WaitFinding): number {
+  return since ?? Number.MIN_SAFE_INTEGER
+}
+
+/** The subject, and the objects that it waits for, directly or through others. */
+function chainOf(all: readonly WaitFinding[], subject: KindRef, facts: ClusterFacts): ReadonlySet<string> {
+  const chain = new Set<string>()
+  const pending: KindRef[] = [subject]
+  for (let ref = pending.pop(); ref !== undefined; ref = pending.pop()) {
+    const name = textOf(ref)
+    if (chain.has(name)) continue
+    chain.add(name)
+    pending.push(...all.filter(({ object }) => textOf(object) === name).flatMap(({ awaits = [] }) => awaits))
+    pending.push(...podAwaits(ref, facts))
+  }
+  return chain
+}

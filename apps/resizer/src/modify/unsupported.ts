@@ -1,0 +1,59 @@
+import { type Controller, keysOf, objectsOf, SETTLED, type Subject } from '@csi-sidecars/controller'
+import { type Claim, eventTarget } from '../caches/claim.ts'
+import type { Volume } from '../caches/volume.ts'
+import { claimTable, objectOf } from '../claim/subject.ts'
+import { unlessAtRest } from '../claim/trigger.ts'
+import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import { MODIFY_EVENTS } from './events.ts'
+import { onClaim } from './triggers.ts'
+
+/**
+ * Warns about claims that ask for a VolumeAttributesClass, if the driver cannot modify volumes. Without the event, users
+ * see no reason (kubernetes-csi/external-resizer#603).
+ */
+export function unsupportedModifyController(parts: TermParts): Controller {
+  const { settings, claims, volumes, common, orders } = parts
+  const { name, workers, backoff } = claimController(parts, orders.modify)
+  /** The class of the last event, by the claim. */
+  const reported = new Map<string, string>()
+  const volumeOf = (claim: Claim): Volume | undefined => volumes.store.get(claim.volumeName)
+  return {
+    name,
+    workers,
+    order: orders.modify,
+    backoff,
+    caches: [claims, volumes],
+    sources: [
+      objectsOf(claims, ({ key }) => reported.delete(key)),
+      keysOf(
+        claims,
+        unlessAtRest(onClaim, (claim) => !asksForClass(claim)),
+      ),
+      causesOfVolumes(parts),
+    ],
+    reconcile: async (key, run) => {
+      const claim = claims.store.get(key)
+      run.waitFor()
+      if (claim === undefined || !asksForClass(claim)) return SETTLED
+      const volume = volumeOf(claim)
+      if (volume === undefined) run.waitFor({ on: 'volume', name: claim.volumeName })
+      if (volume?.kind !== 'own') return SETTLED
+      run.waitFor({ on: 'capability', name: 'MODIFY_VOLUME' })
+      if (reported.get(key) !== claim.wantedClass) {
+        reported.set(key, claim.wantedClass)
+        common.recorder.event(eventTarget(claim), MODIFY_EVENTS.unsupported(claim.wantedClass, settings.driverName))
+      }
+      return SETTLED
+    },
+    pending: claimTable(claims.store, (claim): Subject | undefined => {
+      if (!asksForClass(claim) || volumeOf(claim)?.kind !== 'own') return undefined
+      const obstacle = 'ModifyNotSupported'
+      return { operation: 'modify', object: objectOf(claim), volume: claim.volumeName, obstacle }
+    }),
+    callsDriver: false,
+  }
+}
+
+function asksForClass({ phase, wantedClass, currentClass }: Claim): boolean {
+  return phase === 'Bound' && wantedClass !== '' && wantedClass !== currentClass
+}

@@ -1,0 +1,54 @@
+import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { expect, it } from '@jest/globals'
+import { CLAIM_REF, claim, volume } from '../src/testing/builders.ts'
+import { ResizerFixture } from '../src/testing/fixture.ts'
+import { beginModify, wantClass } from '../src/testing/modify.ts'
+
+const warning = (className: string): string =>
+  `Warning VolumeModifyFailed: VAC "${className}" cannot be applied: CSI driver csi.example.com does not support ControllerModifyVolume.`
+
+it('a claim gets one event for each class that it asks for, if the driver cannot modify volumes', async () => {
+  const fixture = await beginModify({ wantedClass: 'gold' }, {}, { modifies: false })
+  expect(fixture.takeEvents()).toEqual([warning('gold')])
+  fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { metadata: { labels: { a: 'b' } } })
+  await fixture.clock.advance(3_600_000)
+  expect(fixture.takeEvents()).toEqual([])
+  await wantClass(fixture, 'silver')
+  expect(fixture.takeEvents()).toEqual([warning('silver')])
+  expect(fixture.takeWire()).toEqual([])
+})
+
+it('a claim gets its event when its volume appears after it', async () => {
+  const fixture = new ResizerFixture({ modifies: false })
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
+  await fixture.start()
+  expect(fixture.takeEvents()).toEqual([])
+  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  await fixture.clock.settle()
+  expect(fixture.takeEvents()).toEqual([warning('gold')])
+})
+
+it('a claim gets no event for a class that it has, for a volume of another driver, and from a driver that modifies', async () => {
+  const has = await beginModify(
+    { wantedClass: 'gold', status: { currentVolumeAttributesClassName: 'gold' } },
+    {},
+    { modifies: false },
+  )
+  const other = await beginModify({ wantedClass: 'gold' }, { driver: 'other.example.com' }, { modifies: false })
+  const gateOff = new ResizerFixture({ modifies: false })
+  gateOff.driver.controller.add(ControllerRpc.MODIFY_VOLUME)
+  gateOff.cluster.put(PERSISTENT_VOLUMES, volume())
+  gateOff.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
+  await gateOff.start()
+  expect([...has.takeEvents(), ...other.takeEvents(), ...gateOff.takeEvents()]).toEqual([])
+})
+
+it('the pending work names the missing capability, until the claim asks for no class', async () => {
+  const fixture = await beginModify({ wantedClass: 'gold' }, {}, { modifies: false })
+  const pending = () =>
+    [...fixture.process.backlog.pending()].map(({ operation, reason, stuck }) => ({ operation, reason, stuck }))
+  expect(pending()).toEqual([{ operation: 'modify', reason: 'ModifyNotSupported', stuck: true }])
+  await wantClass(fixture, null)
+  expect(pending()).toEqual([])
+})

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs'
+import { attacher } from '@csi-sidecars/attacher'
+import { resizer } from '@csi-sidecars/resizer'
+import { type Program, programOf } from '@csi-sidecars/sidecar'
+import { runInProcess } from '@csi-sidecars/sidecar/testing'
+import { type Cluster, startCluster } from '@csi-sidecars/testkit'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { FACTS } from './facts.ts'
+import { APPS, type AppName } from './sidecars.ts'
+
+/** The command lines of public drivers, as charts/tests/public-drivers.json lists them. */
+
+interface PublicDriver {
+  readonly name: string
+  readonly sidecars: Readonly<Record<string, readonly string[]>>
+}
+
+const DRIVERS: readonly PublicDriver[] = JSON.parse(
+  readFileSync(new URL('../../../charts/tests/public-drivers.json', import.meta.url), 'utf8'),
+)
+
+/** The program of each sidecar. */
+const PROGRAMS: Readonly<Record<AppName, Program>> = {
+  attacher: programOf(attacher),
+  resizer: programOf(resizer),
+}
+
+/** What the present original refuses at its start, and the warning for it here. */
+const REFUSED_BY_ORIGINAL: readonly (readonly [argument: RegExp, warning: RegExp])[] = [
+  [/--enable-leader-election/, /"Warning: this flag was removed, and is read as another flag" .*"leader-election"/],
+  [/--leader-election-type/, /"Warning: this flag was removed, and has no effect" flag="leader-election-type"/],
+  [/--enable-volume-group-snapshots/, /"Warning: this flag was removed, and has no effect" flag="enable-volume-/],
+  [/HonorPVReclaimPolicy/, /"Ignoring feature gate that is always on" featureGate="HonorPVReclaimPolicy"/],
+  [/--csiTimeout/, /"Warning: this flag was removed, and is read as another flag" flag="csiTimeout" readAs="timeout"/],
+  [
+    /RecoverVolumeExpansionFailure=true/,
+    /"Ignoring feature gate that is always on" featureGate="RecoverVolumeExpansionFailure"/,
+  ],
+  [
+    /RecoverVolumeExpansionFailure=false/,
+    /"Warning: turning off this feature gate has no effect, it is always on" featureGate="RecoverVolumeExpansionFailure"/,
+  ],
+]
+
+let cluster: Cluster
+
+beforeAll(async () => {
+  cluster = await startCluster()
+})
+
+afterAll(() => cluster.stop())
+
+/** The last of repeated flags wins: the socket, the kubeconfig and the ports are those of the test. */
+function argumentsHere(line: string): readonly string[] {
+  const given = line.replaceAll('$(NAMESPACE)', 'default').split(' ').filter(Boolean)
+  const endpoints = ['--http-endpoint', '--metrics-address'].filter((flag) => line.includes(flag))
+  return [
+    ...given,
+    ...endpoints.map((flag) => `${flag}=127.0.0.1:0`),
+    `--csi-address=${cluster.driver.socket}`,
+    `--kubeconfig=${cluster.kubeconfig}`,
+  ]
+}
+
+it('the list has 67 drivers, each with a provisioner', () => {
+  expect(new Set(DRIVERS.map(({ name }) => name)).size).toBe(67)
+  expect(DRIVERS.filter(({ sidecars }) => sidecars['provisioner'] === undefined)).toEqual([])
+})
+
+describe.each(APPS)('the %s', (app) => {
+  const lines = DRIVERS.flatMap(({ name, sidecars }) => (sidecars[app] ?? []).map((line) => ({ name, line })))
+
+  it.each(lines)('starts with the arguments of $name', async ({ line }) => {
+    const { startLine } = FACTS[app]
+    const stop = new AbortController()
+    let log = ''
+    const onLog = (text: string): void => {
+      log += text
+      if (log.includes(startLine)) stop.abort()
+    }
+    const { ending } = await runInProcess(PROGRAMS[app], argumentsHere(line), { signal: stop.signal, onLog })
+    expect({ ending, log }).toEqual({ ending: { code: 0 }, log: expect.stringContaining(startLine) })
+    for (const [argument, warning] of REFUSED_BY_ORIGINAL) if (argument.test(line)) expect(log).toMatch(warning)
+  })
+})

@@ -1,0 +1,30 @@
+# All images of a release: npm ci && npm run build && docker buildx bake --file images/docker-bake.hcl
+variable "REGISTRY" { default = "ghcr.io/csi-sidecars" }
+variable "VERSION" { default = "v0.0.0-dev" }
+variable "REVISION" { default = "unknown" }
+variable "SOURCE" { default = "unknown" }
+# A release stores images by their digest, and tags them when they are signed.
+variable "TAGGED" { default = true }
+
+group "default" {
+  targets = ["image"]
+}
+
+target "image" {
+  name = "${app}${user}"
+  matrix = {
+    app  = ["attacher", "resizer", "sidecars"]
+    user = ["", "-nonroot"]
+  }
+  context   = "images/dist"
+  target    = "${app}${user}"
+  platforms = ["linux/amd64", "linux/arm64"]
+  tags      = [TAGGED ? "${REGISTRY}/csi-${app}:${VERSION}${user}" : "${REGISTRY}/csi-${app}"]
+  args = {
+    VERSION  = VERSION
+    REVISION = REVISION
+    SOURCE   = SOURCE
+    # Files have the time 0, so that equal files are an equal layer, and nodes of a cluster keep it.
+    SOURCE_DATE_EPOCH = "0"
+  }
+}

@@ -1,0 +1,47 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { load } from 'js-yaml'
+import { SIDECARS } from './bundle.ts'
+import { releaseChart, withImages } from './release-chart.ts'
+
+const DIGEST = `sha256:${'0a'.repeat(32)}`
+
+interface Values {
+  readonly image: { readonly registry: string }
+  readonly attacher: { readonly image: { readonly digest: string } }
+  readonly resizer: { readonly image: { readonly digest: string } }
+  readonly sidecars: { readonly image: { readonly digest: string } }
+}
+
+describe('the chart of a release', () => {
+  it('names the registry and the digest of each image, and is otherwise the chart', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'chart-'))
+    try {
+      const digests = Object.fromEntries(SIDECARS.map((name, at) => [name, `sha256:${`${at}f`.repeat(32)}`]))
+      const chart = releaseChart(folder, 'ghcr.io/x', digests)
+      const text = readFileSync(join(chart, 'values.yaml'), 'utf8')
+      const { image, attacher, resizer, sidecars } = load(text) as Values
+      expect(image.registry).toBe('ghcr.io/x')
+      expect([attacher, resizer, sidecars].map((each) => each.image.digest)).toEqual(Object.values(digests))
+      const original = join(import.meta.dirname, '../../charts/csi-sidecars/values.yaml')
+      const before = readFileSync(original, 'utf8').split('\n')
+      expect(text.split('\n').filter((line, at) => line !== before[at])).toHaveLength(4)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('keeps the registry if it is there already', () => {
+    const values = 'image:\n  registry: ghcr.io/x # where\n'
+    expect(withImages(values, 'ghcr.io/x', {})).toBe(values)
+    expect(() => withImages('image:\n  registry: other\n', 'ghcr.io/x', {})).toThrow('no empty image.registry')
+  })
+
+  it('throws for a digest without a place, and for a text that is no digest', () => {
+    const values = 'image:\n  registry: ""\n'
+    expect(() => withImages(values, 'x', { a: DIGEST })).toThrow('no empty digest of a')
+    expect(() => withImages(values, 'x', { a: 'v1.2.3' })).toThrow('a=v1.2.3 is no digest')
+  })
+})

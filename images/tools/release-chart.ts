@@ -1,0 +1,36 @@
+// The chart of a release: a copy whose values name the registry and the digests of its images.
+//   node images/tools/release-chart.ts FOLDER REGISTRY csi-attacher=sha256:... csi-resizer=sha256:... csi-sidecars=sha256:...
+import { cpSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { rewrite } from './fill.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+/** Values with a registry, and with the digest of each named repository. Throws if there is no place for one. */
+export function withImages(values: string, registry: string, digests: Readonly<Record<string, string>>): string {
+  const filled = values.replace(/^( {2}registry:) ""/m, `$1 ${registry}`)
+  if (!filled.includes(`\n  registry: ${registry}`)) throw new Error('values.yaml has no empty image.registry')
+  return Object.entries(digests).reduce(withDigest, filled)
+}
+
+function withDigest(values: string, [repository, digest]: readonly [string, string]): string {
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`${repository}=${digest} is no digest`)
+  // bounded: four lines after the repository
+  const place = new RegExp(`( repository: ${repository}\\n(?:.*\\n){1,4}? +digest:) ""`)
+  if (!place.test(values)) throw new Error(`values.yaml has no empty digest of ${repository}`)
+  return values.replace(place, `$1 ${digest}`)
+}
+
+/** Returns the folder of the copy. */
+export function releaseChart(folder: string, registry: string, digests: Readonly<Record<string, string>>): string {
+  const chart = join(folder, 'csi-sidecars')
+  cpSync(join(ROOT, 'charts/csi-sidecars'), chart, { recursive: true })
+  rewrite(join(chart, 'values.yaml'), (text) => withImages(text, registry, digests))
+  return chart
+}
+
+if (import.meta.main) {
+  const [folder = '', registry = '', ...images] = process.argv.slice(2)
+  const digests = Object.fromEntries(images.map((image) => image.split('=')))
+  process.stdout.write(`${releaseChart(folder, registry, digests)}\n`)
+}

@@ -1,3 +1,0 @@
-module csi-sidecars.example/facts
-
-go 1.26

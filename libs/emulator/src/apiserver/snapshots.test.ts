@@ -1,0 +1,219 @@
+import {
+  GROUP_SNAPSHOT_RESOURCES,
+  SNAPSHOT_RESOURCES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  type VolumeSnapshotContent,
+} from '@csi-sidecars/kube-types'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { type ApiServer, startApiServer } from './server.ts'
+
+const SNAPSHOT = '/apis/snapshot.storage.k8s.io/v1'
+const GROUP = '/apis/groupsnapshot.storage.k8s.io/v1'
+const CONTENTS = `${SNAPSHOT}/volumesnapshotcontents`
+const GROUP_CONTENTS = `${GROUP}/volumegroupsnapshotcontents`
+
+const CONTENT_SPEC = {
+  driver: 'csi.example.com',
+  deletionPolicy: 'Delete',
+  source: { volumeHandle: 'vol-1' },
+  volumeSnapshotRef: { namespace: 'default', name: 'snap' },
+}
+const GROUP_SPEC = {
+  driver: 'csi.example.com',
+  deletionPolicy: 'Delete',
+  source: { volumeHandles: ['vol-1', 'vol-2'] },
+  volumeGroupSnapshotRef: { namespace: 'default', name: 'group' },
+}
+
+let api: ApiServer
+beforeEach(async () => {
+  api = await startApiServer()
+})
+afterEach(() => api.stop())
+
+interface Answer {
+  readonly code: number
+  readonly type: string | null
+  readonly text: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+async function ask(
+  method: string,
+  path: string,
+  { body, type = 'application/merge-patch+json', accept = 'application/json' }: Partial<Record<string, unknown>> = {},
+): Promise<Answer> {
+  const contentType = method === 'PATCH' ? String(type) : 'application/json'
+  const headers = { accept: String(accept), 'content-type': contentType }
+  const response = await fetch(`${api.url}${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type') === 'application/json'
+  return {
+    code: response.status,
+    type: response.headers.get('content-type'),
+    text,
+    body: (isJson ? JSON.parse(text) : {}) as Answer['body'],
+  }
+}
+
+const createContent = (change: object = {}): Promise<Answer> =>
+  ask('POST', CONTENTS, { body: { metadata: { name: 'c' }, spec: { ...CONTENT_SPEC, ...change } } })
+
+describe('a VolumeSnapshotContent', () => {
+  it('starts without a status, and its status subresource changes nothing else', async () => {
+    const { code } = await ask('POST', CONTENTS, {
+      body: { metadata: { name: 'c' }, spec: CONTENT_SPEC, status: { readyToUse: true } },
+    })
+    expect(code).toBe(201)
+    const patched = await ask('PATCH', `${CONTENTS}/c/status`, {
+      body: { metadata: { labels: { a: 'b' } }, spec: { driver: 'other' }, status: { readyToUse: false } },
+    })
+    expect(patched.body).toMatchObject({ spec: { driver: 'csi.example.com' }, status: { readyToUse: false } })
+    expect(patched.body['metadata']).not.toHaveProperty('labels')
+    expect(patched.body['metadata']).toMatchObject({ generation: 1 })
+  })
+
+  it('accepts a JSON patch that replaces the missing status and the missing annotations', async () => {
+    await createContent()
+    const json = 'application/json-patch+json'
+    const status = [{ op: 'replace', path: '/status', value: { snapshotHandle: 's', restoreSize: 5 } }]
+    expect((await ask('PATCH', `${CONTENTS}/c/status`, { type: json, body: status })).code).toBe(200)
+    const error = [{ op: 'replace', path: '/status/error', value: { message: 'm' } }]
+    expect((await ask('PATCH', `${CONTENTS}/c/status`, { type: json, body: error })).code).toBe(200)
+    const annotations = [{ op: 'replace', path: '/metadata/annotations', value: { 'a.b/c': 'yes' } }]
+    expect((await ask('PATCH', `${CONTENTS}/c`, { type: json, body: annotations })).code).toBe(200)
+    expect(api.get(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })).toMatchObject({
+      metadata: { annotations: { 'a.b/c': 'yes' }, generation: 1 },
+      status: { snapshotHandle: 's', restoreSize: 5, error: { message: 'm' } },
+    })
+  })
+
+  it('refuses a strategic merge patch', async () => {
+    await createContent()
+    const type = 'application/strategic-merge-patch+json'
+    const { code, text } = await ask('PATCH', `${CONTENTS}/c`, { type, body: { metadata: { labels: { a: 'b' } } } })
+    expect(code).toBe(415)
+    expect(text).toContain('application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml')
+  })
+
+  it.each([
+    [{ source: {} }, 'spec.source', 'exactly one of volumeHandle and snapshotHandle must be set'],
+    [{ source: { volumeHandle: 'v', snapshotHandle: 's' } }, 'spec.source', 'exactly one of'],
+    [{ source: undefined }, 'spec.source', 'Required value'],
+    [{ driver: undefined }, 'spec.driver', 'Required value'],
+    [{ deletionPolicy: 'Keep' }, 'spec.deletionPolicy', 'supported values: "Delete", "Retain"'],
+    [{ volumeSnapshotRef: { name: 'x' } }, 'spec.volumeSnapshotRef', 'namespace must be set'],
+  ])('refuses the spec %j', async (change, field, message) => {
+    const { code, body } = await createContent(change)
+    expect(code).toBe(422)
+    expect(body['message']).toContain(`VolumeSnapshotContent.snapshot.storage.k8s.io "c" is invalid`)
+    expect(body['message']).toContain(field)
+    expect(body['message']).toContain(message)
+  })
+
+  it.each([
+    [{ source: { volumeHandle: 'vol-2' } }, 'volumeHandle is immutable'],
+    [{ source: { volumeHandle: null, snapshotHandle: 's' } }, 'volumeHandle is required once set'],
+    [{ sourceVolumeMode: 'Block' }, 'sourceVolumeMode is immutable'],
+    [{ sourceVolumeMode: null }, 'sourceVolumeMode is required once set'],
+  ])('refuses to change the spec by %j', async (spec, message) => {
+    await createContent({ sourceVolumeMode: 'Filesystem' })
+    const { code, body } = await ask('PATCH', `${CONTENTS}/c`, { body: { spec } })
+    expect(code).toBe(422)
+    expect(body['message']).toContain(message)
+  })
+
+  it('counts changes of its spec, and needs a resourceVersion in a PUT', async () => {
+    await createContent()
+    const changed = await ask('PATCH', `${CONTENTS}/c`, { body: { spec: { deletionPolicy: 'Retain' } } })
+    expect(changed.body['metadata']).toMatchObject({ generation: 2 })
+    const put = await ask('PUT', `${CONTENTS}/c`, { body: { metadata: { name: 'c' }, spec: CONTENT_SPEC } })
+    expect(put.code).toBe(422)
+    expect(put.body['message']).toContain('metadata.resourceVersion')
+  })
+
+  it('answers JSON also to a client that prefers protobuf, and its lists state the kind of each item', async () => {
+    await createContent()
+    const accept = 'application/vnd.kubernetes.protobuf, application/json'
+    const { body } = await ask('GET', CONTENTS, { accept })
+    expect(body).toMatchObject({
+      kind: 'VolumeSnapshotContentList',
+      items: [{ kind: 'VolumeSnapshotContent', apiVersion: 'snapshot.storage.k8s.io/v1' }],
+    })
+    expect((await ask('GET', CONTENTS, { accept: 'application/vnd.kubernetes.protobuf' })).code).toBe(406)
+  })
+
+  it('has the printer columns of its CRD', async () => {
+    await createContent()
+    const { body } = await ask('GET', CONTENTS, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' })
+    const columns = body['columnDefinitions'] as readonly { name: string }[]
+    expect(columns.map(({ name }) => name).join(' ')).toBe(
+      'Name ReadyToUse RestoreSize DeletionPolicy Driver VolumeSnapshotClass VolumeSnapshot VolumeSnapshotNamespace Age',
+    )
+    expect(body['rows']).toMatchObject([
+      { cells: ['c', null, null, 'Delete', 'csi.example.com', null, 'snap', 'default', expect.any(String)] },
+    ])
+  })
+})
+
+describe('a VolumeGroupSnapshotContent', () => {
+  const createGroup = (): Promise<Answer> =>
+    ask('POST', GROUP_CONTENTS, { body: { metadata: { name: 'g' }, spec: GROUP_SPEC } })
+
+  it.each([
+    [{ driver: 'other' }, 'driver is immutable once set'],
+    [{ source: { volumeHandles: ['vol-1'] } }, 'volumeHandles is immutable'],
+    [
+      { volumeGroupSnapshotRef: { name: 'x' } },
+      'volumeGroupSnapshotRef.name and volumeGroupSnapshotRef.namespace are immutable',
+    ],
+  ])('refuses to change the spec by %j', async (spec, message) => {
+    await createGroup()
+    const { code, body } = await ask('PATCH', `${GROUP_CONTENTS}/g`, { body: { spec } })
+    expect(code).toBe(422)
+    expect(body['message']).toContain(message)
+  })
+
+  it('keeps its handle until a write removes it', async () => {
+    await createGroup()
+    const status = (value: string | null): Promise<Answer> =>
+      ask('PATCH', `${GROUP_CONTENTS}/g/status`, { body: { status: { volumeGroupSnapshotHandle: value } } })
+    expect((await status('h')).code).toBe(200)
+    expect((await status('i')).code).toBe(422)
+    expect((await status(null)).code).toBe(200)
+    expect((await status('i')).code).toBe(200)
+  })
+})
+
+describe('snapshot kinds', () => {
+  it('absent kinds answer 404 and are not listed until they are served', async () => {
+    await api.stop()
+    api = await startApiServer({ absent: [...SNAPSHOT_RESOURCES, ...GROUP_SNAPSHOT_RESOURCES] })
+    const missing = await ask('GET', `${GROUP_CONTENTS}?limit=1`)
+    expect(missing).toMatchObject({ code: 404, text: '404 page not found\n', type: 'text/plain; charset=utf-8' })
+    expect((await ask('GET', SNAPSHOT)).code).toBe(404)
+    expect((await ask('GET', '/apis')).text).not.toContain('snapshot.storage')
+    api.serveKinds(SNAPSHOT_RESOURCES)
+    expect((await ask('GET', SNAPSHOT)).body['resources']).toContainEqual(
+      expect.objectContaining({ name: 'volumesnapshots', namespaced: true, shortNames: ['vs'] }),
+    )
+    expect((await ask('GET', '/apis')).text).toContain('"snapshot.storage.k8s.io/v1"')
+    expect((await ask('GET', CONTENTS)).code).toBe(200)
+    expect((await ask('GET', GROUP_CONTENTS)).code).toBe(404)
+    api.withdrawKinds(SNAPSHOT_RESOURCES)
+    expect((await ask('GET', CONTENTS)).code).toBe(404)
+  })
+
+  it('stores objects from inside the process with their status', () => {
+    const content: VolumeSnapshotContent = {
+      metadata: { name: 'ready' },
+      spec: { ...CONTENT_SPEC, deletionPolicy: 'Retain' },
+      status: { readyToUse: true, snapshotHandle: 's' },
+    }
+    expect(api.create(VOLUME_SNAPSHOT_CONTENTS, content)).toMatchObject({ ...content, metadata: { name: 'ready' } })
+  })
+})

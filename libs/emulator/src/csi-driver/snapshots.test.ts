@@ -1,0 +1,167 @@
+import type { CreateVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
+import { status } from '@grpc/grpc-js'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { Controller } from './controller.ts'
+import { DriverFailure } from './driver-failure.ts'
+import { GroupController } from './group-controller.ts'
+import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
+import { Volumes } from './volumes.ts'
+
+let now: number
+let settings: DriverSettings
+let volumes: Volumes
+let controller: Controller
+let groups: GroupController
+
+beforeEach(() => {
+  now = 1_000
+  settings = {
+    ...DEFAULT_SETTINGS,
+    plugin: ['CONTROLLER_SERVICE', 'GROUP_CONTROLLER_SERVICE'],
+    controller: [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'GET_SNAPSHOT'],
+  }
+  volumes = new Volumes(settings, { now: () => now })
+  controller = new Controller(settings, volumes)
+  groups = new GroupController(settings, volumes)
+  for (const id of ['v1', 'v2']) volumes.add({ id, name: id, capacityBytes: 10n })
+})
+
+const take = (name: string, sourceVolumeId = 'v1') =>
+  controller.CreateSnapshot({ name, sourceVolumeId, secrets: {}, parameters: {}, accessibilityRequirements: undefined })
+    .snapshot
+const list = (change: Partial<Parameters<Controller['ListSnapshots']>[0]> = {}) =>
+  controller.ListSnapshots({
+    maxEntries: 0,
+    startingToken: '',
+    sourceVolumeId: '',
+    snapshotId: '',
+    secrets: {},
+    ...change,
+  })
+const takeGroup = (name: string, sourceVolumeIds: string[]) =>
+  groups.CreateVolumeGroupSnapshot({ name, sourceVolumeIds, secrets: {}, parameters: {} }).groupSnapshot
+
+const BLOCK: VolumeCapability = { accessType: { $case: 'block', value: {} }, accessMode: { mode: 1 } }
+
+const create = (name: string, change: Partial<CreateVolumeRequest> = {}) =>
+  controller.CreateVolume({
+    name,
+    capacityRange: { requiredBytes: 0n, limitBytes: 0n },
+    volumeCapabilities: [BLOCK],
+    parameters: {},
+    secrets: {},
+    volumeContentSource: undefined,
+    accessibilityRequirements: undefined,
+    mutableParameters: {},
+    ...change,
+  }).volume
+
+function refusal(call: () => unknown): string {
+  try {
+    call()
+  } catch (error) {
+    if (error instanceof DriverFailure) return status[error.code] ?? String(error.code)
+    throw error
+  }
+  return 'OK'
+}
+
+describe('snapshots', () => {
+  it('answers the same snapshot to the same name, and refuses another volume', () => {
+    const first = take('a')
+    expect(take('a')).toEqual(first)
+    expect(first).toMatchObject({ sourceVolumeId: 'v1', sizeBytes: 10n, creationTime: new Date(1_000) })
+    expect(refusal(() => take('a', 'v2'))).toBe('ALREADY_EXISTS')
+    expect(refusal(() => take('b', 'none'))).toBe('NOT_FOUND')
+    expect(refusal(() => take(''))).toBe('INVALID_ARGUMENT')
+  })
+
+  it('becomes ready when the time of the settings has passed', () => {
+    settings.snapshotReadyAfterMs = 500
+    expect(take('a')?.readyToUse).toBe(false)
+    now = 1_500
+    expect(take('a')?.readyToUse).toBe(true)
+  })
+
+  it('lists by snapshot, by volume and in pages', () => {
+    const ids = [take('a'), take('b', 'v2'), take('c')].map((snapshot) => snapshot?.snapshotId)
+    const idsOf = (answer: ReturnType<typeof list>) => answer.entries.map(({ snapshot }) => snapshot?.snapshotId)
+    expect(idsOf(list({ sourceVolumeId: 'v1' }))).toEqual([ids[0], ids[2]])
+    expect(idsOf(list({ snapshotId: String(ids[1]) }))).toEqual([ids[1]])
+    expect(idsOf(list({ snapshotId: 'none' }))).toEqual([])
+    const page = list({ maxEntries: 2 })
+    expect([...idsOf(page), ...idsOf(list({ startingToken: page.nextToken }))]).toEqual(ids)
+  })
+
+  it('survives its volume, and its deletion may be repeated', () => {
+    const id = take('a')?.snapshotId ?? ''
+    controller.DeleteVolume({ volumeId: 'v1', secrets: {} })
+    expect(controller.GetSnapshot({ snapshotId: id, secrets: {} }).snapshot?.snapshotId).toBe(id)
+    controller.DeleteSnapshot({ snapshotId: id, secrets: {} })
+    expect(refusal(() => controller.DeleteSnapshot({ snapshotId: id, secrets: {} }))).toBe('OK')
+    expect(refusal(() => controller.GetSnapshot({ snapshotId: id, secrets: {} }))).toBe('NOT_FOUND')
+  })
+
+  it('is the source of a volume that is not smaller', () => {
+    const snapshotId = take('a')?.snapshotId ?? ''
+    const from = { volumeContentSource: { type: { $case: 'snapshot' as const, value: { snapshotId } } } }
+    expect(create('copy', from)).toMatchObject({ capacityBytes: 10n, contentSource: from.volumeContentSource })
+    const less = { capacityRange: { requiredBytes: 9n, limitBytes: 0n } }
+    expect(refusal(() => create('small', { ...from, ...less }))).toBe('OUT_OF_RANGE')
+  })
+
+  it('is refused without the capabilities', () => {
+    settings.controller = []
+    expect(refusal(() => take('a'))).toBe('UNIMPLEMENTED')
+    expect(refusal(() => list())).toBe('UNIMPLEMENTED')
+  })
+})
+
+describe('group snapshots', () => {
+  it('have one snapshot of each volume, and are deleted as a whole', () => {
+    const group = takeGroup('g', ['v1', 'v2'])
+    const snapshotIds = group?.snapshots.map((each) => each.snapshotId) ?? []
+    const groupSnapshotId = group?.groupSnapshotId ?? ''
+    expect(takeGroup('g', ['v2', 'v1'])).toEqual(group)
+    expect(group?.snapshots.map((each) => each.sourceVolumeId)).toEqual(['v1', 'v2'])
+    expect(refusal(() => takeGroup('g', ['v1']))).toBe('ALREADY_EXISTS')
+    const [first = ''] = snapshotIds
+    expect(refusal(() => controller.DeleteSnapshot({ snapshotId: first, secrets: {} }))).toBe('INVALID_ARGUMENT')
+    const named = { groupSnapshotId, snapshotIds, secrets: {} }
+    expect(groups.GetVolumeGroupSnapshot(named).groupSnapshot).toEqual(group)
+    expect(refusal(() => groups.GetVolumeGroupSnapshot({ ...named, snapshotIds: [] }))).toBe('INVALID_ARGUMENT')
+    groups.DeleteVolumeGroupSnapshot(named)
+    expect(refusal(() => groups.DeleteVolumeGroupSnapshot(named))).toBe('OK')
+    expect(refusal(() => groups.GetVolumeGroupSnapshot(named))).toBe('NOT_FOUND')
+    expect(volumes.snapshots.all).toEqual([])
+  })
+
+  it('need the group controller service', () => {
+    settings.plugin = ['CONTROLLER_SERVICE']
+    expect(refusal(() => takeGroup('g', ['v1']))).toBe('UNIMPLEMENTED')
+  })
+})
+
+describe('pools', () => {
+  const place = (zone: string) => ({ segments: { zone } })
+  const [east, west] = [place('east'), place('west')]
+  const capacityOf = (accessibleTopology: typeof east | undefined): bigint =>
+    controller.GetCapacity({ volumeCapabilities: [], parameters: {}, accessibleTopology }).availableCapacity
+
+  beforeEach(() => {
+    settings.pools = [
+      { ...east, bytes: 100n },
+      { ...west, bytes: 20n },
+    ]
+  })
+
+  it('limit the volumes of each place', () => {
+    const where = { accessibilityRequirements: { requisite: [east, west], preferred: [west] } }
+    const size = { capacityRange: { requiredBytes: 15n, limitBytes: 0n } }
+    expect(create('a', { ...where, ...size })?.accessibleTopology).toEqual([west])
+    expect(create('b', { ...where, ...size })?.accessibleTopology).toEqual([east])
+    expect([east, west, place('north'), undefined].map(capacityOf)).toEqual([85n, 5n, 0n, 90n])
+    const only = { accessibilityRequirements: { requisite: [west], preferred: [] } }
+    expect(refusal(() => create('c', { ...only, ...size }))).toBe('RESOURCE_EXHAUSTED')
+  })
+})

@@ -1,0 +1,118 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Snapshot, VolumeGroupSnapshot } from '@csi-sidecars/csi-proto'
+import { DriverFailure } from './driver-failure.ts'
+import type { DriverSettings } from './settings.ts'
+
+export interface StoredSnapshot {
+  readonly id: string
+  /** Empty for a member of a group. */
+  readonly name: string
+  readonly volumeId: string
+  readonly sizeBytes: bigint
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+  /** The group that the snapshot belongs to; empty for a single snapshot. */
+  readonly groupId: string
+}
+
+export interface StoredGroup {
+  readonly id: string
+  readonly name: string
+  readonly volumeIds: readonly string[]
+  readonly createdAt: number
+}
+
+/** The snapshots in the storage behind the driver. They survive a crash of the driver and the deletion of their volumes. */
+export class Snapshots {
+  readonly #settings: DriverSettings
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #byId = new Map<string, StoredSnapshot>()
+  readonly #groups = new Map<string, StoredGroup>()
+  #made = 0
+
+  constructor(settings: DriverSettings, clock: Pick<Clock, 'now'>) {
+    this.#settings = settings
+    this.#clock = clock
+  }
+
+  get all(): readonly StoredSnapshot[] {
+    return [...this.#byId.values()]
+  }
+
+  get groups(): readonly StoredGroup[] {
+    return [...this.#groups.values()]
+  }
+
+  get(id: string): StoredSnapshot | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** Adds a snapshot; without an ID it gets a new one. */
+  add(parts: Partial<StoredSnapshot> & { volumeId: string; sizeBytes: bigint }): StoredSnapshot {
+    this.#made += 1
+    const base = { id: `snap-${this.#made}`, name: '', groupId: '', createdAt: this.#clock.now() }
+    const snapshot: StoredSnapshot = { ...base, ...parts }
+    this.#byId.set(snapshot.id, snapshot)
+    return snapshot
+  }
+
+  addGroup(parts: Partial<StoredGroup> & { name: string; volumeIds: readonly string[] }): StoredGroup {
+    this.#made += 1
+    const group: StoredGroup = { id: `group-${this.#made}`, createdAt: this.#clock.now(), ...parts }
+    this.#groups.set(group.id, group)
+    return group
+  }
+
+  delete(id: string): void {
+    this.#byId.delete(id)
+  }
+
+  deleteGroup(id: string): void {
+    this.#groups.delete(id)
+    for (const snapshot of this.membersOf(id)) this.#byId.delete(snapshot.id)
+  }
+
+  membersOf(groupId: string): readonly StoredSnapshot[] {
+    return this.all.filter((snapshot) => snapshot.groupId === groupId)
+  }
+
+  /** The snapshot that a call names. */
+  require(id: string): StoredSnapshot {
+    const snapshot = this.#byId.get(id)
+    if (snapshot === undefined) throw new DriverFailure('NOT_FOUND', `snapshot ${JSON.stringify(id)} does not exist`)
+    return snapshot
+  }
+
+  requireGroup(id: string): StoredGroup {
+    const group = this.#groups.get(id)
+    if (group === undefined) throw new DriverFailure('NOT_FOUND', `group snapshot ${JSON.stringify(id)} does not exist`)
+    return group
+  }
+
+  isReady({ createdAt }: { readonly createdAt: number }): boolean {
+    return this.#clock.now() >= createdAt + this.#settings.snapshotReadyAfterMs
+  }
+
+  /** The snapshot as calls answer it. */
+  described(snapshot: StoredSnapshot): Snapshot {
+    const { id, volumeId, sizeBytes, createdAt, groupId } = snapshot
+    return {
+      snapshotId: id,
+      sourceVolumeId: volumeId,
+      sizeBytes,
+      creationTime: new Date(createdAt),
+      readyToUse: this.isReady(snapshot),
+      groupSnapshotId: groupId,
+      accessibleTopology: [],
+    }
+  }
+
+  describedGroup(group: StoredGroup): VolumeGroupSnapshot {
+    return {
+      groupSnapshotId: group.id,
+      snapshots: this.membersOf(group.id).map((each) => this.described(each)),
+      creationTime: new Date(group.createdAt),
+      readyToUse: this.isReady(group),
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import type { V1LabelSelector, V1ObjectReference } from '@kubernetes/client-node'
+import type { KubeObject } from './meta.ts'
+import type { Wire } from './wire.ts'
+
+/** What a driver does with the snapshot in the storage system when its content is deleted. */
+export type DeletionPolicy = 'Delete' | 'Retain'
+
+/** The last failure of a snapshot, as its status shows it. */
+export interface SnapshotError {
+  readonly time?: string | undefined
+  readonly message?: string | undefined
+}
+
+/** A VolumeSnapshotClass, or a VolumeGroupSnapshotClass: both have the same fields. */
+export interface VolumeSnapshotClass extends KubeObject {
+  readonly driver: string
+  readonly parameters?: Readonly<Record<string, string>> | undefined
+  readonly deletionPolicy: DeletionPolicy
+}
+
+export interface VolumeSnapshot extends KubeObject {
+  readonly spec: {
+    /** Exactly one of the fields is set. */
+    readonly source: {
+      readonly persistentVolumeClaimName?: string | undefined
+      readonly volumeSnapshotContentName?: string | undefined
+    }
+    readonly volumeSnapshotClassName?: string | undefined
+  }
+  readonly status?: VolumeSnapshotStatus | undefined
+}
+
+export interface VolumeSnapshotStatus {
+  readonly boundVolumeSnapshotContentName?: string | undefined
+  readonly creationTime?: string | undefined
+  readonly readyToUse?: boolean | undefined
+  /** A quantity. */
+  readonly restoreSize?: string | undefined
+  readonly error?: SnapshotError | undefined
+  readonly volumeGroupSnapshotName?: string | undefined
+}
+
+export interface VolumeSnapshotContent extends KubeObject {
+  readonly spec: {
+    readonly volumeSnapshotRef: Wire<V1ObjectReference>
+    readonly deletionPolicy: DeletionPolicy
+    readonly driver: string
+    readonly volumeSnapshotClassName?: string | undefined
+    /** Exactly one of the fields is set: a volume to take a snapshot of, or an existing snapshot. */
+    readonly source: { readonly volumeHandle?: string | undefined; readonly snapshotHandle?: string | undefined }
+    readonly sourceVolumeMode?: string | undefined
+  }
+  readonly status?: VolumeSnapshotContentStatus | undefined
+}
+
+export interface VolumeSnapshotContentStatus {
+  readonly snapshotHandle?: string | undefined
+  /** Nanoseconds since 1970. JSON numbers of this size lose their last two or three digits. */
+  readonly creationTime?: number | undefined
+  /** Bytes. */
+  readonly restoreSize?: number | undefined
+  readonly readyToUse?: boolean | undefined
+  readonly error?: SnapshotError | undefined
+  readonly volumeGroupSnapshotHandle?: string | undefined
+}
+
+export interface VolumeGroupSnapshot extends KubeObject {
+  readonly spec: {
+    /** Exactly one of the fields is set. */
+    readonly source: {
+      readonly selector?: Wire<V1LabelSelector> | undefined
+      readonly volumeGroupSnapshotContentName?: string | undefined
+    }
+    readonly volumeGroupSnapshotClassName?: string | undefined
+  }
+  readonly status?: VolumeGroupSnapshotStatus | undefined
+}
+
+export interface VolumeGroupSnapshotStatus {
+  readonly boundVolumeGroupSnapshotContentName?: string | undefined
+  readonly creationTime?: string | undefined
+  readonly readyToUse?: boolean | undefined
+  readonly error?: SnapshotError | undefined
+}
+
+export interface VolumeGroupSnapshotContent extends KubeObject {
+  readonly spec: {
+    readonly volumeGroupSnapshotRef: Wire<V1ObjectReference>
+    readonly deletionPolicy: DeletionPolicy
+    readonly driver: string
+    readonly volumeGroupSnapshotClassName?: string | undefined
+    /** Exactly one of the fields is set: volumes to take snapshots of, or an existing group of snapshots. */
+    readonly source: {
+      readonly volumeHandles?: readonly string[] | undefined
+      readonly groupSnapshotHandles?: GroupSnapshotHandles | undefined
+    }
+  }
+  readonly status?: VolumeGroupSnapshotContentStatus | undefined
+}
+
+export interface GroupSnapshotHandles {
+  readonly volumeGroupSnapshotHandle: string
+  readonly volumeSnapshotHandles: readonly string[]
+}
+
+export interface VolumeGroupSnapshotContentStatus {
+  readonly volumeGroupSnapshotHandle?: string | undefined
+  readonly creationTime?: string | undefined
+  readonly readyToUse?: boolean | undefined
+  readonly error?: SnapshotError | undefined
+  readonly volumeSnapshotInfoList?: readonly VolumeSnapshotInfo[] | undefined
+}
+
+/** One snapshot of a group. */
+export interface VolumeSnapshotInfo {
+  readonly volumeHandle?: string | undefined
+  readonly snapshotHandle?: string | undefined
+  /** Nanoseconds since 1970, like the creation time of a VolumeSnapshotContent. */
+  readonly creationTime?: number | undefined
+  readonly readyToUse?: boolean | undefined
+  readonly restoreSize?: number | undefined
+}

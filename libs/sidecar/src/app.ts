@@ -1,0 +1,142 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { Backlog, Controller, Lead } from '@csi-sidecars/controller'
+import type { Driver } from '@csi-sidecars/csi'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { Logger, Metrics, Pairs } from '@csi-sidecars/telemetry'
+import type { HandshakeTable } from './driver/handshake-table.ts'
+import type { DriverFlags } from './flags/combined-flags.ts'
+import type { FeatureGates } from './flags/feature-gates.ts'
+import type { GateTable } from './flags/gate-tables.ts'
+import type { Flags, FlagTable } from './flags/go-flags.ts'
+import type { STANDARD_FLAGS } from './flags/standard-flags.ts'
+import type { StartContext } from './process.ts'
+import type { CacheRegistry } from './serve/caches.ts'
+import type { SentenceFailure, StartError } from './start-error.ts'
+
+/** The values of the standard flags and of an app's own flags. */
+export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeof STANDARD_FLAGS, ...T]>
+
+/**
+ * One sidecar as a value: the facts that users see, and functions that the start calls in the order of this list.
+ *
+ * Guarantees: `main` calls `configure`, then `askServer`, then `controllers`, once each. Several apps in one process share
+ * the client, the driver and the caches; each app has its own flags, gates, Lease and terms.
+ *
+ * Caveats: `askServer` and `controllers` run on every replica, leader or not. Only the controllers of a term may write.
+ *
+ * Errors: a `StartError` ends the start with one log line and its exit code. Any other error counts as a bug.
+ */
+export interface App<T extends FlagTable = FlagTable, N extends string = string> {
+  /** The name of the executable: `csi-attacher`. */
+  readonly name: string
+  /** The name in --controllers and before the flags of the app: `attacher`. */
+  readonly prefix: string
+  /** The Go original that it replaces, with the version: `external-attacher v4.13.0`. */
+  readonly replaces: string
+  /** The flags in addition to the standard ones. */
+  readonly flags: T
+  readonly gates: GateTable<N>
+  /** The Lease of the Go original: its name without the driver's name, and the source of its events without the host. */
+  readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
+  /** The texts and the order of the start that differ from `DEFAULT_START`. */
+  readonly start?: Partial<StartTable>
+  /** Reads the command line. Pure; called before the log is open. Default: no setting. */
+  configure?(flags: AppFlags<T>, env: NodeJS.ProcessEnv): AppSettings
+  /** Asks the API server for its features and permissions. Returns the gates that apply; undefined changes no gate. */
+  askServer?(
+    server: Pick<AppParts<T, N>, 'client' | 'log' | 'env' | 'signal' | 'flags' | 'gates'>,
+  ): Promise<FeatureGates<N> | undefined>
+  /** Chooses the controllers by the driver's capabilities. Throws StartError if none of them applies. */
+  controllers(parts: AppParts<T, N>): AppControllers | Promise<AppControllers>
+}
+
+/** The consequences of an app's command line. */
+export interface AppSettings {
+  /** The command line is refused with this text and exit code 2: its flags contradict each other. */
+  readonly contradiction?: string | undefined
+  /** Ends the start once the configuration of the API client has been read. */
+  readonly startError?: StartError | undefined
+  /** The URL of the API server, in place of the kubeconfig's. Default: empty, which keeps that of the kubeconfig. */
+  readonly master?: string
+  /** The app runs on each node without a leader, so no app that elects one may run beside it. Default: false. */
+  readonly onEachNode?: boolean
+  /** The limits, questions and texts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
+  readonly handshake?: Partial<HandshakeTable>
+}
+
+/** The log messages of a start, and the order of the steps that differ between sidecars. */
+export interface StartTable {
+  /** The message of the line that ends the start, by its step. */
+  readonly gatesFailed: string | SentenceFailure
+  readonly bothAddresses: string
+  readonly configFailed: string | SentenceFailure
+  readonly clientFailed: string | SentenceFailure
+  readonly endpointFailed: string | SentenceFailure
+  /** True: the gates are checked before --version and the addresses. False: after them. */
+  readonly gatesFirst: boolean
+  /** True: the line about refused gates lists the given gates. */
+  readonly logsGates: boolean
+  /** True: the HTTP server opens before the questions about the driver's capabilities. False: after them. */
+  readonly endpointFirst: boolean
+  /** The pairs of the line that names the driver. */
+  readonly namePairs: (driverName: string) => Pairs
+  /** The pairs of all later lines about the start. */
+  readonly context: (driverName: string) => Pairs
+}
+
+/** The parts that controllers are made of. All but the flags, the gates and the log are shared by all apps. */
+export interface AppParts<T extends FlagTable = FlagTable, N extends string = string> {
+  readonly flags: AppFlags<T>
+  readonly gates: FeatureGates<N>
+  readonly client: KubeClient
+  readonly driver: Driver
+  readonly caches: CacheRegistry
+  readonly clock: Clock
+  readonly metrics: Metrics
+  /** The pending work of all controllers. */
+  readonly backlog: Backlog
+  readonly log: Logger
+  /** The log for lines about the start. */
+  readonly startLog: Logger
+  readonly env: NodeJS.ProcessEnv
+  /** Aborted if the process is asked to end before it has started. */
+  readonly signal: AbortSignal
+}
+
+/** The controllers of an app for one driver. */
+export interface AppControllers {
+  /** The names of its queues. A standby shows their metrics, too. */
+  readonly queues: readonly string[]
+  /** Makes the controllers of one term. */
+  readonly controllers: (lead: Lead) => readonly Controller[]
+  /** Saves pending reports when the process ends. Must end with its signal. */
+  readonly close?: (signal: AbortSignal) => Promise<void>
+}
+
+/**
+ * A sidecar that asks only the driver. It needs no API server and no Lease, starts beside the controllers without waiting
+ * for them, and works until the process ends. It has no executable of its own.
+ */
+export interface DriverApp<T extends FlagTable = FlagTable> {
+  readonly name: string
+  /** The name in --controllers and before the flags of the app. */
+  readonly prefix: string
+  /** The Go original that it replaces, with the version. */
+  readonly replaces: string
+  /** The flags in addition to the standard ones. */
+  readonly flags: T
+  /** The standard flags that it accepts. */
+  readonly driverFlags: DriverFlags
+  /** The last line of the log if a controller ends the process, and with it this app. */
+  readonly endsToo: string
+  /** Resolves once the app works. Throws StartError. */
+  open(parts: DriverAppParts<T>): Promise<void>
+}
+
+/** The parts that a driver app is made of. */
+export interface DriverAppParts<T extends FlagTable = FlagTable>
+  extends Pick<StartContext, 'clock' | 'log' | 'signal' | 'atEnd'> {
+  readonly flags: AppFlags<T>
+  /** True if no other app runs in the process. */
+  readonly alone: boolean
+}

@@ -1,0 +1,49 @@
+/**
+ * Flags that the Go originals have removed and that public drivers still pass, as charts/tests/public-drivers.json shows.
+ * The present originals end at their start because of them.
+ */
+const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBoolean?: true }>> = {
+  // external-resizer before v1.0
+  csiTimeout: { readAs: 'timeout' },
+  // external-provisioner before v2.0
+  'enable-leader-election': { readAs: 'leader-election', isBoolean: true },
+  'leader-election-type': {},
+  // external-snapshotter before v8.2; the gate CSIVolumeGroupSnapshot has replaced it
+  'enable-volume-group-snapshots': { isBoolean: true },
+}
+
+/** A warning for the log. */
+export interface RemovedFlagNotice {
+  readonly message: string
+  readonly pairs: Readonly<Record<string, string>>
+}
+
+export interface PresentArguments {
+  readonly args: readonly string[]
+  readonly notices: readonly RemovedFlagNotice[]
+}
+
+/** Replaces removed flags by the present ones, or leaves them out. */
+export function replaceRemovedFlags(given: readonly string[]): PresentArguments {
+  const args: string[] = []
+  const notices: RemovedFlagNotice[] = []
+  for (let at = 0; at < given.length; at += 1) {
+    const argument = given[at] ?? ''
+    const [, flag = '', value] = /^--?([^=]+)(=.*)?$/s.exec(argument) ?? []
+    const removed = Object.hasOwn(REMOVED, flag) ? REMOVED[flag] : undefined
+    if (removed === undefined) {
+      args.push(argument)
+      continue
+    }
+    const { readAs, isBoolean = false } = removed
+    if (readAs !== undefined) {
+      args.push(`--${readAs}${value ?? ''}`)
+      notices.push({ message: 'Warning: this flag was removed, and is read as another flag', pairs: { flag, readAs } })
+      continue
+    }
+    // The next argument is its value.
+    if (value === undefined && !isBoolean) at += 1
+    notices.push({ message: 'Warning: this flag was removed, and has no effect', pairs: { flag } })
+  }
+  return { args, notices }
+}

@@ -1,0 +1,77 @@
+import { writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import type nodeProcess from 'node:process'
+import { isSea } from 'node:sea'
+import { type Clock, systemClock } from '@csi-sidecars/base'
+import type { Logger, LogStream, Metrics, RunContexts } from '@csi-sidecars/telemetry'
+import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
+import type { StandardFlags } from './flags/flag-checks.ts'
+
+export type StopSignal = 'SIGTERM' | 'SIGINT'
+
+/** How the process ends. `bySignal`: as if the process had no handler for the signal. */
+export type ProcessEnding = { readonly code: number } | { readonly bySignal: StopSignal }
+
+/** The process around a program. Tests replace it. */
+export interface Host {
+  /** How the program was called, for usage and --version. */
+  readonly argv0: string
+  readonly args: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly hostName: string
+  /** Bytes that the control groups grant. Absent: unknown. */
+  readonly memoryLimit?: number
+  readonly clock: Clock
+  readonly stdout: { write(text: string): unknown }
+  readonly stderr: LogStream
+  /** Calls back for each SIGTERM and SIGINT until the returned function is called. */
+  onSignal(listener: (signal: StopSignal) => void): () => void
+  /** Writes the termination message for the kubelet. Rejects if the file cannot be written. */
+  writeTerminationMessage(message: string): Promise<void>
+}
+
+/** The shared parts of a running program, from the moment when its flags are read and its log is open. */
+export interface StartContext {
+  /** The name of the program. */
+  readonly name: string
+  readonly version: string
+  readonly host: Host
+  /** The flags that concern the process. */
+  readonly standard: StandardFlags
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Identifies runs. Undefined if neither log lines nor traces need it. */
+  readonly runs?: RunContexts | undefined
+  /** Undefined without tracing, and before tracing is opened. */
+  readonly tracer?: RunTracer | undefined
+  /** Aborted if the process is asked to end before it has started. */
+  readonly signal: AbortSignal
+  /** Registers a function that runs when the process ends, even after a failed start. The last one runs first. */
+  readonly atEnd: (close: () => void) => void
+}
+
+const TERMINATION_LOG = '/dev/termination-log'
+const SIGNALS: readonly StopSignal[] = ['SIGTERM', 'SIGINT']
+
+/** The real process. */
+export function processHost(process: typeof nodeProcess): Host {
+  return {
+    // A single executable is called by its own name, a bundle as an argument of node.
+    argv0: (isSea() ? process.argv0 : process.argv[1]) ?? process.argv0,
+    args: process.argv.slice(2),
+    env: process.env,
+    hostName: hostname(),
+    memoryLimit: process.constrainedMemory(),
+    clock: systemClock,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    onSignal(listener) {
+      for (const signal of SIGNALS) process.on(signal, listener)
+      return () => {
+        for (const signal of SIGNALS) process.off(signal, listener)
+      }
+    },
+    writeTerminationMessage: (message) => writeFile(TERMINATION_LOG, message, { mode: 0o644 }),
+  }
+}

@@ -1,0 +1,19 @@
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
+import { expect, test } from '@jest/globals'
+import { warnOfLittleMemory } from './checks.ts'
+
+const MIB = 1024 * 1024
+
+test.each([
+  [64 * MIB, 1, { limit: '64Mi', needed: '80Mi', neededPerThousandObjects: '2Mi' }],
+  [80 * MIB - 1, 1, { limit: '79Mi', needed: '80Mi', neededPerThousandObjects: '2Mi' }],
+  [80 * MIB, 1, undefined],
+  [80 * MIB, 2, { limit: '80Mi', needed: '96Mi', neededPerThousandObjects: '2Mi' }],
+  [96 * MIB, 2, undefined],
+  [2 ** 64, 1, undefined],
+  [undefined, 1, undefined],
+])('a limit of %p bytes for %i sidecars is warned of with %j', (limit, sidecars, pairs) => {
+  const log = recordingLogger()
+  warnOfLittleMemory({ limit, sidecars }, log)
+  expect(log.lines.map((line) => line.pairs)).toEqual(pairs === undefined ? [] : [pairs])
+})

@@ -1,0 +1,95 @@
+import { type Logger, openLog, RunContexts } from '@csi-sidecars/telemetry'
+import { type FeatureGates, resolveGates } from '../flags/feature-gates.ts'
+import { automaxprocsNotice, bothAddresses, loggingError, type StandardFlags } from '../flags/flag-checks.ts'
+import type { Host, StartContext } from '../process.ts'
+import { PrintAndExit, StartError, stepError } from '../start-error.ts'
+import { type ChosenApp, logOf, type StartPlan, standardOf, withSidecarName } from './program.ts'
+
+/** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */
+const STEPS = 4
+
+/**
+ * The id of a run is one more key of a JSON line. Text lines below this verbosity equal the original's, because many
+ * programs read them.
+ */
+function logsRuns({ values }: StandardFlags): boolean {
+  if (values['logging-format'] === 'json' || values.v >= STEPS) return true
+  return values.vmodule.some(({ level }) => level >= STEPS)
+}
+
+/** How long the last log lines may take to leave the process. */
+const FLUSH_MS = 1000
+
+/** Opens the log of the process. A refused format, or a format with refused options, is reported in text. */
+export function openAppLog(
+  { clock, stderr }: Host,
+  standard: StandardFlags,
+): { readonly log: Logger; readonly runs: RunContexts | undefined; readonly flush: () => Promise<void> } {
+  const { values } = standard
+  const logged = logsRuns(standard)
+  const runs = logged || values['enable-otel-tracing'] ? new RunContexts() : undefined
+  const format = values['logging-format'] === 'json' && loggingError(values) === undefined ? 'json' : 'text'
+  const traceId = logged ? () => runs?.current?.traceId : undefined
+  const { v: verbosity, vmodule } = values
+  const { log, sink } = openLog({ format, verbosity, vmodule, clock, stream: stderr, traceId })
+  return { log, runs, flush: () => sink.flush(FLUSH_MS) }
+}
+
+/** Refuses logging options that this program does not have, and logs a notice about the flag without effect. */
+export function checkLogging({ values }: StandardFlags, log: Logger): void {
+  const logging = loggingError(values)
+  if (logging !== undefined) throw new StartError('LoggingConfiguration is invalid', { cause: new Error(logging) })
+  const notice = automaxprocsNotice(values)
+  if (notice !== undefined) log.info(notice)
+}
+
+/** A sidecar whose feature gates are set. */
+export interface GatedApp extends ChosenApp {
+  readonly gates: FeatureGates
+}
+
+/** The checks that need the command line only. Throws StartError, and PrintAndExit for --version. */
+export function checkCommandLine(
+  { host, log, version, standard: { values } }: StartContext,
+  { sidecars, driverApps, table }: StartPlan,
+): readonly GatedApp[] {
+  const setGates = (): readonly GatedApp[] =>
+    sidecars.map((sidecar) => ({ ...sidecar, gates: gatesOf(sidecar, log, table) }))
+  const early = table.gatesFirst ? setGates() : undefined
+  if (values.version) throw new PrintAndExit(`${host.argv0} ${version}\n`)
+  const replaces = [...sidecars, ...driverApps].map(({ app }) => app.replaces).join(', ')
+  log.info('Version', { version, replaces })
+  warnOfLittleMemory({ limit: host.memoryLimit, sidecars: sidecars.length }, log)
+  if (sidecars.length > 0 && bothAddresses(values)) throw new StartError(table.bothAddresses)
+  return early ?? setGates()
+}
+
+function gatesOf(sidecar: ChosenApp, log: Logger, { gatesFailed, logsGates }: StartPlan['table']): FeatureGates {
+  const given = standardOf(sidecar.flags).values['feature-gates']
+  const resolved = resolveGates(sidecar.app.gates, given)
+  if (resolved.kind === 'refused') {
+    const pairs = logsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
+    return withSidecarName(sidecar)(stepError(gatesFailed, new Error(resolved.error), pairs))
+  }
+  for (const { message, pairs } of resolved.notices) logOf(sidecar, log).info(message, pairs)
+  return resolved.gates
+}
+
+const MIB = 1024 * 1024
+/** Below this limit the pages of the executable are read from disk again and again: the process lives, and hardly works. */
+const NEEDED_MIB = { one: 80, several: 96 }
+const PER_THOUSAND_OBJECTS_MIB = 2
+
+/** Logs a memory limit that is too low. Nothing else would report it: the process is not killed, only slow. */
+export function warnOfLittleMemory(
+  { limit, sidecars }: { readonly limit: number | undefined; readonly sidecars: number },
+  log: Logger,
+): void {
+  const needed = sidecars > 1 ? NEEDED_MIB.several : NEEDED_MIB.one
+  if (limit === undefined || limit >= needed * MIB) return
+  log.warn('The memory limit is too low: the sidecar will be slow, and read from disk all the time', {
+    limit: `${Math.floor(limit / MIB)}Mi`,
+    needed: `${needed}Mi`,
+    neededPerThousandObjects: `${PER_THOUSAND_OBJECTS_MIB}Mi`,
+  })
+}

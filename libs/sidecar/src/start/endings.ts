@@ -1,0 +1,102 @@
+import { CancelledError, scope } from '@csi-sidecars/base'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { StandardFlags } from '../flags/flag-checks.ts'
+import type { Host, ProcessEnding, StopSignal } from '../process.ts'
+import type { ServeOptions } from '../serve/serve.ts'
+import { PrintAndExit, StartError } from '../start-error.ts'
+import type { Command, StartPlan } from './program.ts'
+
+/** The exit code that goes with a fatal log line. */
+const FATAL = 255
+
+/** Prints the help, or the reason why the command line is refused. */
+export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }: Host): ProcessEnding {
+  if (command.kind === 'help') {
+    stderr.write(command.usage)
+    return { code: 0 }
+  }
+  const { error, nearest, usage } = command
+  const hint = nearest === undefined ? '' : `; the nearest flag is --${nearest}`
+  // The error comes first, as in Go, and last: a termination message contains only the end of the log.
+  stderr.write(`${error}\n${usage}\n${error}${hint}\n`)
+  return { code: 2 }
+}
+
+/** The signals of the process. Before the service takes them over, a signal ends the start. */
+export interface EarlyStop extends Disposable {
+  /** Aborted by a signal during the start. */
+  readonly signal: AbortSignal
+  /** The ending that a signal during the start asked for. */
+  askedFor(): ProcessEnding | undefined
+  /** Gives later signals to the listener instead. */
+  onSignal(listener: (signal: StopSignal) => void): void
+}
+
+/** Listens once for the whole life of the process: a removed listener would lose a signal that is on its way. */
+export function earlyStop(host: Host, release: boolean): EarlyStop {
+  const asked = scope()
+  let askedFor: ProcessEnding | undefined
+  let receive = (signal: StopSignal): void => {
+    // There is nothing yet to drain or to release.
+    askedFor ??= release ? { code: 0 } : { bySignal: signal }
+    asked.abort(new CancelledError(`received ${signal}`))
+  }
+  const forgetSignals = host.onSignal((signal) => receive(signal))
+  return {
+    signal: asked.signal,
+    askedFor: () => askedFor,
+    onSignal: (listener) => {
+      receive = listener
+    },
+    [Symbol.dispose]: () => {
+      forgetSignals()
+      asked.dispose()
+    },
+  }
+}
+
+export function serveSettings({ values }: StandardFlags, release: boolean): ServeOptions['settings'] {
+  return {
+    onLeaseLoss: values['on-lease-loss'],
+    onDriverLoss: values['on-driver-loss'],
+    driverGraceMs: values['driver-grace-period'],
+    drainMs: values['drain-timeout'],
+    release,
+  }
+}
+
+export function terminationMessage(host: Host, log: Logger): (message: string) => Promise<void> {
+  return (message) =>
+    host
+      .writeTerminationMessage(message)
+      .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
+}
+
+interface EndContext {
+  readonly host: Host
+  readonly log: Logger
+  /** The ending that a signal before the end of the start asked for. */
+  readonly askedFor: ProcessEnding | undefined
+}
+
+/** The ending after an error of the start or of the service. */
+export function endOf(error: unknown, { host, log, askedFor }: EndContext): ProcessEnding {
+  if (error instanceof PrintAndExit) {
+    host.stdout.write(error.message)
+    return { code: 0 }
+  }
+  if (askedFor !== undefined) return askedFor
+  if (error instanceof StartError) {
+    if (error.exitCode === FATAL) log.fatal(error.message)
+    else log.error(error.cause, error.message, error.pairs)
+    return { code: error.exitCode }
+  }
+  log.error(error, 'Unexpected failure')
+  return { code: 1 }
+}
+
+/** A controller that ends the process ends the driver apps, too: their lines say so. */
+export function logLastLines({ sidecars, driverApps }: StartPlan, log: Logger): void {
+  if (sidecars.length === 0) return
+  for (const { app } of driverApps) log.error(undefined, app.endsToo)
+}

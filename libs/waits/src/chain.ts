@@ -1,0 +1,60 @@
+import type { Around } from './around.ts'
+import type { ObjectWait } from './wait.ts'
+
+/** An object whose own wait has to end first. A claim and a pod have their name, an attachment has its key. */
+export interface Awaited {
+  readonly kind: 'claim' | 'pod' | 'attachment'
+  readonly name: string
+}
+
+/** The next objects in the chain of waits. Empty: the wait is the end of its chain, so its party has to act next. */
+export function awaitedBy(wait: ObjectWait, { claim, pods, attachments }: Around): readonly Awaited[] {
+  const { reason, names, node, about } = wait
+  switch (reason) {
+    case 'PodWithoutVolume':
+    case 'PodLostVolume':
+    case 'VolumeBound':
+      return claim === undefined ? [] : [{ kind: 'claim', name: claim.name }]
+    case 'ConsumerNotScheduled':
+      return podsNamed(names ?? pods.filter(({ nodeName }) => nodeName === '').map(({ name }) => name))
+    case 'ClaimInUse':
+    case 'UnmountedElsewhereFirst':
+      return podsNamed(names)
+    case 'Attaching':
+    case 'AttachFails':
+    case 'CannotAttach':
+    case 'DetachedElsewhereFirst':
+    case 'DetachedHereFirst':
+    case 'DetachFails':
+      if (about.kind !== 'pod') return []
+      return attachments
+        .filter(({ nodeName }) => nodeName === node)
+        .map(({ key: name }) => ({ kind: 'attachment', name }))
+    case 'VolumeStillAttached':
+      return (names ?? []).map((name) => ({ kind: 'attachment', name }))
+    default:
+      return []
+  }
+}
+
+function podsNamed(names: readonly string[] = []): readonly Awaited[] {
+  return names.map((name) => ({ kind: 'pod', name }))
+}
+
+/** The same waits, each after the waits that have to end first. The age of a wait does not matter. */
+export function causesFirst(waits: readonly ObjectWait[], around: Around): readonly ObjectWait[] {
+  const depthOf = (wait: ObjectWait, above: ReadonlySet<ObjectWait>): number => {
+    if (above.has(wait)) return 0
+    const awaited = awaitedBy(wait, around).map(({ kind, name }) => `${kind} ${name}`)
+    const next = waits.filter((each) => awaited.includes(objectOf(each, around)))
+    return Math.max(0, ...next.map((each) => 1 + depthOf(each, new Set([...above, wait]))))
+  }
+  const depths = new Map(waits.map((wait) => [wait, depthOf(wait, new Set())]))
+  return waits.toSorted((a, b) => (depths.get(a) ?? 0) - (depths.get(b) ?? 0))
+}
+
+/** As `Awaited` names it. A volume that leaves a node is its attachment there. */
+function objectOf({ about }: ObjectWait, { attachments }: Around): string {
+  const attachment = about.node === undefined ? undefined : attachments.find(({ nodeName }) => nodeName === about.node)
+  return attachment === undefined ? `${about.kind} ${about.name}` : `attachment ${attachment.key}`
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import fc from 'fast-check'
+import type { Reader } from './reader.ts'
+
+const FOLDER = resolve(import.meta.dirname, '../corpus')
+/** Readers that are not linear show it with less; longer inputs are only slower. */
+const LONGEST = 8_192
+const MOST_EDITS = 5
+const MOST_REPEATS = 200
+
+/** The seeds of a reader, and the inputs that were kept: a line each, as JSON whose characters are the bytes. */
+export function knownInputs({ name, seeds }: Reader): readonly Buffer[] {
+  const lines = readFileSync(resolve(FOLDER, `${name}.jsonl`), 'utf8').split('\n')
+  const corpus = lines.filter((line) => line !== '').map((line) => Buffer.from(String(JSON.parse(line)), 'latin1'))
+  return [...seeds.map((seed) => Buffer.from(seed)), ...corpus]
+}
+
+/** An input as a line of the corpus. */
+export function lineOf(input: Buffer): string {
+  const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(input.toString('latin1')).replace(/[\x7f-\xff]/g, escaped)
+}
+
+interface Edit {
+  readonly at: number
+  /** A number of bytes, or the next number or name as a whole, so that the bytes around it keep their meaning. */
+  readonly removed: number | 'run'
+  readonly inserted: Buffer
+  readonly times: number
+}
+
+/** Known inputs with a few edits: bytes, words of the reader, or a part of another input take the place of bytes. */
+export function editedInputs(reader: Reader): fc.Arbitrary<Buffer> {
+  const known = fc.constantFrom(...knownInputs(reader))
+  const words = fc.constantFrom(...reader.words.map((word) => Buffer.from(word)))
+  const bytes = fc.uint8Array({ maxLength: 4 }).map((array) => Buffer.from(array))
+  const part = fc.tuple(known, fc.nat(LONGEST)).map(([other, from]) => other.subarray(from % (other.length + 1)))
+  const edit: fc.Arbitrary<Edit> = fc.record({
+    at: fc.nat(LONGEST),
+    removed: fc.oneof(
+      { weight: 4, arbitrary: fc.nat(4) },
+      { weight: 1, arbitrary: fc.nat(64) },
+      { weight: 3, arbitrary: fc.constant('run' as const) },
+    ),
+    inserted: fc.oneof(
+      { weight: 3, arbitrary: words },
+      { weight: 2, arbitrary: bytes },
+      { weight: 1, arbitrary: part },
+    ),
+    times: fc.oneof({ weight: 15, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat(MOST_REPEATS) }),
+  })
+  return fc.tuple(known, fc.array(edit, { maxLength: MOST_EDITS })).map(([input, edits]) => edits.reduce(edited, input))
+}
+
+function edited(input: Buffer, { at, removed, inserted, times }: Edit): Buffer {
+  const place = at % (input.length + 1)
+  const [from, to] = removed === 'run' ? runAfter(input, place) : [place, place + removed]
+  const put = Array.from({ length: times }, () => inserted)
+  return Buffer.concat([input.subarray(0, from), ...put, input.subarray(to)]).subarray(0, LONGEST)
+}
+
+function runAfter(input: Buffer, place: number): readonly [from: number, to: number] {
+  const run = /[0-9]+|[A-Za-z]+/.exec(input.toString('latin1', place))
+  if (run === null) return [place, place]
+  return [place + run.index, place + run.index + run[0].length]
+}

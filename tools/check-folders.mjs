@@ -1,0 +1,50 @@
+// Reports every pair of neighbours in one package's src that import each other, types included: two folders, or a folder
+// and a file beside it. Such a pair is one unit that only looks like two. Tests and src/testing are not read.
+// `node tools/check-folders.mjs [PACKAGE...]`: all packages, or the folders given, as libs/sidecar. Exits with 1 for a pair.
+
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
+
+const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'(\.{1,2}\/[^']+)'/g
+const SKIPPED = /\.test\.ts$|(^|\/)(testing|generated)\//
+
+const packages = process.argv.length > 2 ? process.argv.slice(2) : globSync('{apps,libs,testing}/*')
+const pairs = packages.filter((folder) => existsSync(join(folder, 'src'))).flatMap(pairsOf)
+for (const { folder, left, right, examples } of pairs) {
+  console.log(`${folder}: ${left} and ${right} import each other`)
+  for (const example of examples) console.log(`  ${example}`)
+}
+if (pairs.length > 0) process.exit(1)
+
+/** The pairs of one package, with an import of each direction. */
+function pairsOf(folder) {
+  const src = join(folder, 'src')
+  const arrows = new Map()
+  for (const file of globSync('**/*.ts', { cwd: src }).filter((each) => !SKIPPED.test(each))) {
+    for (const [, path] of readFileSync(join(src, file), 'utf8').matchAll(IMPORT)) {
+      const target = relative(src, join(src, dirname(file), path))
+      if (SKIPPED.test(target) || target.startsWith('..')) continue
+      const [from, to] = neighbours(file, target)
+      if (from !== to && !arrows.has(`${from} ${to}`)) arrows.set(`${from} ${to}`, `${file} -> ${target}`)
+    }
+  }
+  return [...arrows].flatMap(([arrow, example]) => {
+    const [left, right] = arrow.split(' ')
+    const back = arrows.get(`${right} ${left}`)
+    // Each pair once. Biome finds files that import each other.
+    if (back === undefined || left > right || (isFile(left) && isFile(right))) return []
+    return [{ folder, left, right, examples: [example, back] }]
+  })
+}
+
+/** Where the paths of two files part: the folders, or files, that stand beside each other. */
+function neighbours(left, right) {
+  const [a, b] = [left.split(sep), right.split(sep)]
+  let at = 0
+  while (at < a.length - 1 && at < b.length - 1 && a[at] === b[at]) at += 1
+  return [a.slice(0, at + 1).join('/'), b.slice(0, at + 1).join('/')]
+}
+
+function isFile(path) {
+  return path.endsWith('.ts')
+}

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { code, table } from './markdown.ts'
+
+interface PublicDriver {
+  readonly name: string
+  readonly sidecars: Readonly<Record<string, readonly string[]>>
+  readonly remains: readonly string[]
+  readonly note?: string
+}
+
+/** Returns a row for each public driver of the tests: the sidecars that this project replaces, and the others. */
+export function publicDriversTable(): string {
+  const file = new URL('../../charts/tests/public-drivers.json', import.meta.url)
+  const drivers: readonly PublicDriver[] = JSON.parse(readFileSync(file, 'utf8'))
+  const rows = drivers.map(({ name, sidecars, remains, note }) => [
+    name,
+    Object.entries(sidecars).map(counted).join(', '),
+    [...remains.map(code), ...(note === undefined ? [] : [note])].join('; '),
+  ])
+  return table(['driver', 'replaced', 'remains, and notes'], rows)
+}
+
+/** A pod may have one sidecar several times, once for each driver in it. */
+function counted([app, lines]: readonly [string, readonly string[]]): string {
+  return lines.length === 1 ? app : `${app} (${lines.length} times)`
+}

@@ -1,0 +1,60 @@
+// Makes a single executable of Node.js and a program, in the working directory:
+//   node executable.mjs MAIN OUTPUT
+// The executable contains the path of MAIN as it is written here, so it must not name the folder of the build.
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { START_FLAGS } from './start-flags.mjs'
+
+const WANTED = `v${readFileSync(join(import.meta.dirname, '../.nvmrc'), 'utf8').trim()}`
+
+/**
+ * The Node.js of executables and code caches: `BUILD_NODE`, else one of the version in .nvmrc, else the running one. npm
+ * has that version for some platforms only, so a Node.js of the machine may be newer than the running one.
+ */
+export function buildNode() {
+  const { BUILD_NODE, PATH = '' } = process.env
+  if (BUILD_NODE) return BUILD_NODE
+  if (process.version === WANTED) return process.execPath
+  const found = PATH.split(delimiter).map((folder) => join(folder, 'node'))
+  return found.find((file) => existsSync(file) && versionOf(file) === WANTED) ?? process.execPath
+}
+
+function versionOf(node) {
+  return execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
+}
+
+/** Leaves `sea.json` in `folder`: other tools read the flags in it. */
+export function makeExecutable({ main, output, assets = {}, folder = '.' }) {
+  const node = buildNode()
+  const [copy, config] = [join(folder, 'node'), join(folder, 'sea.json')]
+  copyFileSync(node, copy)
+  if (process.platform === 'linux') strip(copy)
+  const settings = {
+    main,
+    executable: copy,
+    output,
+    disableExperimentalSEAWarning: true,
+    assets,
+    execArgv: START_FLAGS,
+    execArgvExtension: 'none', // NODE_OPTIONS of the environment has no effect
+  }
+  writeFileSync(config, JSON.stringify(settings))
+  execFileSync(node, ['--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] })
+  rmSync(copy)
+}
+
+/** Symbols are a quarter of the file; an executable with them works as well. */
+function strip(file) {
+  try {
+    execFileSync('strip', ['-s', file])
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error
+    console.warn(`strip (binutils) is not installed: ${file} keeps its symbols and is 40 MB larger`)
+  }
+}
+
+if (import.meta.main) {
+  const [main, output] = process.argv.slice(2)
+  makeExecutable({ main, output })
+}
