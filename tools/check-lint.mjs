@@ -38,7 +38,7 @@ const FILES = new Map([
     'libs/base/src/clock.ts',
     { text: [...TIME, ...TIMERS].map((use, at) => `export const x${at} = ${use}\n`).join('') },
   ],
-  ['libs/base/src/fake-clock.ts', { text: value('setImmediate(() => 1)') }],
+  ['libs/base/src/testing/fake-clock.ts', { text: value('setImmediate(() => 1)') }],
   ['apps/one/src/main.ts', { text: inFunction('process.exit(1)') }],
   ['apps/one/src/other.ts', { text: inFunction('process.exit(1)'), refused: true }],
   ['libs/upper/src/index.ts', { text: value('1') }],

@@ -8,32 +8,25 @@ const { setFlagsFromString } = require('node:v8')
 const { Script } = require('node:vm')
 
 /**
- * What is new has one MiB before it is looked at; how far the heap grows is set by libs/telemetry/src/memory.ts.
- * (`--optimize-for-size` has the same peak for half as much CPU again: it gives each page back at once.) Maglev pays for
- * itself, what it would inline does not: ten MiB more at the peak. What a compilation took is given back where it was
- * taken: from another thread it comes late, nine MiB at the peak. A regular expression is compiled once: twice, as V8
- * does it otherwise, is 7 ms of a start for that by which Node looks for IPv6 addresses.
+ * The start options of `start-flags.mjs` for which the first line of a script in an image has no room. An executable
+ * has them built in.
  */
-const FLAGS = [
-  '--semi-space-growth-factor=1',
-  '--no-maglev-inlining',
-  '--no-opt',
-  '--no-maglev-destroy-on-background',
-  '--no-regexp-tier-up',
-]
+const SCRIPT_OPTIONS = '--max-semi-space-size=1'
+/**
+ * V8 collects the old generation after it has grown by this much. Without the flag it may grow to four times its size.
+ * The flag is set once, after the code caches are loaded and before the work begins.
+ */
+const HEAP_GROWTH = '--heap-growing-percent=60'
 const CACHE = 'bundle.cache'
-
-/** Set for another Node; none of them is wanted in a sidecar. */
-const FOREIGN = ['NODE_OPTIONS', 'NODE_V8_COVERAGE']
 
 // Without a listener the signal would open Node's debugger.
 process.on('SIGUSR1', () => undefined)
-startAgainWithout(sea.isSea() ? ['NODE_V8_COVERAGE'] : FOREIGN)
+startAgain(sea.isSea() ? undefined : SCRIPT_OPTIONS)
 const { filename, text, cachedData } = sea.isSea() ? carried() : besides(__filename)
 const script = new Script(`(function (exports, require, module) {${text}\n})`, { filename, cachedData })
 const bundle = { exports: {} }
 script.runInThisContext()(bundle.exports, createRequire(__filename), bundle)
-for (const flag of FLAGS) setFlagsFromString(flag)
+setFlagsFromString(HEAP_GROWTH)
 bundle.exports.start()
 
 /** A cache that does not fit this Node, or none, costs time and nothing else. */
@@ -46,12 +39,17 @@ function carried() {
   }
 }
 
-/** Node has followed them by now, so this process gives way to one that does not see them. */
-function startAgainWithout(names) {
-  if (!names.some((name) => process.env[name])) return
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !names.includes(name)))
+/**
+ * Replaces this process if its environment has options of Node other than `options`, because Node has followed them by
+ * now. An executable ignores NODE_OPTIONS, so it gets no `options`.
+ */
+function startAgain(options) {
+  const { NODE_OPTIONS, NODE_V8_COVERAGE, ...env } = process.env
+  if (!NODE_V8_COVERAGE && (options === undefined || NODE_OPTIONS === options)) return
   // An executable brings its flags itself, and is not named again among its arguments.
   const [program, ...script] = sea.isSea() ? [process.argv0] : [process.execPath, ...process.execArgv, __filename]
+  const given = options ?? NODE_OPTIONS
+  if (given !== undefined) env.NODE_OPTIONS = given
   process.execve(process.execPath, [program, ...script, ...process.argv.slice(2)], env)
 }
 

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import * as telemetry from '@csi-sidecars/telemetry'
 
 /** One metric family as the sidecars serve it. */
@@ -42,12 +42,7 @@ async function measured(): Promise<MetricFamily[]> {
   telemetry.registerProcessMetrics(metrics)
   const clock = new FakeClock()
   using watches = new DisposableStack()
-  for (const { stop } of [
-    telemetry.watchEventLoop(clock, metrics),
-    telemetry.releaseMemory({ clock, metrics, caches: () => 'filled' }),
-  ]) {
-    watches.defer(stop)
-  }
+  watches.defer(telemetry.watchEventLoop(clock, metrics).stop)
   const text = await metrics.text()
   return [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (counter|gauge)$/gm)].map(
     ([, name = '', help = '', type]) => ({

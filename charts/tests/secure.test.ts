@@ -33,7 +33,7 @@ withHelm('a secure endpoint', () => {
     for (const app of APPS) {
       const { livenessProbe, args = [], volumeMounts } = sidecar(objects, app)
       expect(livenessProbe?.httpGet).not.toHaveProperty('scheme')
-      expect(args.filter((each) => /tls|authoriz|client-ca|profiling/.test(each))).toEqual([])
+      expect(args.filter((each) => /tls|authoriz|client-ca/.test(each))).toEqual([])
       expect(volumeMounts).toHaveLength(1)
     }
     expect(ofKind(objects, 'Certificate')).toEqual([])
@@ -97,14 +97,6 @@ withHelm('a secure endpoint', () => {
   it('passes the Pod Security level restricted', () => {
     expect(restrictedViolations(pod(secure))).toEqual([])
   })
-
-  it('shows profiles on a port of its own for each container', () => {
-    const profiling = APPS.map((app) => sidecar(secure, app).args?.filter((each) => each.includes('profiling')))
-    expect(profiling).toEqual([
-      ['--enable-profiling=true', '--profiling-address=127.0.0.1:6060'],
-      ['--enable-profiling=true', '--profiling-address=127.0.0.1:6061'],
-    ])
-  })
 })
 
 withHelm('a monitor of a secure endpoint', () => {
@@ -160,7 +152,6 @@ withHelm('values of security that cannot work', () => {
     [{ authorization: { enabled: true } }, 'authorization.enabled needs tls.enabled'],
     [{ tls: { enabled: true, certManager: { enabled: true } } }, 'tls.certManager.enabled needs'],
     [{ tls: { enabled: true, clientCA: { configMapName: 'a', secretName: 'b' } } }, 'are both given'],
-    [{ profiling: { enabled: true }, resizer: { profilingPort: 6060 } }, 'profilingPort are the same'],
   ])('fail with a sentence: %#', (values, sentence) => {
     const rendered = tryRender({ values: merged(readValues(exampleFile('driver')), { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)

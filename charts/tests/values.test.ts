@@ -76,7 +76,7 @@ describe('values.schema.json', () => {
     ['a label that is a number', 'controller.podLabels', { tier: 1 }],
     ['a Lease that no API server takes', 'sidecars.singleLease', 'Own_Lease'],
     ['an unknown version of TLS', 'tls.minVersion', 'VersionTLS11'],
-    ['a cipher by the name of OpenSSL', 'tls.cipherSuites', ['ECDHE-RSA-AES128-SHA']],
+    ["a cipher by Go's name", 'tls.cipherSuites', ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256']],
     ['a path that does not begin with a slash', 'authorization.alwaysAllowPaths', ['livez']],
     ['a scraper without a kind', 'authorization.scrapers', [{ name: 'prometheus' }]],
     ['secrets without a namespace', 'rbac.secretNames', [{ names: ['login'] }]],

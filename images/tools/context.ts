@@ -32,10 +32,11 @@ function fill(folder: string, bundle: Bundle): void {
   }
 }
 
-/** The file that a manifest names as the command. Its first line has room for one flag. */
-export function startScript({ flags }: Pick<Bundle, 'flags'>): string {
-  if (flags.length !== 1) throw new Error(`the first line of a script takes one flag, not ${flags.join(' ')}`)
-  return `#!${NODE} ${flags[0]}\n${readFileSync(START, 'utf8')}`
+/** The file that a manifest names as the command. Its first line has room for one flag; NODE_OPTIONS has the others. */
+export function startScript({ flags: [first, ...others] }: Pick<Bundle, 'flags'>): string {
+  const text = readFileSync(START, 'utf8')
+  if (!text.includes(`'${others.join(' ')}'`)) throw new Error(`${START} does not set ${others.join(' ')}`)
+  return `#!${NODE} ${first}\n${text}`
 }
 
 function write(file: string, text: string, mode = 0o644): void {

@@ -55,7 +55,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     why: 'it needs a node with a kubelet, which keeps logs and leads to the ports of pods',
   },
   { lines: /^docs\/operations\.md: kubectl/, by: 'testing/e2e/tests/chart/operations.ts', sign: 'docs/operations.md' },
-  { lines: /^docs\/operations\.md: curl/, why: 'it needs the forwarded port of a pod, and so a node with a kubelet' },
   { lines: /kubectl-csi\.cjs stuck$/, by: 'testing/e2e/tests/explain/cluster.ts', sign: 'apps/kubectl-csi/README.md' },
   { lines: /: (docker|kind|buildah) /, why: 'it needs Docker, Buildah or kind; a test builds the Dockerfile' },
   { lines: /^docs\/releases\.md: (helm pull|sha256sum)/, why: 'it needs a release' },

@@ -137,11 +137,6 @@ export const START_LINES: readonly LogLine[] = [
     means: 'Flags of TLS or authorization that do not fit together, or files that cannot be used.',
     action: '`err` says which. [Secure the HTTP endpoint](#secure-the-http-endpoint) has what belongs together.',
   },
-  {
-    message: 'Failed to serve profiles',
-    means: '`--profiling-address` is not on loopback, or is taken.',
-    action: 'Give another port of 127.0.0.1: the containers of a pod share it.',
-  },
   { message: 'Option -worker-threads must be greater than zero', means: 'It is 0.', action: 'Raise it.' },
   { message: 'LoggingConfiguration is invalid', means: '`err` says which flag.', action: 'Correct it.' },
   {

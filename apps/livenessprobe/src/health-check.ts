@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { messageOf } from '@csi-sidecars/base'
 import { ConnectError, type OperationMetrics, probeOnce } from '@csi-sidecars/csi'
-import type { Reply } from '@csi-sidecars/sidecar'
+import type { EndpointReply } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 
 export interface HealthCheckOptions {
@@ -14,7 +14,7 @@ export interface HealthCheckOptions {
 }
 
 /** Answers `/healthz` by one Probe on a separate connection. Texts and codes equal those of the Go original. */
-export async function checkHealth(options: HealthCheckOptions, signal: AbortSignal): Promise<Reply> {
+export async function checkHealth(options: HealthCheckOptions, signal: AbortSignal): Promise<EndpointReply> {
   const { log, driverName } = options
   try {
     log.v(5)?.info('Sending probe request to CSI driver', { driver: driverName })
@@ -31,6 +31,6 @@ export async function checkHealth(options: HealthCheckOptions, signal: AbortSign
   }
 }
 
-function reply(status: number, body: string): Reply {
+function reply(status: number, body: string): EndpointReply {
   return { status, body, headers: { 'Content-Type': 'text/plain; charset=utf-8' } }
 }

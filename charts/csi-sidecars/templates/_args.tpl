@@ -70,7 +70,6 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.flagsOf" (dict "values" .values "name" "metrics") -}}
 {{- include "csi-sidecars.secureFlags" . -}}
 {{- end -}}
-{{- include "csi-sidecars.profilingFlags" . -}}
 {{- end }}
 
 {{/* What each sidecar may have otherwise, also in one process: there with a prefix. */}}

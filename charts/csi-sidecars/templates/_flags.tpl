@@ -189,8 +189,7 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
     "timeoutSeconds": 5,
     "failureThreshold": 3
   },
-  "metricsPort": 8081,
-  "profilingPort": 6060
+  "metricsPort": 8081
 }
 {{- end }}
 
@@ -313,7 +312,6 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
     "timeoutSeconds": 5,
     "failureThreshold": 3
   },
-  "metricsPort": 8082,
-  "profilingPort": 6061
+  "metricsPort": 8082
 }
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* TLS, authorization and profiling of the sidecars' HTTP endpoint. */}}
+{{/* TLS and authorization of the sidecars' HTTP endpoint. */}}
 
 {{- define "csi-sidecars.tlsSecret" -}}
 {{- with .values.tls -}}
@@ -44,13 +44,6 @@
 {{- include "csi-sidecars.flag" (dict "name" "authorize-metrics" "value" true) -}}
 {{- end -}}
 {{- include "csi-sidecars.flagsOf" (dict "values" .values "name" "authorization") -}}
-{{- end }}
-
-{{- define "csi-sidecars.profilingFlags" -}}
-{{- if .values.profiling.enabled -}}
-{{- include "csi-sidecars.flag" (dict "name" "enable-profiling" "value" true) -}}
-{{- include "csi-sidecars.flag" (dict "name" "profiling-address" "value" (printf "127.0.0.1:%d" (int (get .values .app).profilingPort))) -}}
-{{- end -}}
 {{- end }}
 
 {{/* The names by which the endpoint of a sidecar is known in the cluster. */}}
@@ -104,10 +97,5 @@ bearerTokenFile: {{ .tokenFile }}
 {{- end -}}
 {{- if and $tls.clientCA.configMapName $tls.clientCA.secretName -}}
 {{- fail "tls.clientCA.configMapName and tls.clientCA.secretName are both given: the authorities are in one of them." -}}
-{{- end -}}
-{{- with .values -}}
-{{- if and .profiling.enabled (eq .process "each") .attacher.enabled .resizer.enabled (or (eq .mode "shared") (include "csi-sidecars.hostNetwork" $)) (eq (int .attacher.profilingPort) (int .resizer.profilingPort)) -}}
-{{- fail "attacher.profilingPort and resizer.profilingPort are the same: containers of a pod share their loopback." -}}
-{{- end -}}
 {{- end -}}
 {{- end }}

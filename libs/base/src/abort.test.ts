@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from '@jest/globals'
 import { abortable, aborted, CancelledError, DeadlineError, deadline, isAbort, scope } from './abort.ts'
-import { FakeClock } from './fake-clock.ts'
+import { FakeClock } from './testing/fake-clock.ts'
 
 const reason = new CancelledError('shutting down')
 

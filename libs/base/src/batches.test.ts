@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import { Batches, inBatches } from './batches.ts'
-import { FakeClock } from './fake-clock.ts'
+import { FakeClock } from './testing/fake-clock.ts'
 
 let clock: FakeClock
 let batches: Batches

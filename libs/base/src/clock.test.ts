@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { systemClock } from './clock.ts'
-import { FakeClock } from './fake-clock.ts'
+import { FakeClock } from './testing/fake-clock.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { FakeClock } from './fake-clock.ts'
 import { inParallel } from './in-parallel.ts'
+import { FakeClock } from './testing/fake-clock.ts'
 
 test('all items are worked on in order, some at a time', async () => {
   const begun: string[] = []

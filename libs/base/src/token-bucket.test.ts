@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { FakeClock } from './fake-clock.ts'
 import { InvariantError } from './invariant.ts'
+import { FakeClock } from './testing/fake-clock.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** Records which taker is served, and when. */

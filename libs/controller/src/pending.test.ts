@@ -1,4 +1,5 @@
-import { CancelledError, FakeClock, inPhase, type Phase } from '@csi-sidecars/base'
+import { CancelledError, inPhase, type Phase } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { Metrics } from '@csi-sidecars/telemetry'

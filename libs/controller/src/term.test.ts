@@ -1,4 +1,5 @@
-import { aborted, CancelledError, FakeClock } from '@csi-sidecars/base'
+import { aborted, CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { AGAIN, type Controller, type Outcome, SETTLED, STOPPED } from './controller.ts'

@@ -1,11 +1,34 @@
 import { Backoff, type Clock, DeadlineError, deadline, onAbort } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { Channel, type ChannelOptions, connectivityState, setLogger } from '@grpc/grpc-js'
-import { pathOf, socketAddressOf } from './address.ts'
 import { type CallReporting, type Connection, GrpcConnection } from './connection.ts'
 import { ConnectError, whyUnreachable } from './errors/connect-error.ts'
 import { decodeStatusMessageAsUtf8 } from './headers.ts'
+import type { OperationMetrics } from './operation-metrics.ts'
 import { SocketCredentials } from './socket-credentials.ts'
+
+const UNIX = 'unix://'
+
+/** An address that is no unix socket. The text is upstream's, which speaks of its own implementation. */
+export class AddressError extends Error {
+  override readonly name = 'AddressError'
+
+  constructor() {
+    super('OnConnectionLoss callback only supported for unix:// addresses')
+  }
+}
+
+/** A unix socket as it is printed (`unix:///csi/csi.sock`), from that form or from its bare path. */
+export function socketAddressOf(address: string): string {
+  if (address.startsWith('/')) return UNIX + address
+  if (address.startsWith(UNIX)) return address
+  throw new AddressError()
+}
+
+/** Where the socket is. Leading slashes become one: grpc-js would take the first part of `//a/b` for a host. */
+export function pathOf(socketAddress: string): string {
+  return socketAddress.slice(UNIX.length).replace(/^\/+/, '/')
+}
 
 export interface ConnectOptions extends CallReporting {
   /** `/csi/csi.sock` or `unix:///csi/csi.sock`. */
@@ -127,4 +150,20 @@ function logGrpcBy(log: Logger): void {
     info: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
     debug: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
   })
+}
+
+export interface MigratedOptions extends ConnectOptions {
+  readonly operations: OperationMetrics
+  readonly driverName: string
+}
+
+/**
+ * For a driver with an in-tree ancestor: a second connection takes the place of the first, and all calls counted from
+ * now on say whether they were for a migrated volume. The driver has to be probed again.
+ */
+export async function connectMigrated(first: Connection, options: MigratedOptions): Promise<Connection> {
+  options.operations.restartWithMigrated(options.driverName)
+  const second = await connect(options)
+  first.close()
+  return second
 }

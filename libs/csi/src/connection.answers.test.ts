@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2'
-import { Metrics, recordingLogger } from '@csi-sidecars/telemetry'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { controllerClient } from './controller-client.ts'
 import { classify } from './errors/classify.ts'

@@ -1,11 +1,12 @@
-import { CancelledError, FakeClock, onPhase, type Phase } from '@csi-sidecars/base'
+import { CancelledError, onPhase, type Phase } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   ControllerUnpublishVolume,
   NodeServiceCapability_RPC_Type as NodeRpc,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
 import type { Connection } from './connection.ts'
 import { createDriver, type DriverEvent, guardedDriver } from './driver.ts'
@@ -112,13 +113,28 @@ test('nothing is let through before the driver has said again who it is and what
 })
 
 test('a driver can be lost any number of times', async () => {
-  const { first, events, comeBack } = watched()
+  const { first, events, comeBack, clock } = watched()
   let connection = first
   for (let times = 0; times < 3; times += 1) {
     connection.lose()
     connection = await comeBack()
+    await clock.advance(10_000)
   }
   expect(events.map(({ type }) => type)).toEqual(['lost', 'ready', 'lost', 'ready', 'lost', 'ready'])
+})
+
+test('a driver that breaks each new connection is connected to after growing pauses', async () => {
+  const { first, events, comeBack, clock, driver } = watched()
+  first.lose()
+  let connection = await comeBack()
+  for (const pauseMs of [100, 200, 400, 800, 1000, 1000]) {
+    connection.lose()
+    await clock.advance(pauseMs - 1)
+    expect(driver.state).toBe('lost')
+    await clock.advance(1)
+    connection = await comeBack()
+    expect(events.at(-1)).toEqual({ type: 'ready', lostForMs: pauseMs })
+  }
 })
 
 test('a driver that does not say who it is is asked again, at most once a second', async () => {

@@ -5,7 +5,6 @@ import type { DriverCapabilities } from './capabilities.ts'
 import type { Caller, CallOptions, Connection } from './connection.ts'
 import { unavailable } from './errors/rpc-error.ts'
 import { type Decisive, type DriverIdentity, whyIncompatible } from './identity.ts'
-import { Isolation } from './isolation.ts'
 
 /** What upstream logs, and writes to the termination log, before it ends the process because of a lost driver. */
 export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'
@@ -56,6 +55,8 @@ type State =
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 1_000
+/** A driver that breaks each new connection within this time is connected to again after a pause. */
+const STABLE_MS = 10_000
 
 /**
  * Watches over the connection of a driver from here on. Loss is an event, never the end of the process: the driver is
@@ -70,13 +71,13 @@ class ReconnectingDriver implements Driver {
   readonly #options: DriverOptions
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #life = scope()
-  readonly #isolation: Isolation
   readonly #fail: (error: Error) => void
+  readonly #pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+  #returnedAt = Number.NEGATIVE_INFINITY
   #state: State
 
   constructor(options: DriverOptions) {
     this.#options = options
-    this.#isolation = new Isolation({ clock: options.clock, open: (signal) => options.reconnect(signal) })
     const { promise, resolve } = Promise.withResolvers<Error>()
     this.failure = promise
     this.#fail = resolve
@@ -105,7 +106,7 @@ class ReconnectingDriver implements Driver {
     const state = this.#state
     switch (state.kind) {
       case 'ready':
-        return this.#isolation.call(state.connection, { method, request, options })
+        return state.connection.call(method, request, options)
       case 'lost':
         throw unavailable('connection to the CSI driver lost')
       case 'failed':
@@ -148,8 +149,11 @@ class ReconnectingDriver implements Driver {
 
   /** Ends with the driver back or failed; rejects only when the driver is closed. */
   async #recover(before: DriverIdentity): Promise<void> {
-    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
-    while (!(await this.#tryOnce(before))) await this.#options.clock.sleep(pauses.next(), this.#life.signal)
+    const { clock } = this.#options
+    const pause = (): Promise<void> => clock.sleep(this.#pauses.next(), this.#life.signal)
+    if (clock.monotonic() - this.#returnedAt < STABLE_MS) await pause()
+    else this.#pauses.reset()
+    while (!(await this.#tryOnce(before))) await pause()
   }
 
   /** False when the driver has to be tried again. */
@@ -180,6 +184,7 @@ class ReconnectingDriver implements Driver {
 
   #return(connection: Connection, identity: DriverIdentity): void {
     const lostForMs = this.lostForMs
+    this.#returnedAt = this.#options.clock.monotonic()
     this.#state = { kind: 'ready', connection, identity }
     this.#options.log.info('CSI driver is back', { driver: identity.name, lostForSeconds: lostForMs / 1000 })
     this.#watch(connection)

@@ -1,9 +1,9 @@
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { createServer } from 'node:net'
 import { systemClock } from '@csi-sidecars/base'
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, expect, test } from '@jest/globals'
 import { ConnectError } from './errors/connect-error.ts'
-import { probeOnce } from './probe-once.ts'
+import { probeOnce } from './probe.ts'
 import { closeAll, closeLater, failureOf } from './testing/connected.ts'
 import { type ScriptedDriver, scriptedDriver, socketPath } from './testing/scripted-driver.ts'
 

@@ -1,18 +1,18 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   ControllerUnpublishVolume,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import { Metrics, recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
+import { Metrics, silentLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, expect, test } from '@jest/globals'
 import { driverCapabilities, getControllerCapabilities, getDriverName, getPluginCapabilities } from './capabilities.ts'
-import { connect } from './connect.ts'
+import { connect, connectMigrated } from './connect.ts'
 import type { Connection } from './connection.ts'
 import { createDriver, type Driver } from './driver.ts'
 import { RpcError } from './errors/rpc-error.ts'
 import type { DriverIdentity } from './identity.ts'
-import { connectMigrated } from './migrated.ts'
 import { OperationMetrics } from './operation-metrics.ts'
 import { probe } from './probe.ts'
 import { scriptedDriver } from './testing/scripted-driver.ts'

@@ -1,8 +1,7 @@
 import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
 import { expect, test } from '@jest/globals'
-import { AccessModeError, accessModeOf } from './access-mode.ts'
 import { secretsFrom } from './secrets.ts'
-import { volumeCapabilityOf } from './volume-capability.ts'
+import { AccessModeError, accessModeOf, volumeCapabilityOf } from './volume-capability.ts'
 
 const [RWO, ROX, RWX, RWOP] = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod']
 

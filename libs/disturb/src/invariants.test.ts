@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, it } from '@jest/globals'
 import { type BrokenInvariant, converge, findingsIn } from './invariants.ts'
 

@@ -1,7 +1,7 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import type { Event } from '@csi-sidecars/kube-types'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { createRecorder, type Recorder } from './recorder.ts'
 

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import type { Event } from '@csi-sidecars/kube-types'
 import { beforeEach, expect, it } from '@jest/globals'

@@ -1,4 +1,5 @@
-import { FakeClock, systemClock } from '@csi-sidecars/base'
+import { systemClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { Dispatcher } from './dispatcher.ts'
 

@@ -9,24 +9,24 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { Logger, Metrics, Tracer } from '@csi-sidecars/telemetry'
 import type {
-  CallOptions,
   DeleteOptions,
   KubeClient,
   ListOptions,
   ListPage,
   Projecting,
+  RequestOptions,
   RereadListener,
   SubresourceOption,
   WatchFrame,
   WatchOptions,
-} from './client.ts'
+} from './api/client.ts'
+import { type ApiRequest, query } from './api/request.ts'
 import { parseAnswer } from './codec/decode.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
 import type { FlowOptions } from './flow/flow-options.ts'
 import { configDialer } from './requests/config-dialer.ts'
 import { listPages } from './requests/list.ts'
 import type { ServerLimits } from './requests/refusals.ts'
-import { type ApiRequest, query } from './requests/request.ts'
 import { RestMetrics } from './requests/rest-metrics.ts'
 import { Transport } from './requests/transport.ts'
 import { UnknownOutcomes } from './requests/unknown-outcomes.ts'
@@ -78,26 +78,31 @@ class HttpKubeClient implements OwnedKubeClient {
     this.#unknown = new UnknownOutcomes((resource, ref) => this.get(resource, ref, options))
   }
 
-  get<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T> {
+  get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T> {
     const path = resourcePath(resource, ref)
     return this.#send({ method: 'GET', path, resource, name: ref.name, options })
   }
 
-  create<T>(resource: Resource<T>, object: T, options?: CallOptions): Promise<T> {
+  create<T>(resource: Resource<T>, object: T, options?: RequestOptions): Promise<T> {
     const { namespace, name = '' } = metadataOf(object) ?? {}
     const path = resourcePath(resource, { namespace })
     const request = { method: 'POST', path, body: json(object), resource, options } as const
     return name === '' ? this.#send(request) : this.#write({ resource, ref: { namespace, name } }, request)
   }
 
-  replace<T>(resource: Resource<T>, object: T, options?: CallOptions & SubresourceOption): Promise<T> {
+  replace<T>(resource: Resource<T>, object: T, options?: RequestOptions & SubresourceOption): Promise<T> {
     const { namespace, name = '' } = metadataOf(object) ?? {}
     const path = resourcePath(resource, { namespace, name, subresource: options?.subresource })
     const request = { method: 'PUT', path, body: json(object), resource, name, options } as const
     return this.#write({ resource, ref: { namespace, name } }, request)
   }
 
-  patch<T>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: CallOptions & SubresourceOption): Promise<T> {
+  patch<T>(
+    resource: Resource<T>,
+    ref: ObjectRef,
+    patch: Patch,
+    options?: RequestOptions & SubresourceOption,
+  ): Promise<T> {
     const { namespace, name } = ref
     const path = resourcePath(resource, { namespace, name, subresource: options?.subresource })
     const body = { type: PATCH_CONTENT_TYPES[patch.kind], text: JSON.stringify(patch.body) }
@@ -119,7 +124,7 @@ class HttpKubeClient implements OwnedKubeClient {
     return watchFrames({ transport: this.#transport, clock: this.#clock }, resource, options)
   }
 
-  discover(path: string, options?: CallOptions): Promise<unknown> {
+  discover(path: string, options?: RequestOptions): Promise<unknown> {
     return this.#send({ method: 'GET', path, options })
   }
 

@@ -1,23 +1,3 @@
-export type {
-  BookmarkFrame,
-  CallOptions,
-  ChangeFrame,
-  EndFrame,
-  KubeClient,
-  ListOptions,
-  ListPage,
-  Priority,
-  Projecting,
-  RereadListener,
-  Selection,
-  SubresourceOption,
-  WatchFrame,
-  WatchOptions,
-} from './client.ts'
-export type { ClusterConfig } from './config/cluster-config.ts'
-export { parseKubeconfig as readYamlMapping } from './config/kubeconfig-document.ts'
-export { loadClusterConfig } from './config/load.ts'
-export { createKubeClient, type OwnedKubeClient } from './create-client.ts'
 export {
   ApiError,
   apiErrorOf,
@@ -32,7 +12,27 @@ export {
   isTooManyRequests,
   isUidMismatch,
   isUnreachable,
-} from './errors/api-error.ts'
+} from './api/api-error.ts'
+export type {
+  BookmarkFrame,
+  ChangeFrame,
+  EndFrame,
+  KubeClient,
+  ListOptions,
+  ListPage,
+  Projecting,
+  RequestOptions,
+  RequestPriority,
+  RereadListener,
+  Selection,
+  SubresourceOption,
+  WatchFrame,
+  WatchOptions,
+} from './api/client.ts'
+export type { ClusterConfig } from './config/cluster-config.ts'
+export { parseKubeconfig as readYamlMapping } from './config/kubeconfig-document.ts'
+export { loadClusterConfig } from './config/load.ts'
+export { createKubeClient, type OwnedKubeClient } from './create-client.ts'
 export { flowOptions } from './flow/flow-options.ts'
 export { guarded } from './requests/guarded.ts'
 export type { ServerLimits } from './requests/refusals.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { ApiError, isMissing } from './errors/api-error.ts'
+import { ApiError, isMissing } from './api/api-error.ts'
 
 const error = (code: number, reason: string, field?: string): ApiError =>
   new ApiError({ code, reason, message: 'no', ...(field !== undefined && { details: { causes: [{ field }] } }) })

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { Candidate, TIMINGS } from './testing/candidate.ts'
 import { LeaseServer } from './testing/lease-server.ts'

@@ -1,4 +1,5 @@
-import { FakeClock, scope } from '@csi-sidecars/base'
+import { scope } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, it } from '@jest/globals'
 import type { LeaseHolder } from './lease-holder.ts'
 import { renewWhileLeading } from './renewal.ts'

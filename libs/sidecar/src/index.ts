@@ -12,7 +12,7 @@ export { type FeatureGate, type GateTable, GENERIC_GATES, RELEASE_ON_EXIT } from
 export { type ChartKey, type Flag, type FlagTable, parseFlags } from './flags/go-flags.ts'
 export { goDuration } from './flags/go-values.ts'
 export { LOGGING_FLAGS, STANDARD_FLAGS } from './flags/standard-flags.ts'
-export { type HttpServer, listenHttp, type Reply, type Routes } from './http/listener.ts'
+export { type EndpointReply, type HttpServer, listenHttp, type Routes } from './http/listener.ts'
 export { metricsReply } from './http/server.ts'
 export { sanitizeName } from './lease/lease-name.ts'
 export { type Cache, type CacheRegistry, cacheOf } from './serve/caches.ts'

@@ -1,7 +1,7 @@
 import { goFloat } from './go-text.ts'
 
 /** A metric and its series. */
-export interface Family {
+export interface ExposedFamily {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -19,7 +19,7 @@ export interface Sample {
  * A family in Prometheus' text format, as Go's client prints it: labels by name with `le` last, numbers in Go's
  * spelling. Queries join on the text of `le`, so it has to be the same for both. Empty when there is no series.
  */
-export function familyText({ name, help, type, values }: Family): string {
+export function familyText({ name, help, type, values }: ExposedFamily): string {
   if (values.length === 0) return ''
   let text = `# HELP ${name} ${escapeLine(help)}\n# TYPE ${name} ${type}\n`
   for (const { value, labels, metricName = name } of values) {

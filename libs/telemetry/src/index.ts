@@ -1,8 +1,8 @@
 export { type EventLoopWatch, watchEventLoop } from './event-loop.ts'
 export { goFloat, goQuote } from './go-text.ts'
-export { createLogSink, type LogSink, type LogSinkOptions, type LogStream } from './log-sink.ts'
+export type { Pairs } from './line.ts'
+export { createLogSink, type LogSink, type LogSinkOptions, type LogStream, openLog } from './log-sink.ts'
 export { createLogger, type Logger, type LoggerOptions, silentLogger, type Verbose } from './logger.ts'
-export { type CacheProgress, releaseMemory } from './memory.ts'
 export * from './metric-names.ts'
 export {
   type Collect,
@@ -15,12 +15,9 @@ export {
   Metrics,
   type ReadingSpec,
 } from './metrics.ts'
-export { ObjectRef, objectRef } from './object-ref.ts'
-export { openLog } from './open-log.ts'
-export type { Pairs } from './pairs.ts'
+export { LoggedRef, objectRef } from './object-ref.ts'
 export { processStartSeconds, registerProcessMetrics } from './process-metrics.ts'
-export { type RecordedLine, type RecordingLogger, recordingLogger } from './recording-logger.ts'
-export type { Labels } from './series.ts'
+export type { MetricLabels } from './series.ts'
 export { newTraceId, type RunContext, RunContexts } from './trace/run-context.ts'
 export type { ActiveSpan, Attributes, Tracer } from './trace/span.ts'
 export type { VmoduleRule } from './vmodule.ts'

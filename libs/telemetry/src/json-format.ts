@@ -1,8 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { jsonValue } from './json-value.ts'
 import type { Format, LogLine } from './line.ts'
-import { mergePairs, type Pairs } from './pairs.ts'
-import { preciseTime } from './precise-time.ts'
+import { mergePairs, type Pairs, preciseTime } from './line.ts'
 
 /**
  * One object a line: ts, caller, msg, context, `v`, pairs of the call. An error line has no `v` and ends with `err`. A

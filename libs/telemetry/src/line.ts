@@ -1,5 +1,43 @@
+import type { Clock } from '@csi-sidecars/base'
 import type { CallSite } from './caller.ts'
-import type { Pairs } from './pairs.ts'
+
+/** What a line says beside its message. Keys are words without blanks; insertion order is print order. */
+export type Pairs = Readonly<Record<string, unknown>>
+
+/**
+ * Both, first before second; of a key that is in both the second's value is kept, at the second's place.
+ * An equal value stays at its first place, so that context pairs lead in every line.
+ */
+export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
+  if (second === undefined) return first
+  const merged: Record<string, unknown> = { ...first }
+  for (const key of Object.keys(second)) {
+    const value = second[key]
+    if (Object.hasOwn(merged, key) && merged[key] !== value) delete merged[key]
+    merged[key] = value
+  }
+  return merged
+}
+
+/** The last microsecond of a millisecond. */
+const LAST = 0.999
+
+/**
+ * Wall time in milliseconds with microseconds behind the point: the clock's whole milliseconds, subdivided by its
+ * monotonic side, so that lines of one millisecond keep their order. Never leaves the millisecond of the wall clock.
+ */
+export function preciseTime(clock: Clock): () => number {
+  let offset = clock.now() - clock.monotonic()
+  return () => {
+    const whole = clock.now()
+    const monotonic = clock.monotonic()
+    const fraction = monotonic + offset - whole
+    if (fraction >= 0 && fraction < 1) return whole + Math.min(Math.round(fraction * 1000) / 1000, LAST)
+    const nearest = fraction >= 1 && fraction < 2 ? LAST : 0
+    offset = whole + nearest - monotonic
+    return whole + nearest
+  }
+}
 
 /** What a log line is made of, apart from its time and level. */
 export interface LogLine {

@@ -1,7 +1,6 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
-import { createLogSink, type LogStream } from './log-sink.ts'
-import { openLog } from './open-log.ts'
+import { createLogSink, type LogStream, openLog } from './log-sink.ts'
 
 /** A stream whose reader reads when asked to. */
 class Pipe implements LogStream {

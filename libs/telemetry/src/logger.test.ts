@@ -1,7 +1,7 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import { createLogger, type Logger, type LoggerOptions, silentLogger } from './logger.ts'
-import { ObjectRef } from './object-ref.ts'
+import { LoggedRef } from './object-ref.ts'
 
 /** 21 November 2026, 01:09:16.289 in the zone of the test run. */
 const NOW = new Date(2026, 10, 21, 1, 9, 16, 289).getTime()
@@ -77,8 +77,8 @@ describe('text', () => {
     ['sets', new Set(['a']), '=["a"]'],
     ['errors inside objects', { cause: new Error('x') }, '={"cause":"x"}'],
     ['bytes', new Uint8Array([0x61, 0xff, 0xc3, 0xa9, 0x0a]), '="a\\xff\\u00e9\\n"'],
-    ['an object by name', new ObjectRef('pvc', 'ns'), '="ns/pvc"'],
-    ['an object without namespace', new ObjectRef('pv', ''), '="pv"'],
+    ['an object by name', new LoggedRef('pvc', 'ns'), '="ns/pvc"'],
+    ['an object without namespace', new LoggedRef('pv', ''), '="pv"'],
   ])('prints %s', (_what, value, expected) => {
     const { log, records } = capture()
     log.info('m', { k: value })
@@ -134,7 +134,7 @@ describe('JSON', () => {
     log
       .with({ driver: 'd' })
       .v(2)
-      ?.info('Attaching', { volume: 'a<b', pod: new ObjectRef('p', 'ns') })
+      ?.info('Attaching', { volume: 'a<b', pod: new LoggedRef('p', 'ns') })
     expect(unnumbered(records)).toBe(
       `{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"Attaching","driver":"d","v":2,` +
         '"volume":"a<b","pod":{"name":"p","namespace":"ns"}}\n',

@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { type CallSite, callSite, writtenSite } from './caller.ts'
 import { jsonFormat } from './json-format.ts'
 import type { Format, LogLine } from './line.ts'
-import { mergePairs, type Pairs } from './pairs.ts'
+import { mergePairs, type Pairs } from './line.ts'
 import { textFormat } from './text-format.ts'
 import { type VmoduleRule, vmoduleLevels } from './vmodule.ts'
 

@@ -1,6 +1,6 @@
 import { invariant } from '@csi-sidecars/base'
-import { type Family, familyText, type Sample } from './exposition.ts'
-import { Distribution, type Labels, SeriesTable } from './series.ts'
+import { type ExposedFamily, familyText, type Sample } from './exposition.ts'
+import { Distribution, type MetricLabels, MetricSeries } from './series.ts'
 
 export interface MetricSpec<L extends string> {
   readonly name: string
@@ -14,19 +14,19 @@ export interface HistogramSpec<L extends string> extends MetricSpec<L> {
 }
 
 export interface Counter<L extends string> {
-  inc(labels?: Labels<L>, by?: number): void
+  inc(labels?: MetricLabels<L>, by?: number): void
 }
 
 export interface Gauge<L extends string> {
-  set(labels: Labels<L>, value: number): void
+  set(labels: MetricLabels<L>, value: number): void
   /** Takes the series away. */
-  remove(labels: Labels<L>): void
+  remove(labels: MetricLabels<L>): void
 }
 
 export interface Histogram<L extends string> {
-  observe(labels: Labels<L>, value: number): void
+  observe(labels: MetricLabels<L>, value: number): void
   /** Shows the series before anything was observed. */
-  zero(labels: Labels<L>): void
+  zero(labels: MetricLabels<L>): void
 }
 
 /** A metric without labels whose value is somewhere else already and is read for each exposition. */
@@ -41,7 +41,7 @@ export interface ReadingSpec {
 /** A gauge whose series are somewhere else already and are read for each exposition. */
 export interface SeriesSpec extends MetricSpec<string> {
   /** One for each combination of labels. Must not throw. */
-  read(): Iterable<{ readonly labels: Labels<string>; readonly value: number }>
+  read(): Iterable<{ readonly labels: MetricLabels<string>; readonly value: number }>
 }
 
 /** Sets gauges that are computed only when they are read. */
@@ -51,14 +51,14 @@ type Kind = 'counter' | 'gauge' | 'histogram'
 
 /** The metrics of one process. Asking twice for a name gives the same metric, so that two queues share one family. */
 export class Metrics {
-  readonly #families: (() => Family)[] = []
+  readonly #families: (() => ExposedFamily)[] = []
   readonly #metrics = new Map<string, { readonly kind: Kind; readonly metric: unknown }>()
   readonly #collectors = new Set<Collect>()
 
   counter<const L extends string>(spec: MetricSpec<L>): Counter<L> {
     return this.#metric('counter', spec.name, () => {
       const table = this.#numbers('counter', spec)
-      const inc = (values?: Labels<L>, by = 1): void => {
+      const inc = (values?: MetricLabels<L>, by = 1): void => {
         table.of(values ?? {}).value += by
       }
       return { inc }
@@ -68,28 +68,28 @@ export class Metrics {
   gauge<const L extends string>(spec: MetricSpec<L>): Gauge<L> {
     return this.#metric('gauge', spec.name, () => {
       const table = this.#numbers('gauge', spec)
-      const set = (values: Labels<L>, value: number): void => {
+      const set = (values: MetricLabels<L>, value: number): void => {
         table.of(values).value = value
       }
-      return { set, remove: (values: Labels<L>) => table.delete(values) }
+      return { set, remove: (values: MetricLabels<L>) => table.delete(values) }
     })
   }
 
   histogram<const L extends string>({ name, help, labels, buckets }: HistogramSpec<L>): Histogram<L> {
     return this.#metric('histogram', name, () => {
-      const table = new SeriesTable(labels, () => new Distribution(buckets))
-      const samples = (each: Distribution, of: Labels<string>) => each.samples(name, of)
+      const table = new MetricSeries(labels, () => new Distribution(buckets))
+      const samples = (each: Distribution, of: MetricLabels<string>) => each.samples(name, of)
       this.#families.push(() => ({ name, help, type: 'histogram', values: table.samples(samples) }))
       return {
-        observe: (values: Labels<L>, value: number) => table.of(values).observe(value),
-        zero: (values: Labels<L>) => void table.of(values),
+        observe: (values: MetricLabels<L>, value: number) => table.of(values).observe(value),
+        zero: (values: MetricLabels<L>) => void table.of(values),
       }
     })
   }
 
   /** A number for each series. */
-  #numbers(type: 'counter' | 'gauge', { name, help, labels }: MetricSpec<string>): SeriesTable<{ value: number }> {
-    const table = new SeriesTable(labels, () => ({ value: 0 }))
+  #numbers(type: 'counter' | 'gauge', { name, help, labels }: MetricSpec<string>): MetricSeries<{ value: number }> {
+    const table = new MetricSeries(labels, () => ({ value: 0 }))
     this.#families.push(() => ({ name, help, type, values: table.samples(onlySample) }))
     return table
   }
@@ -133,6 +133,6 @@ export class Metrics {
 /** What `Metrics.text` is. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-function onlySample({ value }: { readonly value: number }, labels: Labels<string>): readonly Sample[] {
+function onlySample({ value }: { readonly value: number }, labels: MetricLabels<string>): readonly Sample[] {
   return [{ value, labels }]
 }

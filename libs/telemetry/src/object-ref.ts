@@ -1,5 +1,5 @@
 /** Names an object in a log line: `"namespace/name"` in text, `{"name":...,"namespace":...}` in JSON. */
-export class ObjectRef {
+export class LoggedRef {
   readonly name: string
   readonly namespace: string | undefined
 
@@ -14,6 +14,6 @@ export class ObjectRef {
 }
 
 /** The reference to log for an object with metadata, or for anything else that has a name. */
-export function objectRef(object: { readonly name?: string; readonly namespace?: string } | undefined): ObjectRef {
-  return new ObjectRef(object?.name ?? '', object?.namespace)
+export function objectRef(object: { readonly name?: string; readonly namespace?: string } | undefined): LoggedRef {
+  return new LoggedRef(object?.name ?? '', object?.namespace)
 }

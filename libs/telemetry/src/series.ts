@@ -1,15 +1,15 @@
 import type { Sample } from './exposition.ts'
 
 /** Values of some or all of a metric's labels; one that is left out is not printed, an empty one is. */
-export type Labels<L extends string> = Readonly<Partial<Record<L, string>>>
+export type MetricLabels<L extends string> = Readonly<Partial<Record<L, string>>>
 
 interface Series<S> {
-  readonly labels: Labels<string>
+  readonly labels: MetricLabels<string>
   readonly state: S
 }
 
 /** What a metric has recorded, for each combination of its labels' values. A metric without labels has one series. */
-export class SeriesTable<S> {
+export class MetricSeries<S> {
   readonly #names: readonly string[]
   readonly #create: () => S
   readonly #series = new Map<string, Series<S>>()
@@ -21,7 +21,7 @@ export class SeriesTable<S> {
   }
 
   /** The state of a series, which begins now if there is none. */
-  of(labels: Labels<string>): S {
+  of(labels: MetricLabels<string>): S {
     const key = this.#keyOf(labels)
     const known = this.#series.get(key)
     if (known !== undefined) return known.state
@@ -30,17 +30,17 @@ export class SeriesTable<S> {
     return state
   }
 
-  delete(labels: Labels<string>): void {
+  delete(labels: MetricLabels<string>): void {
     this.#series.delete(this.#keyOf(labels))
   }
 
   /** In the order in which the series began. */
-  samples(read: (state: S, labels: Labels<string>) => readonly Sample[]): readonly Sample[] {
+  samples(read: (state: S, labels: MetricLabels<string>) => readonly Sample[]): readonly Sample[] {
     return [...this.#series.values()].flatMap(({ labels, state }) => read(state, labels))
   }
 
   /** With the length of each value, so that no two combinations have one key. */
-  #keyOf(labels: Labels<string>): string {
+  #keyOf(labels: MetricLabels<string>): string {
     let key = ''
     for (const name of this.#names) {
       const value = labels[name]
@@ -49,7 +49,7 @@ export class SeriesTable<S> {
     return key
   }
 
-  #given(labels: Labels<string>): Labels<string> {
+  #given(labels: MetricLabels<string>): MetricLabels<string> {
     return Object.fromEntries(
       this.#names.flatMap((name): [string, string][] => {
         const value = labels[name]
@@ -84,7 +84,7 @@ export class Distribution {
   }
 
   /** Each bucket counts what is in the smaller ones, too. */
-  samples(name: string, labels: Labels<string>): readonly Sample[] {
+  samples(name: string, labels: MetricLabels<string>): readonly Sample[] {
     let sum = 0
     const metricName = `${name}_bucket`
     const buckets = this.#bounds.map((le, at) => {

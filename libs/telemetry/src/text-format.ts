@@ -4,9 +4,8 @@ import type { CallSite } from './caller.ts'
 import { goQuote, goQuoteBytes } from './go-text.ts'
 import { jsonValue } from './json-value.ts'
 import type { Format, LogLine } from './line.ts'
-import { ObjectRef } from './object-ref.ts'
-import { mergePairs, type Pairs } from './pairs.ts'
-import { preciseTime } from './precise-time.ts'
+import { mergePairs, type Pairs, preciseTime } from './line.ts'
+import { LoggedRef } from './object-ref.ts'
 
 /** klog's text: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
 export function textFormat(clock: Clock): Format {
@@ -67,7 +66,7 @@ function valueText(value: unknown): string {
       return stringText(value)
     case 'object':
       if (isError(value)) return stringText(messageOf(value))
-      if (value instanceof ObjectRef) return stringText(value.toString())
+      if (value instanceof LoggedRef) return stringText(value.toString())
       if (value instanceof Uint8Array) return goQuoteBytes(value)
       break
     default:

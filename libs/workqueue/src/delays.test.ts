@@ -1,4 +1,5 @@
-import { FakeClock, TokenBucket } from '@csi-sidecars/base'
+import { TokenBucket } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { Delays } from './delays.ts'

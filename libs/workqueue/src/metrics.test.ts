@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { describe, expect, test } from '@jest/globals'
 import { QueueMetrics } from './metrics.ts'

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
-import { FakeClock, InvariantError } from '@csi-sidecars/base'
+import { InvariantError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { KeyOrder } from './order.ts'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import { type QueueObserver, unobserved } from './metrics.ts'
 import { perKeyExponential } from './rate-limiter.ts'

@@ -1,7 +1,7 @@
 import { ControllerPublishVolume, ControllerUnpublishVolume } from '@csi-sidecars/csi-proto'
 import { Interner } from '@csi-sidecars/informer'
 import type { CSINode, PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-types'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { concernsUs, decideRelease } from '../persistent-volume/decide.ts'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { type UndoneWrite, undoneAgain, undoneWaitMs } from './undone-write.ts'
 

@@ -1,6 +1,6 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
 import { WorkLog } from '../published-nodes/work-log.ts'

@@ -1,4 +1,4 @@
-import { apiErrorOf, type CallOptions, type KubeClient, type SubresourceOption } from '@csi-sidecars/kube-client'
+import { apiErrorOf, type KubeClient, type RequestOptions, type SubresourceOption } from '@csi-sidecars/kube-client'
 import type { ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
 import { applyPatch } from '@csi-sidecars/testkit'
 import { apiError, uidMismatch } from './api-error.ts'
@@ -32,7 +32,7 @@ export class ObjectApi {
 
   get client(): Pick<KubeClient, 'get' | 'patch'> {
     return {
-      get: async <T>(_: Resource<T>, { name }: ObjectRef, options?: CallOptions) => {
+      get: async <T>(_: Resource<T>, { name }: ObjectRef, options?: RequestOptions) => {
         if (options?.priority === 'low') this.ofLowPriority.push(`get ${name}`)
         return this.#serve(`get ${name}`, name, (object) => object) as T
       },
@@ -40,7 +40,7 @@ export class ObjectApi {
         resource: Resource<T>,
         { name }: ObjectRef,
         patch: Patch,
-        options?: CallOptions & SubresourceOption,
+        options?: RequestOptions & SubresourceOption,
       ) => {
         const subresource = options?.subresource === undefined ? '' : `/${options.subresource}`
         const request = `patch ${name}${subresource} ${JSON.stringify(patch.body)}`

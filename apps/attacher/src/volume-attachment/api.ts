@@ -1,5 +1,5 @@
 import {
-  type CallOptions as ApiOptions,
+  type RequestOptions as ApiOptions,
   isConflict,
   isInvalid,
   isMissing,

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { ObjectRef } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'

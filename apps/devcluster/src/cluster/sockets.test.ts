@@ -1,3 +1,4 @@
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,7 +6,7 @@ import { systemClock } from '@csi-sidecars/base'
 import { NodeUnpublishVolume } from '@csi-sidecars/csi-proto'
 import { answered } from '@csi-sidecars/disturb'
 import { DriverFailure, startCsiDriver } from '@csi-sidecars/emulator'
-import { recordingLogger, silentLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, it } from '@jest/globals'
 import { openNodes, openSockets } from './sockets.ts'
 

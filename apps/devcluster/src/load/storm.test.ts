@@ -1,4 +1,5 @@
-import { FakeClock, systemClock } from '@csi-sidecars/base'
+import { systemClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { startTestCluster } from '../testing/cluster.ts'

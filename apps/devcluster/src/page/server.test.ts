@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { type PageServer, startPageServer } from './server.ts'
 import type { ActionAnswer } from './view/wire.ts'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { boundPair, claim, pod } from '@csi-sidecars/volume-controllers/testing/objects'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { ClusterEvent } from './cluster-event.ts'

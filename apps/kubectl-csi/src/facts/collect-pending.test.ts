@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { createInProcessServer } from '@csi-sidecars/emulator'
 import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
 import { PODS, type Pod } from '@csi-sidecars/kube-types'

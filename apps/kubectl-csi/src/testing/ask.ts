@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
 import { apiErrorOf } from '@csi-sidecars/kube-client'
 import type { KubeObject, Resource } from '@csi-sidecars/kube-types'

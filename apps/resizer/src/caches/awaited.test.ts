@@ -1,4 +1,5 @@
-import { aborted, CancelledError, FakeClock } from '@csi-sidecars/base'
+import { aborted, CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { expect, it } from '@jest/globals'
 import { type AwaitedCache, runAwaited } from './awaited.ts'

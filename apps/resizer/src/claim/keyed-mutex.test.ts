@@ -1,4 +1,5 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, it } from '@jest/globals'
 import { KeyedMutex } from './keyed-mutex.ts'
 

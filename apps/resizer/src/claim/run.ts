@@ -2,7 +2,7 @@ import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import type { EventText, Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
-import { isNotFound, isOutcomeUnknown, type KubeClient, type Priority } from '@csi-sidecars/kube-client'
+import { isNotFound, isOutcomeUnknown, type KubeClient, type RequestPriority } from '@csi-sidecars/kube-client'
 import {
   type Patch,
   PERSISTENT_VOLUME_CLAIMS,
@@ -49,7 +49,7 @@ export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): Cla
 }
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
-export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch, priority?: Priority): Promise<Claim> {
+export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch, priority?: RequestPriority): Promise<Claim> {
   const { key, deps, signal } = run
   const options = { signal, subresource: 'status', priority }
   try {
@@ -83,7 +83,7 @@ export async function confirmLastWrite({ key, deps, signal }: ClaimRun<ClaimDeps
  * Priority of the writes before a call and after its failure: low while retrying. Otherwise thousands of failing claims
  * would use up `--kube-api-qps`.
  */
-export function priorityOf({ retrying }: Pick<Run, 'retrying'>): Priority | undefined {
+export function priorityOf({ retrying }: Pick<Run, 'retrying'>): RequestPriority | undefined {
   return retrying ? 'low' : undefined
 }
 

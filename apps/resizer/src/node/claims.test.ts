@@ -1,4 +1,5 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { afterEach, expect, it } from '@jest/globals'
 import type { Claim } from '../caches/claim.ts'

@@ -1,6 +1,7 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { KubeClient, WatchFrame, WatchOptions } from '@csi-sidecars/kube-client'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, expect, it } from '@jest/globals'
 import { LocalNodeWatch } from './local-node.ts'
 

@@ -1,6 +1,6 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { PODS } from '@csi-sidecars/kube-types'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { claim, NAMESPACE, pod } from '../testing/builders.ts'

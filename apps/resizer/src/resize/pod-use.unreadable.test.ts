@@ -1,6 +1,6 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { PODS } from '@csi-sidecars/kube-types'
-import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { pod } from '../testing/builders.ts'
 import { apiError, FakeCluster } from '../testing/fake-cluster.ts'

@@ -1,4 +1,5 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { Backlog, runTerm } from '@csi-sidecars/controller'
 import type { EventTarget, Recorder } from '@csi-sidecars/events'
 import {
@@ -7,7 +8,8 @@ import {
   type PersistentVolumeClaim,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
-import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import { projectClass } from '../caches/attributes-class.ts'
 import { projectClaim } from '../caches/claim.ts'

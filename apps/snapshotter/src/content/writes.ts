@@ -1,4 +1,4 @@
-import { isConflict, isInvalid, isMissing, type Priority } from '@csi-sidecars/kube-client'
+import { isConflict, isInvalid, isMissing, type RequestPriority } from '@csi-sidecars/kube-client'
 import { type KubeObject, type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
 import { ContentGoneError, type ContentRun, explain } from './run.ts'
@@ -10,7 +10,7 @@ interface Write {
   /** The change that the newest state of the content demands. Undefined: nothing is left to write. */
   readonly change: (latest: Content) => Patch | undefined
   readonly subresource?: 'status'
-  readonly priority?: Priority | undefined
+  readonly priority?: RequestPriority | undefined
 }
 
 /**
@@ -77,7 +77,7 @@ export async function writeMark(run: ContentRun, content: Content, present: bool
 export async function writeStatus(
   run: ContentRun,
   content: Content,
-  { fields, priority }: { readonly fields: (latest: Content) => object; readonly priority?: Priority | undefined },
+  { fields, priority }: { readonly fields: (latest: Content) => object; readonly priority?: RequestPriority | undefined },
 ): Promise<Content> {
   const change: Write['change'] = (latest) => {
     const status = fields(latest)

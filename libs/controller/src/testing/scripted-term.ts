@@ -1,4 +1,5 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { DriverEvent } from '@csi-sidecars/csi'
 import { type Controller, type Outcome, SETTLED } from '../controller.ts'
 import type { Enqueuer } from '../sources.ts'

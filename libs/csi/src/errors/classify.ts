@@ -1,6 +1,6 @@
 import { CODES, type CodeName, RpcError } from './rpc-error.ts'
 
-export interface Verdict {
+export interface CallVerdict {
   /** The driver has ended the operation: it has failed, and does not continue unseen. */
   readonly final: boolean
   /** The request itself cannot be met, however often it is repeated. Implies `final`. */
@@ -12,14 +12,14 @@ export interface Verdict {
 }
 
 const FEASIBLE = { expand: false, modify: false } as const
-const uncertain = (why: string): Verdict => ({ final: false, infeasible: FEASIBLE, inUse: false, why })
-const failed = (why: string): Verdict => ({ final: true, infeasible: FEASIBLE, inUse: false, why })
+const uncertain = (why: string): CallVerdict => ({ final: false, infeasible: FEASIBLE, inUse: false, why })
+const failed = (why: string): CallVerdict => ({ final: true, infeasible: FEASIBLE, inUse: false, why })
 
 /**
  * What each code says about the operation. A code is final only where the specification leaves no doubt that the
  * driver has stopped working on it: taking a running operation for a failed one can attach a volume twice.
  */
-const VERDICTS: Readonly<Record<CodeName, Verdict>> = {
+const VERDICTS: Readonly<Record<CodeName, CallVerdict>> = {
   OK: failed('the driver called a success an error'),
   Canceled: uncertain('the call was given up, here or by the driver; the operation may continue'),
   Unknown: failed('the driver failed without saying how'),
@@ -42,13 +42,13 @@ const VERDICTS: Readonly<Record<CodeName, Verdict>> = {
   Unauthenticated: failed('the credentials were not accepted'),
 }
 
-const BY_CODE: readonly Verdict[] = Object.keys(CODES).map((name) => VERDICTS[name as CodeName])
+const BY_CODE: readonly CallVerdict[] = Object.keys(CODES).map((name) => VERDICTS[name as CodeName])
 const OTHER_CODE = failed('the driver answered with a code that gRPC does not define')
 const NO_ANSWER = uncertain('the answer could not be read; the driver may have done anything')
 const NO_STATUS = uncertain('the call failed without a gRPC status; it may have reached the driver')
 
 /** What a failed call says about the operation it asked for. Looks at the error itself, not at its causes. */
-export function classify(error: unknown): Verdict {
+export function classify(error: unknown): CallVerdict {
   if (!(error instanceof RpcError)) return NO_STATUS
   const unread = error.origin === 'client' || error.origin === 'session'
   return unread ? NO_ANSWER : (BY_CODE[error.code] ?? OTHER_CODE)

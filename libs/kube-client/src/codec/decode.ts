@@ -1,6 +1,6 @@
 import type { Resource } from '@csi-sidecars/kube-types'
-import { ApiError } from '../errors/api-error.ts'
-import type { ApiRequest } from '../requests/request.ts'
+import { ApiError } from '../api/api-error.ts'
+import type { ApiRequest } from '../api/request.ts'
 
 const KEY = ',"managedFields":[{'
 /** The end of the list of managers, known by what follows: the metadata's next member, or the outer object's. */

@@ -1,9 +1,9 @@
 import { POD_MESSAGE } from '@csi-sidecars/kube-types'
 import { describe, expect, test } from '@jest/globals'
-import { errorOfReply } from '../errors/reply-error.ts'
 import { enveloped, field, pod, status } from '../testing/messages.ts'
 import { NoListError } from './list-decoder.ts'
 import { decodeListMessage } from './protobuf.ts'
+import { errorOfReply } from './reply-error.ts'
 
 const META = field(1, field(2, '7'), field(3, 'token'))
 const listed = (...items: readonly Buffer[]): Buffer =>

@@ -21,13 +21,13 @@ export function isProtobuf(contentType: string | undefined): boolean {
 }
 
 /** The bytes of a message, or of a field of one. */
-export interface Span {
+export interface ByteSpan {
   readonly bytes: Buffer
   readonly from: number
   readonly to: number
 }
 
-export function spanOf(bytes: Buffer): Span {
+export function spanOf(bytes: Buffer): ByteSpan {
   return { bytes, from: 0, to: bytes.length }
 }
 
@@ -40,17 +40,17 @@ export const FIELD_1 = 10
 export const FIELD_2 = 18
 
 /** The message of an object, without what says of which kind it is. Throws ProtobufError. */
-export function openEnvelope(object: Span): Span {
+export function openEnvelope(object: ByteSpan): ByteSpan {
   return fieldOf(afterPrefix(object), FIELD_2)
 }
 
-function afterPrefix({ bytes, from, to }: Span): Span {
+function afterPrefix({ bytes, from, to }: ByteSpan): ByteSpan {
   if (to - from < PREFIX_BYTES || bytes.readUInt32BE(from) !== PREFIX) throw new ProtobufError('no object of the API')
   return { bytes, from: from + PREFIX_BYTES, to }
 }
 
 /** A field of a message; empty when it is not there. Throws ProtobufError. */
-export function fieldOf({ bytes, from, to }: Span, tag: number): Span {
+export function fieldOf({ bytes, from, to }: ByteSpan, tag: number): ByteSpan {
   const reader = new ProtobufReader(bytes, from)
   const end = reachField(reader, to, tag)
   return { bytes, from: end === undefined ? to : reader.at, to: end ?? to }
@@ -65,17 +65,17 @@ function reachField(reader: ProtobufReader, to: number, tag: number): number | u
   return undefined
 }
 
-export function readMessage<T>(read: MessageReader<T>, { bytes, from, to }: Span): T {
+export function readMessage<T>(read: MessageReader<T>, { bytes, from, to }: ByteSpan): T {
   return read(new ProtobufReader(bytes, from), to)
 }
 
 /** Throws ProtobufError for what is no object of the API. Undefined for one of another kind. */
-export function statusIn(object: Span): Status | undefined {
+export function statusIn(object: ByteSpan): Status | undefined {
   const kind = textOf(fieldOf(fieldOf(afterPrefix(object), FIELD_1), FIELD_2))
   return kind === 'Status' ? statusOf({ ...readMessage(STATUS_MESSAGE, openEnvelope(object)), kind }) : undefined
 }
 
-export function textOf({ bytes, from, to }: Span): string {
+export function textOf({ bytes, from, to }: ByteSpan): string {
   return textIn(bytes, from, to)
 }
 
@@ -88,7 +88,7 @@ export function decodeListMessage(bytes: Buffer, read: MessageReader<unknown>): 
   })
 }
 
-function* objectsIn({ bytes, from, to }: Span, read: MessageReader<unknown>): Generator<unknown> {
+function* objectsIn({ bytes, from, to }: ByteSpan, read: MessageReader<unknown>): Generator<unknown> {
   const reader = new ProtobufReader(bytes, from)
   for (;;) {
     const end = asNoList(() => reachField(reader, to, FIELD_2))

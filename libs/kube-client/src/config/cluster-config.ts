@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { OpenStream } from '../http/dial.ts'
-import type { PathCheck } from '../requests/path-check.ts'
+import type { PathCheck } from '../http/path-check.ts'
 import type { Credentials } from './credentials.ts'
 
 /** Where the API server is, how to trust it and who we are. */

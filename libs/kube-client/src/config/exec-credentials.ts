@@ -1,11 +1,11 @@
 import type { ConfigSources } from './cluster-config.ts'
 import { type Authorization, bearer, type Certificate, type Credentials } from './credentials.ts'
 import { type PluginAnswer, runPlugin } from './exec-plugin.ts'
-import { type Fields, mapping, text } from './kubeconfig-document.ts'
+import { type KubeconfigFields, mapping, text } from './kubeconfig-document.ts'
 
 /** What a plugin prints: a token, a client certificate or both. Asked again once that expires or the server refuses it. */
 export class ExecCredentials implements Credentials {
-  readonly #exec: Fields
+  readonly #exec: KubeconfigFields
   readonly #info: string
   readonly #sources: ConfigSources
   /** The last one, also when it is good for nothing any more: connections may still be made with its certificate. */
@@ -13,7 +13,7 @@ export class ExecCredentials implements Credentials {
   #refused = false
   #running: Promise<PluginAnswer> | undefined
 
-  constructor(exec: Fields, cluster: Fields, sources: ConfigSources) {
+  constructor(exec: KubeconfigFields, cluster: KubeconfigFields, sources: ConfigSources) {
     this.#exec = exec
     this.#info = execInfo(exec, cluster)
     this.#sources = sources
@@ -67,7 +67,7 @@ function authorizationOf({ token }: PluginAnswer): Authorization {
 }
 
 /** Plugins learn from it which version to answer in, and where they ask for it, about the cluster. */
-function execInfo(exec: Fields, cluster: Fields): string {
+function execInfo(exec: KubeconfigFields, cluster: KubeconfigFields): string {
   const about = {
     server: text(cluster, 'server'),
     'tls-server-name': text(cluster, 'tls-server-name') || undefined,
@@ -83,7 +83,7 @@ function execInfo(exec: Fields, cluster: Fields): string {
   })
 }
 
-function clusterExtension(cluster: Fields): unknown {
+function clusterExtension(cluster: KubeconfigFields): unknown {
   const all = cluster['extensions']
   if (!Array.isArray(all)) return undefined
   const found = all.find((each) => text(each, 'name') === 'client.authentication.k8s.io/exec')

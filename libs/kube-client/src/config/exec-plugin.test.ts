@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { KubeconfigFile, type KubeconfigParts, SERVER } from '../testing/kubeconfig-file.ts'
 

@@ -1,5 +1,5 @@
 import { isError, messageOf, systemCodeOf } from '@csi-sidecars/base'
-import { type Fields, mapping, text, texts } from './kubeconfig-document.ts'
+import { type KubeconfigFields, mapping, text, texts } from './kubeconfig-document.ts'
 
 /** What a plugin says of a user. */
 export interface PluginAnswer {
@@ -10,7 +10,7 @@ export interface PluginAnswer {
 }
 
 /** Runs the plugin of an `exec` once. Rejects with one line that says what is wrong and quotes none of its output. */
-export async function runPlugin(exec: Fields, info: string, env: NodeJS.ProcessEnv): Promise<PluginAnswer> {
+export async function runPlugin(exec: KubeconfigFields, info: string, env: NodeJS.ProcessEnv): Promise<PluginAnswer> {
   const command = text(exec, 'command')
   let printed: string
   try {
@@ -51,7 +51,7 @@ function failureOf(error: unknown, command: string): string {
   return `exec: executable ${command} failed: ${isError(error) ? error.message : messageOf(error)}`
 }
 
-function variables(exec: Fields): Record<string, string> {
+function variables(exec: KubeconfigFields): Record<string, string> {
   const all = exec['env']
   if (!Array.isArray(all)) return {}
   return Object.fromEntries(all.map((each) => [text(each, 'name'), text(each, 'value')]))
@@ -82,7 +82,7 @@ function answerIn(printed: string, wanted: string): PluginAnswer {
 }
 
 /** The output may be the token itself, and V8's error quotes what it cannot parse. */
-function parsed(printed: string): Fields {
+function parsed(printed: string): KubeconfigFields {
   try {
     return mapping({ credential: JSON.parse(printed) }, 'credential')
   } catch {

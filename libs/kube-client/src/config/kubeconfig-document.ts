@@ -5,9 +5,9 @@ export interface KubeconfigDocument {
   readonly currentContext: string
   readonly contextFound: boolean
   readonly clusterName: string
-  readonly cluster: Fields | undefined
+  readonly cluster: KubeconfigFields | undefined
   readonly userName: string
-  readonly user: Fields
+  readonly user: KubeconfigFields
   /** Empty: the context names none. */
   readonly namespace: string
   /** Which of the files the cluster and the user come from. */
@@ -16,17 +16,17 @@ export interface KubeconfigDocument {
 }
 
 /** A YAML mapping, read with `text` and its like. */
-export type Fields = Readonly<Record<string, unknown>>
+export type KubeconfigFields = Readonly<Record<string, unknown>>
 
 /** Throws when the text is no YAML mapping; the message has one line. */
-export function parseKubeconfig(content: string): Fields {
+export function parseKubeconfig(content: string): KubeconfigFields {
   const value = yamlValue(content) ?? {}
   if (typeof value !== 'object' || Array.isArray(value)) throw new Error('yaml: the document is not a mapping')
   return fields(value)
 }
 
 /** What a context asks for, by default the current one. Of several files the first one that has a name decides. */
-export function documentOf(files: readonly Fields[], context = ''): KubeconfigDocument {
+export function documentOf(files: readonly KubeconfigFields[], context = ''): KubeconfigDocument {
   const current = files.map((file) => text(file, 'current-context')).find((name) => name !== '')
   const currentContext = context === '' ? (current ?? '') : context
   const found = entry(files, { list: 'contexts', kind: 'context', name: currentContext })
@@ -48,23 +48,23 @@ export function documentOf(files: readonly Fields[], context = ''): KubeconfigDo
 }
 
 /** A text field; empty when it is missing. Numbers count as text, but where validation refuses them. */
-export function text(from: Fields, name: string): string {
+export function text(from: KubeconfigFields, name: string): string {
   const value = from[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 /** A field that is a mapping; empty when it is missing. */
-export function mapping(from: Fields, name: string): Fields {
+export function mapping(from: KubeconfigFields, name: string): KubeconfigFields {
   return fields(from[name])
 }
 
 /** A field that is a list of texts. */
-export function texts(from: Fields, name: string): string[] {
+export function texts(from: KubeconfigFields, name: string): string[] {
   const value = from[name]
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
 
-function fields(value: unknown): Fields {
+function fields(value: unknown): KubeconfigFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
 
@@ -74,7 +74,10 @@ interface EntryOf {
   readonly name: string
 }
 
-function entry(files: readonly Fields[], { list, kind, name }: EntryOf): { fields: Fields; file: number } | undefined {
+function entry(
+  files: readonly KubeconfigFields[],
+  { list, kind, name }: EntryOf,
+): { fields: KubeconfigFields; file: number } | undefined {
   if (name === '') return undefined
   for (const [file, root] of files.entries()) {
     const all = root[list]

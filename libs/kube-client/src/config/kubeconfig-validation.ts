@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { messageOf } from '@csi-sidecars/base'
 import { fileError } from './file-error.ts'
-import { type Fields, type KubeconfigDocument, mapping, text } from './kubeconfig-document.ts'
+import { type KubeconfigDocument, type KubeconfigFields, mapping, text } from './kubeconfig-document.ts'
 import { parseProxy } from './proxy.ts'
-import { redactedUrl } from './redacted-url.ts'
+import { redactedUrl } from './server-url.ts'
 
 const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 
@@ -48,7 +48,7 @@ const USER_TYPES: Types = {
 }
 
 /** Without its quotes a token of digits is a number, and as such not always the same digits. */
-function typeProblems(fields: Fields, types: Types, owner: string): string[] {
+function typeProblems(fields: KubeconfigFields, types: Types, owner: string): string[] {
   return (['string', 'boolean'] as const).flatMap((wanted) =>
     types[wanted].flatMap((name) => {
       const value = fields[name] ?? undefined
@@ -59,7 +59,7 @@ function typeProblems(fields: Fields, types: Types, owner: string): string[] {
   )
 }
 
-function clusterProblems(name: string, cluster: Fields): string[] {
+function clusterProblems(name: string, cluster: KubeconfigFields): string[] {
   const problems = typeProblems(cluster, CLUSTER_TYPES, name)
   if (text(cluster, 'server') === '') {
     problems.push(name === '' ? 'default cluster has no server defined' : `no server found for cluster "${name}"`)
@@ -96,7 +96,7 @@ function userProblems({ user, userName: name }: KubeconfigDocument): string[] {
   return problems
 }
 
-function certificateProblems(user: Fields, name: string): string[] {
+function certificateProblems(user: KubeconfigFields, name: string): string[] {
   const certificate = text(user, 'client-certificate')
   const certificateData = text(user, 'client-certificate-data')
   if (certificate === '' && certificateData === '') return []
@@ -116,7 +116,7 @@ function certificateProblems(user: Fields, name: string): string[] {
   return [...problems, ...unreadable('client-cert', certificate, name), ...unreadable('client-key', key, name)]
 }
 
-function execProblems(user: Fields, name: string): string[] {
+function execProblems(user: KubeconfigFields, name: string): string[] {
   if (user['exec'] === undefined || user['exec'] === null) return []
   const exec = mapping(user, 'exec')
   return ['command', 'apiVersion']
@@ -125,7 +125,7 @@ function execProblems(user: Fields, name: string): string[] {
 }
 
 /** The legacy providers of cloud vendors are not part of the Go originals either. */
-function providerProblems(user: Fields): string[] {
+function providerProblems(user: KubeconfigFields): string[] {
   const provider = mapping(user, 'auth-provider')
   const name = text(provider, 'name')
   if (name === '' || text(mapping(provider, 'config'), 'tokenFile') !== '') return []

@@ -5,22 +5,20 @@ import { isError, messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
 import { basic, bearer, type Certificate, type Credentials, fixedCredentials } from './credentials.ts'
-import { environmentProxy } from './environment-proxy.ts'
 import { ExecCredentials } from './exec-credentials.ts'
 import { fileError } from './file-error.ts'
 import {
   documentOf,
-  type Fields,
   type KubeconfigDocument,
+  type KubeconfigFields,
   mapping,
   parseKubeconfig,
   text,
   texts,
 } from './kubeconfig-document.ts'
 import { validateKubeconfig } from './kubeconfig-validation.ts'
-import { parseProxy, throughProxy } from './proxy.ts'
-import { redactedUrl } from './redacted-url.ts'
-import { maySendCredentials, parseServer } from './server-url.ts'
+import { environmentProxy, parseProxy, throughProxy } from './proxy.ts'
+import { maySendCredentials, parseServer, redactedUrl } from './server-url.ts'
 import { TokenFile } from './token-file.ts'
 import { environmentRoots } from './trusted-roots.ts'
 
@@ -80,7 +78,7 @@ function loadDocument({ paths, context, master }: KubeconfigOptions): Kubeconfig
   return master === '' ? document : { ...document, cluster: { ...document.cluster, server: master } }
 }
 
-function readFile(path: string): Fields {
+function readFile(path: string): KubeconfigFields {
   try {
     statSync(path)
   } catch (error) {
@@ -109,19 +107,19 @@ function absolute(document: KubeconfigDocument, paths: readonly string[]): Kubec
   }
 }
 
-function resolved(from: Fields, folder: string, names: readonly string[]): Fields {
+function resolved(from: KubeconfigFields, folder: string, names: readonly string[]): KubeconfigFields {
   const paths = names.filter((name) => text(from, name) !== '' && !isAbsolute(text(from, name)))
   return { ...from, ...Object.fromEntries(paths.map((name) => [name, join(folder, text(from, name))])) }
 }
 
 /** What decides the scheme of a server that is given as `host:port`. */
-function wantsTls(cluster: Fields, user: Fields): boolean {
+function wantsTls(cluster: KubeconfigFields, user: KubeconfigFields): boolean {
   const authority = text(cluster, 'certificate-authority') + text(cluster, 'certificate-authority-data')
   const certificate = text(user, 'client-certificate') + text(user, 'client-certificate-data')
   return authority !== '' || certificate !== '' || cluster['insecure-skip-tls-verify'] === true
 }
 
-function serverTrust(cluster: Fields, env: NodeJS.ProcessEnv): ServerTrust {
+function serverTrust(cluster: KubeconfigFields, env: NodeJS.ProcessEnv): ServerTrust {
   return {
     authorities: pemSource(cluster, 'certificate-authority') ?? (() => environmentRoots(env)),
     serverName: text(cluster, 'tls-server-name') || undefined,
@@ -129,7 +127,7 @@ function serverTrust(cluster: Fields, env: NodeJS.ProcessEnv): ServerTrust {
   }
 }
 
-function checkAuthority(cluster: Fields): void {
+function checkAuthority(cluster: KubeconfigFields): void {
   const own = pemSource(cluster, 'certificate-authority')
   if (own === undefined) return
   if (cluster['insecure-skip-tls-verify'] === true) {
@@ -141,7 +139,11 @@ function checkAuthority(cluster: Fields): void {
 }
 
 /** By clientcmd's precedence: exec plugin, token file, token, user and password; a certificate goes with any. */
-async function credentialsOf(user: Fields, cluster: Fields, sources: ConfigSources): Promise<Credentials> {
+async function credentialsOf(
+  user: KubeconfigFields,
+  cluster: KubeconfigFields,
+  sources: ConfigSources,
+): Promise<Credentials> {
   const exec = mapping(user, 'exec')
   if (text(exec, 'command') !== '') return new ExecCredentials(exec, cluster, sources)
   const headers = await headerCredentials(user, sources)
@@ -152,7 +154,7 @@ async function credentialsOf(user: Fields, cluster: Fields, sources: ConfigSourc
   return { ...bound(headers), certificate }
 }
 
-async function headerCredentials(user: Fields, { clock, log }: ConfigSources): Promise<Credentials> {
+async function headerCredentials(user: KubeconfigFields, { clock, log }: ConfigSources): Promise<Credentials> {
   // A token file that is renewed takes precedence over a token that was written down once.
   const tokenFile = text(user, 'tokenFile') || text(mapping(mapping(user, 'auth-provider'), 'config'), 'tokenFile')
   if (tokenFile !== '') return TokenFile.open(tokenFile, { clock, log })
@@ -170,7 +172,7 @@ function bound(credentials: Credentials): Omit<Credentials, 'certificate'> {
 }
 
 /** Reads a PEM from `<name>-data` or from the file `<name>`, on each call: files are renewed. */
-function pemSource(from: Fields, name: string): (() => string) | undefined {
+function pemSource(from: KubeconfigFields, name: string): (() => string) | undefined {
   const data = text(from, `${name}-data`)
   if (data !== '') return () => Buffer.from(data, 'base64').toString('utf8')
   const file = text(from, name)
@@ -178,7 +180,7 @@ function pemSource(from: Fields, name: string): (() => string) | undefined {
 }
 
 /** What is written down does not get better. Files may, and are read for each connection. */
-function checkCertificate(user: Fields): void {
+function checkCertificate(user: KubeconfigFields): void {
   if (text(user, 'client-certificate-data') + text(user, 'client-key-data') === '') return
   const cert = pemSource(user, 'client-certificate')
   const key = pemSource(user, 'client-key')
@@ -190,7 +192,7 @@ function checkCertificate(user: Fields): void {
   }
 }
 
-function impersonation(user: Fields): (readonly [string, string])[] {
+function impersonation(user: KubeconfigFields): (readonly [string, string])[] {
   const as = text(user, 'as')
   if (as === '') return []
   const headers: [string, string][] = [['Impersonate-User', as]]

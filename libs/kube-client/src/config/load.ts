@@ -1,4 +1,4 @@
-import { PathCheck } from '../requests/path-check.ts'
+import { PathCheck } from '../http/path-check.ts'
 import type { ClusterConfig, ConfigSources } from './cluster-config.ts'
 import { inClusterConfig } from './in-cluster.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { maySendCredentials, parseServer } from './server-url.ts'
+import { maySendCredentials, parseServer, redactedUrl } from './server-url.ts'
 
 test.each([
   ['https://10.0.0.1:6443', false, 'https://10.0.0.1:6443', ''],
@@ -30,4 +30,16 @@ test.each([
   ['http://localhost.example.com', false],
 ])('to %s secrets may be sent: %j', (origin, allowed) => {
   expect(maySendCredentials(origin)).toBe(allowed)
+})
+
+test.each([
+  ['http://proxy:3128', 'http://proxy:3128'],
+  ['http://me:secret@proxy:3128', 'http://xxxxx@proxy:3128'],
+  ['socks5://me:se/cr?et#@proxy', 'socks5://xxxxx@proxy'],
+  ['http://me:sec@ret@proxy', 'http://xxxxx@proxy'],
+  ['me:secret@proxy:3128', 'xxxxx@proxy:3128'],
+  ['HTTP://me:secret@[::1]:1/x', 'HTTP://xxxxx@[::1]:1/x'],
+  ['', ''],
+])('%s is written as %s', (text, redacted) => {
+  expect(redactedUrl(text)).toBe(redacted)
 })

@@ -1,6 +1,16 @@
 import { isIP } from 'node:net'
 
-export interface Server {
+/**
+ * The text of a URL, also of one that is none, without its user part: it may hold a password, and messages end up in
+ * logs. Everything up to the last `@` counts, since a password may hold what no URL may.
+ */
+export function redactedUrl(text: string): string {
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? ''
+  const at = text.lastIndexOf('@')
+  return at < scheme.length ? text : `${scheme}xxxxx${text.slice(at)}`
+}
+
+export interface ServerAddress {
   /** With the port if one was written, also where it is the scheme's own: users know the server by it. */
   readonly origin: string
   readonly basePath: string
@@ -10,7 +20,7 @@ export interface Server {
  * A server as kubeconfigs and --master write it: a URL, or `host:port` whose scheme follows from `defaultTls`.
  * Undefined when it is neither.
  */
-export function parseServer(server: string, defaultTls: boolean): Server | undefined {
+export function parseServer(server: string, defaultTls: boolean): ServerAddress | undefined {
   const isUrl = server.includes('://')
   const text = isUrl ? server : `${defaultTls ? 'https' : 'http'}://${server}`
   const url = parse(text)

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FakeClock } from '@csi-sidecars/base'
-import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { TokenFile } from './token-file.ts'
 

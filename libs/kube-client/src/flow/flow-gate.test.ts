@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { AdaptivePolicy } from './adaptive-policy.ts'
 import { BucketPolicy } from './bucket-policy.ts'

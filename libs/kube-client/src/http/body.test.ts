@@ -1,14 +1,14 @@
 import { Socket } from 'node:net'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { Body } from './body.ts'
-import { Connection } from './connection.ts'
+import { HttpConnection } from './connection.ts'
 
 let lost: number
-let connection: Connection
+let connection: HttpConnection
 beforeEach(() => {
   lost = 0
-  connection = new Connection(new Socket(), {
+  connection = new HttpConnection(new Socket(), {
     clock: new FakeClock(),
     onLost: () => {
       lost += 1

@@ -1,5 +1,5 @@
 import { constants } from 'node:buffer'
-import type { Connection } from './connection.ts'
+import type { HttpConnection } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
 
@@ -19,13 +19,13 @@ interface Limits {
  * refusal that is too long the beginning is kept: what it refuses is known without the rest.
  */
 export class Body {
-  readonly #connection: Connection
+  readonly #connection: HttpConnection
   readonly #limits: Limits
   #refused = false
   #chunks: Buffer[] = []
   #length = 0
 
-  constructor(connection: Connection, { body = LONGEST_BODY, refusal = LONGEST_REFUSAL }: Partial<Limits> = {}) {
+  constructor(connection: HttpConnection, { body = LONGEST_BODY, refusal = LONGEST_REFUSAL }: Partial<Limits> = {}) {
     this.#connection = connection
     this.#limits = { body, refusal }
   }

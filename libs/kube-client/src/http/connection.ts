@@ -18,11 +18,11 @@ export class EndOfStreamError extends Error {
 }
 
 /** One connected socket that carries one exchange at a time. Only this class touches the socket from here on. */
-export class Connection implements ResponseSink {
+export class HttpConnection implements ResponseSink {
   readonly #socket: Socket
   readonly #parser = new ResponseParser()
   readonly #clock: Clock
-  readonly #onLost: (connection: Connection) => void
+  readonly #onLost: (connection: HttpConnection) => void
   /** In monotonic time, as `heardAt`. */
   readonly openedAt: number
   /** When the peer last sent something; at first when the connection was opened. */
@@ -34,7 +34,7 @@ export class Connection implements ResponseSink {
   exchanges = 0
 
   /** `onLost` is called once, when the connection can carry nothing more. */
-  constructor(socket: Socket, { clock, onLost }: { clock: Clock; onLost: (connection: Connection) => void }) {
+  constructor(socket: Socket, { clock, onLost }: { clock: Clock; onLost: (connection: HttpConnection) => void }) {
     this.#socket = socket
     this.#clock = clock
     this.#onLost = onLost

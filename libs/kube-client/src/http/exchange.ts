@@ -1,10 +1,10 @@
 import { type Cancel, type Clock, onAbort } from '@csi-sidecars/base'
 import { Body } from './body.ts'
-import type { Connection, ExchangeSink } from './connection.ts'
+import type { ExchangeSink, HttpConnection } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
 
-export interface Reply {
+export interface HttpReply {
   readonly head: ResponseHead
   readonly body: Buffer
 }
@@ -31,26 +31,26 @@ export class ExchangeError extends Error {
  * Sends a request and collects the whole reply. Rejects with the signal's reason when that ends it, otherwise with an
  * ExchangeError. The connection is free again as soon as the promise is settled, or lost.
  */
-export function exchange(connection: Connection, request: string, limits: ExchangeLimits): Promise<Reply> {
+export function exchange(connection: HttpConnection, request: string, limits: ExchangeLimits): Promise<HttpReply> {
   return new Promise((resolve, reject) => {
     connection.begin(request, new Collector(connection, limits, { resolve, reject }))
   })
 }
 
 class Collector implements ExchangeSink {
-  readonly #connection: Connection
+  readonly #connection: HttpConnection
   readonly #signal: AbortSignal | undefined
   readonly #cancelTimer: Cancel
   readonly #ignoreAbort: Cancel
-  readonly #resolve: (reply: Reply) => void
+  readonly #resolve: (reply: HttpReply) => void
   readonly #reject: (error: unknown) => void
   readonly #body: Body
   #head: ResponseHead | undefined
 
   constructor(
-    connection: Connection,
+    connection: HttpConnection,
     { clock, timeoutMs, signal }: ExchangeLimits,
-    { resolve, reject }: Pick<PromiseWithResolvers<Reply>, 'resolve' | 'reject'>,
+    { resolve, reject }: Pick<PromiseWithResolvers<HttpReply>, 'resolve' | 'reject'>,
   ) {
     this.#connection = connection
     this.#body = new Body(connection)

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { Connection } from './connection.ts'
+import type { HttpConnection } from './connection.ts'
 import { ConnectionPool } from './pool.ts'
 
 let clock: FakeClock
@@ -18,7 +18,7 @@ beforeEach(() => {
   pool = new ConnectionPool({ dial, clock, maxConnections: 20 })
 })
 
-const acquire = (signal?: AbortSignal): Promise<Connection | string> =>
+const acquire = (signal?: AbortSignal): Promise<HttpConnection | string> =>
   Promise.resolve(pool.acquire(signal)).catch((error: Error) => error.message)
 const open = (...at: number[]): void => {
   for (const index of at) dials[index]?.resolve(new Socket())

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { type Cancel, CancelledError, type Clock, onAbort, scope } from '@csi-sidecars/base'
-import { Connection } from './connection.ts'
+import { HttpConnection } from './connection.ts'
 import type { Dial } from './dial.ts'
 
 export interface PoolOptions {
@@ -15,12 +15,12 @@ const IDLE_MS = 50_000
 const MAX_DIALING = 8
 
 interface Waiter {
-  give(connection: Connection): void
+  give(connection: HttpConnection): void
   fail(error: unknown): void
 }
 
 interface Idle {
-  readonly connection: Connection
+  readonly connection: HttpConnection
   readonly since: number
 }
 
@@ -33,7 +33,7 @@ export class ConnectionPool {
   /** The last one released is the first one used again, so that the others may grow old. */
   readonly #idle: Idle[] = []
   readonly #waiters = new Set<Waiter>()
-  readonly #open = new Set<Connection>()
+  readonly #open = new Set<HttpConnection>()
   readonly #closing = new AbortController()
   #dialing = 0
   #cancelSweep: Cancel | undefined
@@ -43,7 +43,7 @@ export class ConnectionPool {
   }
 
   /** A connection: at once when one is idle, else a promise of one. */
-  acquire(signal?: AbortSignal): Connection | Promise<Connection> {
+  acquire(signal?: AbortSignal): HttpConnection | Promise<HttpConnection> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason)
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       if (idle.connection.usable) return idle.connection
@@ -53,18 +53,18 @@ export class ConnectionPool {
   }
 
   /** A connection that has carried nothing yet; also beyond the limit, for a caller that cannot trust the idle ones. */
-  async open(signal?: AbortSignal): Promise<Connection> {
+  async open(signal?: AbortSignal): Promise<HttpConnection> {
     using either = scope(this.#closing.signal, signal)
     return this.#add(await this.#options.dial(either.signal))
   }
 
   /** All that are open, idle or not. */
-  get connections(): Iterable<Connection> {
+  get connections(): Iterable<HttpConnection> {
     return this.#open
   }
 
   /** Gives a connection back, whatever its state. */
-  release(connection: Connection): void {
+  release(connection: HttpConnection): void {
     if (!connection.usable || this.#closing.signal.aborted) {
       connection.destroy(new CancelledError('the connection is not kept'))
       return
@@ -94,14 +94,14 @@ export class ConnectionPool {
     for (const { connection } of this.#idle.splice(0)) connection.destroy(new CancelledError('credentials changed'))
   }
 
-  #add(socket: Socket): Connection {
+  #add(socket: Socket): HttpConnection {
     const { clock } = this.#options
-    const connection = new Connection(socket, { clock, onLost: (lost) => this.#forget(lost) })
+    const connection = new HttpConnection(socket, { clock, onLost: (lost) => this.#forget(lost) })
     this.#open.add(connection)
     return connection
   }
 
-  #wait(signal: AbortSignal | undefined): Promise<Connection> {
+  #wait(signal: AbortSignal | undefined): Promise<HttpConnection> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const leave = (): void => {
@@ -156,7 +156,7 @@ export class ConnectionPool {
     return undefined
   }
 
-  #forget(connection: Connection): void {
+  #forget(connection: HttpConnection): void {
     this.#open.delete(connection)
     const at = this.#idle.findIndex((idle) => idle.connection === connection)
     if (at >= 0) this.#idle.splice(at, 1)

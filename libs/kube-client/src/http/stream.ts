@@ -1,6 +1,6 @@
 import { onAbort } from '@csi-sidecars/base'
 import { Body } from './body.ts'
-import type { Connection, ExchangeSink } from './connection.ts'
+import type { ExchangeSink, HttpConnection } from './connection.ts'
 import type { ExchangeLimits } from './exchange.ts'
 import { ExchangeError } from './exchange.ts'
 import { NetworkError } from './network-error.ts'
@@ -30,7 +30,7 @@ interface Reading {
  * Sends a request whose reply has no foreseeable end. The time limit is for the reply's head. Afterwards the stream
  * lasts until one side ends it; the connection is the stream's alone and is destroyed with it.
  */
-export function openStream(connection: Connection, request: string, reading: Reading): Promise<Opened> {
+export function openStream(connection: HttpConnection, request: string, reading: Reading): Promise<Opened> {
   return new Promise((resolve, reject) => {
     connection.begin(request, new Opener(connection, reading, { resolve, reject }))
   })
@@ -42,7 +42,7 @@ interface Settle {
 }
 
 class Opener implements ExchangeSink {
-  readonly #connection: Connection
+  readonly #connection: HttpConnection
   readonly #sink: StreamSink
   readonly #signal: AbortSignal | undefined
   readonly #settle: Settle
@@ -50,7 +50,7 @@ class Opener implements ExchangeSink {
   readonly #refusal: Body
   #head: ResponseHead | undefined
 
-  constructor(connection: Connection, { sink, limits }: Reading, settle: Settle) {
+  constructor(connection: HttpConnection, { sink, limits }: Reading, settle: Settle) {
     this.#connection = connection
     this.#sink = sink
     this.#refusal = new Body(connection)

@@ -1,13 +1,13 @@
 import { CancelledError, messageOf, toError } from '@csi-sidecars/base'
+import { ApiError } from '../api/api-error.ts'
+import type { ApiRequest } from '../api/request.ts'
 import type { Authorization } from '../config/credentials.ts'
-import { ApiError } from '../errors/api-error.ts'
 import { exchangeError } from '../http/network-error.ts'
 import type { ResponseHead } from '../http/response-parser.ts'
 import type { RequestLane } from './lane.ts'
-import type { ApiRequest } from './request.ts'
 
 /** One call, and what it has been through. */
-export class Call {
+export class ApiCall {
   readonly request: ApiRequest
   readonly lane: RequestLane
   authorization: Authorization
@@ -37,7 +37,7 @@ export class Call {
 }
 
 /** What the server said, whether it is a success or not. */
-export interface Answer {
+export interface ApiAnswer {
   readonly status: number
   readonly body: Buffer
   /** Of a success only where the request leaves a choice. */
@@ -48,7 +48,7 @@ export interface Answer {
 /** For a 429 that does not say how long. */
 const DEFAULT_RETRY_AFTER_MS = 1000
 
-export function answerOf({ accept }: ApiRequest, head: ResponseHead, body: Buffer): Answer {
+export function answerOf({ accept }: ApiRequest, head: ResponseHead, body: Buffer): ApiAnswer {
   return {
     status: head.status,
     body,
@@ -71,7 +71,7 @@ function retryAfterMs(status: number, header: () => string | undefined): number 
  * have reached the server.
  */
 export function noAnswer(
-  call: Call,
+  call: ApiCall,
   thrown: unknown,
   { origin, sent = false }: { readonly origin: string; readonly sent?: boolean },
 ): unknown {

@@ -1,11 +1,11 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
+import type { ApiRequest } from '../api/request.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
-import { Connection } from '../http/connection.ts'
+import { HttpConnection } from '../http/connection.ts'
 import type { Dial } from '../http/dial.ts'
 import { ExchangeError, exchange } from '../http/exchange.ts'
 import { openStream, type StreamSink } from '../http/stream.ts'
-import { type Answer, answerOf, type Call, noAnswer } from './call.ts'
-import type { ApiRequest } from './request.ts'
+import { type ApiAnswer, type ApiCall, answerOf, noAnswer } from './call.ts'
 import { RequestWriter } from './request-text.ts'
 import type { RestMetrics } from './rest-metrics.ts'
 
@@ -16,8 +16,8 @@ export interface ExchangesOptions {
   readonly metrics: RestMetrics
   readonly userAgent: string
   /** Nothing at all came back on a kept connection for a request sent at `sentAt`, until its caller gave up. */
-  onUnanswered(call: Call, sentAt: number): void
-  onAnswered(call: Call): void
+  onUnanswered(call: ApiCall, sentAt: number): void
+  onAnswered(call: ApiCall): void
 }
 
 /** The API server's own limit for a read that is no watch. */
@@ -40,7 +40,7 @@ export class Exchanges {
   }
 
   /** Resolves with undefined when a kept connection was closed already and the request should be sent on another. */
-  async send(call: Call, connection: Connection): Promise<Answer | undefined> {
+  async send(call: ApiCall, connection: HttpConnection): Promise<ApiAnswer | undefined> {
     const { clock, metrics } = this.#options
     const { method, options } = call.request
     const reused = connection.exchanges > 0
@@ -68,7 +68,7 @@ export class Exchanges {
   }
 
   /** Resolves with whether the reply's body is on its way to `sink`; otherwise the connection is at its end. */
-  async open(call: Call, connection: Connection, sink: StreamSink): Promise<'streaming' | Answer> {
+  async open(call: ApiCall, connection: HttpConnection, sink: StreamSink): Promise<'streaming' | ApiAnswer> {
     const { clock } = this.#options
     try {
       const limits = { clock, timeoutMs: STREAM_HEAD_MS, signal: call.signal }
@@ -86,30 +86,30 @@ export class Exchanges {
   }
 
   /** A connection of the caller's own, that no pool knows. */
-  async dial(signal: AbortSignal | undefined, onLost: (connection: Connection) => void): Promise<Connection> {
+  async dial(signal: AbortSignal | undefined, onLost: (connection: HttpConnection) => void): Promise<HttpConnection> {
     const { dial, clock } = this.#options
-    return new Connection(await dial(signal), { clock, onLost })
+    return new HttpConnection(await dial(signal), { clock, onLost })
   }
 
   /** What a call rejects with that did not even get a connection. */
-  unconnected(call: Call, thrown: unknown): unknown {
+  unconnected(call: ApiCall, thrown: unknown): unknown {
     this.#count(call, '<error>')
     return this.unsent(call, thrown)
   }
 
-  unsent(call: Call, thrown: unknown): unknown {
+  unsent(call: ApiCall, thrown: unknown): unknown {
     return noAnswer(call, thrown, { origin: this.#origin })
   }
 
   /** The request's bytes, after the guard has allowed it. Nothing waits between this and the socket. */
-  #ready(call: Call): string {
+  #ready(call: ApiCall): string {
     const text = this.#writer.write(call.request, call)
     call.signal?.throwIfAborted()
     call.request.options?.beforeSend?.()
     return text
   }
 
-  #count(call: Call, result: number | '<error>'): void {
+  #count(call: ApiCall, result: number | '<error>'): void {
     this.#options.metrics.attempted(call.request.method, result, call.attempts)
     call.attempts += 1
   }

@@ -1,19 +1,19 @@
 import { inPhase } from '@csi-sidecars/base'
-import type { CallOptions, KubeClient } from '../client.ts'
+import type { KubeClient, RequestOptions } from '../api/client.ts'
 
 /**
  * The same client, whose writes run `guard` right before their bytes leave, after every wait; what it throws is what
  * the write rejects with. A write reports the phase `writing` under its signal. Reads and watches pass unguarded.
  */
 export function guarded(client: KubeClient, guard: () => void): KubeClient {
-  const withGuard = <O extends CallOptions>(options: O | undefined): O | CallOptions => ({
+  const withGuard = <O extends RequestOptions>(options: O | undefined): O | RequestOptions => ({
     ...options,
     beforeSend: () => {
       options?.beforeSend?.()
       guard()
     },
   })
-  const writing = <T>(options: CallOptions | undefined, write: () => Promise<T>): Promise<T> =>
+  const writing = <T>(options: RequestOptions | undefined, write: () => Promise<T>): Promise<T> =>
     inPhase('writing', options?.signal, write)
   return {
     get: (resource, ref, options) => client.get(resource, ref, options),

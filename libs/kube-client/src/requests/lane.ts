@@ -7,7 +7,7 @@ import type { FlowPolicy } from '../flow/policy.ts'
 import type { Dial } from '../http/dial.ts'
 import { ConnectionPool } from '../http/pool.ts'
 
-export interface LaneOptions {
+export interface RequestLaneOptions {
   readonly clock: Clock
   readonly dial: Dial
   readonly maxConnections: number
@@ -20,10 +20,10 @@ export interface LaneOptions {
 /** Requests that share flow control and connections, and that wait for no other requests. */
 export class RequestLane {
   readonly pool: ConnectionPool
-  readonly #options: LaneOptions
+  readonly #options: RequestLaneOptions
   readonly #gates = new Map<string, FlowGate>()
 
-  constructor(options: LaneOptions) {
+  constructor(options: RequestLaneOptions) {
     this.#options = options
     this.pool = new ConnectionPool(options)
   }
@@ -65,7 +65,7 @@ const WORK_WAIT_MS = 30_000
 /** The lease has deadlines of its own, and its holder knows better when to try again. */
 const LEASE_WAIT_MS = 1000
 
-export interface Lanes {
+export interface RequestLanes {
   readonly work: RequestLane
   readonly lease: RequestLane
   /** How many requests of work may run at a time at present; undefined where flags give a rate. */
@@ -73,7 +73,7 @@ export interface Lanes {
 }
 
 /** With fixed limits the lease has the same limits for itself; with adaptive ones it has none. */
-export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): Lanes {
+export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): RequestLanes {
   const { clock } = options
   const bucket = (qps: number, burst: number): FlowPolicy => new BucketPolicy({ qps, burst, now: clock.monotonic() })
   const work = { ...options, maxConnections: MAX_RUNNING, longestWaitMs: WORK_WAIT_MS }

@@ -1,11 +1,11 @@
 import { type Clock, inBatches, messageOf } from '@csi-sidecars/base'
 import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
-import type { ListOptions, ListPage, Projecting } from '../client.ts'
+import { ApiError } from '../api/api-error.ts'
+import type { ListOptions, ListPage, Projecting } from '../api/client.ts'
+import { query } from '../api/request.ts'
 import { type DecodedList, decodeList, type ListHead, NoListError } from '../codec/list-decoder.ts'
 import { ACCEPT_PROTOBUF, decodeListMessage, isProtobuf } from '../codec/protobuf.ts'
-import { ApiError } from '../errors/api-error.ts'
-import type { Answer } from './call.ts'
-import { query } from './request.ts'
+import type { ApiAnswer } from './call.ts'
 import type { Transport } from './transport.ts'
 
 /** Large enough that a list of thousands takes few requests, small enough that a page is not much memory. */
@@ -40,7 +40,7 @@ interface PageOptions<T, P> extends Projecting<T, P> {
   readonly signal?: AbortSignal | undefined
 }
 
-async function pageOf<T, P>(answer: Answer, options: PageOptions<T, P>): Promise<ListPage<P>> {
+async function pageOf<T, P>(answer: ApiAnswer, options: PageOptions<T, P>): Promise<ListPage<P>> {
   const { path, clock, signal } = options
   const items: P[] = []
   let head: ListHead
@@ -61,7 +61,7 @@ async function pageOf<T, P>(answer: Answer, options: PageOptions<T, P>): Promise
   return { items, resourceVersion: head.resourceVersion, continue: head.continue }
 }
 
-function decoded({ body, contentType }: Answer, message: MessageReader<unknown> | undefined): DecodedList {
+function decoded({ body, contentType }: ApiAnswer, message: MessageReader<unknown> | undefined): DecodedList {
   const isMessage = message !== undefined && isProtobuf(contentType)
   return isMessage ? decodeListMessage(body, message) : decodeList(body.toString('utf8'))
 }

@@ -1,6 +1,6 @@
 import type { Cancel, Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Answer, Call } from './call.ts'
+import type { ApiAnswer, ApiCall } from './call.ts'
 
 /** How far the API server limits the requests of a client. */
 export interface ServerLimits {
@@ -40,7 +40,7 @@ export class Refusals {
   }
 
   /** An answer that asks to try again later. */
-  refused({ request, refusals }: Call, { status, retryAfterMs = 0 }: Answer): void {
+  refused({ request, refusals }: ApiCall, { status, retryAfterMs = 0 }: ApiAnswer): void {
     const { log } = this.#options
     const pairs = { retryAfter: `${retryAfterMs / 1000}s`, url: request.path }
     log.v(4)?.info('Got a Retry-After response', { delay: pairs.retryAfter, attempt: refusals, url: request.path })

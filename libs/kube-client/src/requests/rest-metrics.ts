@@ -9,7 +9,7 @@ import {
   REST_CLIENT_REQUESTS_TOTAL,
   REST_CLIENT_RESPONSE_SIZE_BYTES,
 } from '@csi-sidecars/telemetry'
-import type { Method } from './request.ts'
+import type { HttpMethod } from '../api/request.ts'
 
 /** `<error>` means a request that had no answer. */
 export type ResultCode = number | '<error>'
@@ -34,19 +34,19 @@ export class RestMetrics {
     this.#responseSize = metrics?.histogram(REST_CLIENT_RESPONSE_SIZE_BYTES)
   }
 
-  waited(verb: Method, ms: number): void {
+  waited(verb: HttpMethod, ms: number): void {
     this.#waiting?.observe({ verb, host: this.#host }, ms / 1000)
   }
 
   /** An attempt that ended. The first attempt is number 0. */
-  attempted(method: Method, result: ResultCode, attempt: number): void {
+  attempted(method: HttpMethod, result: ResultCode, attempt: number): void {
     const code = String(result)
     this.#requests?.inc({ code, method, host: this.#host })
     if (attempt > 0) this.#retries?.inc({ code, verb: method, host: this.#host })
   }
 
   /** How long an attempt took, from its first byte sent to its last byte read, and what it carried. */
-  exchanged(verb: Method, ms: number, sizes: { sent: number; received: number | undefined }): void {
+  exchanged(verb: HttpMethod, ms: number, sizes: { sent: number; received: number | undefined }): void {
     const labels = { verb, host: this.#host }
     this.#duration?.observe(labels, ms / 1000)
     this.#requestSize?.observe(labels, sizes.sent)

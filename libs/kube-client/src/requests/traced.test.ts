@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { RecordingTracer } from '@csi-sidecars/telemetry/testing'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'

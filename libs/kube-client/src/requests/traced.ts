@@ -1,10 +1,10 @@
 import type { Tracer } from '@csi-sidecars/telemetry'
-import { ApiError } from '../errors/api-error.ts'
-import type { Call } from './call.ts'
-import type { ApiRequest } from './request.ts'
+import { ApiError } from '../api/api-error.ts'
+import type { ApiRequest } from '../api/request.ts'
+import type { ApiCall } from './call.ts'
 
 /** Records a call that is part of a run, with all its attempts and waits, and sends its trace context to the server. */
-export async function traced<T>(tracer: Tracer, call: Call, send: () => Promise<T>): Promise<T> {
+export async function traced<T>(tracer: Tracer, call: ApiCall, send: () => Promise<T>): Promise<T> {
   const { request } = call
   const path = pathOf(request)
   const span = tracer.begin(spanName(request, path), { 'http.request.method': request.method, 'url.path': path })
@@ -23,7 +23,7 @@ export async function traced<T>(tracer: Tracer, call: Call, send: () => Promise<
   }
 }
 
-function attemptsOf({ attempts }: Call): { readonly 'http.request.resend_count'?: number } {
+function attemptsOf({ attempts }: ApiCall): { readonly 'http.request.resend_count'?: number } {
   return attempts > 1 ? { 'http.request.resend_count': attempts - 1 } : {}
 }
 

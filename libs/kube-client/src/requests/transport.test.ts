@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { FakeClock, onPhase, type Phase } from '@csi-sidecars/base'
+import { onPhase, type Phase } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Credentials, fixedCredentials } from '../config/credentials.ts'

@@ -1,19 +1,19 @@
 import { abortable, CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Logger, Tracer } from '@csi-sidecars/telemetry'
+import type { ApiRequest } from '../api/request.ts'
+import { errorOfReply } from '../codec/reply-error.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
-import { errorOfReply } from '../errors/reply-error.ts'
 import type { Permit } from '../flow/flow-gate.ts'
 import type { FlowOptions } from '../flow/flow-options.ts'
 import type { FlowOutcome } from '../flow/policy.ts'
-import type { Connection } from '../http/connection.ts'
+import type { HttpConnection } from '../http/connection.ts'
 import type { Dial } from '../http/dial.ts'
+import { PathCheck, type PathUser } from '../http/path-check.ts'
 import type { StreamSink } from '../http/stream.ts'
-import { type Answer, Call } from './call.ts'
+import { type ApiAnswer, ApiCall } from './call.ts'
 import { Exchanges } from './exchanges.ts'
-import { createLanes, type Lanes } from './lane.ts'
-import { PathCheck, type PathUser } from './path-check.ts'
+import { createLanes, type RequestLanes } from './lane.ts'
 import { Refusals, type ServerLimits } from './refusals.ts'
-import type { ApiRequest } from './request.ts'
 import type { RestMetrics } from './rest-metrics.ts'
 import { traced } from './traced.ts'
 
@@ -42,8 +42,8 @@ const LOW_PRIORITY_MS = 10_000
 export class Transport {
   readonly #options: TransportOptions
   readonly #exchanges: Exchanges
-  readonly #lanes: Lanes
-  readonly #streams = new Set<Connection>()
+  readonly #lanes: RequestLanes
+  readonly #streams = new Set<HttpConnection>()
   readonly #path: PathCheck
   readonly #user: PathUser
   readonly #refusals: Refusals
@@ -88,13 +88,13 @@ export class Transport {
   }
 
   /** Resolves with a success. */
-  async fetch(request: ApiRequest): Promise<Answer> {
-    const call = new Call(request, this.#lanes[request.options?.lane ?? 'work'])
+  async fetch(request: ApiRequest): Promise<ApiAnswer> {
+    const call = new ApiCall(request, this.#lanes[request.options?.lane ?? 'work'])
     const { tracer } = this.#options
     return await (tracer === undefined ? this.#deliver(call) : traced(tracer, call, () => this.#deliver(call)))
   }
 
-  async #deliver(call: Call): Promise<Answer> {
+  async #deliver(call: ApiCall): Promise<ApiAnswer> {
     for (;;) {
       await this.#authorize(call)
       const answer = await this.#attempt(call)
@@ -111,8 +111,8 @@ export class Transport {
    * Opens a stream: resolves when its body is on its way to `sink`. The returned connection is the caller's to end.
    * Streams are not subject to the rate, since one would take its place for minutes; one that is refused waits.
    */
-  async open(request: ApiRequest, sink: StreamSink): Promise<Connection> {
-    const call = new Call(request, this.#lanes.work)
+  async open(request: ApiRequest, sink: StreamSink): Promise<HttpConnection> {
+    const call = new ApiCall(request, this.#lanes.work)
     for (;;) {
       await this.#authorize(call)
       const connection = await this.#streamConnection(call)
@@ -132,7 +132,7 @@ export class Transport {
     this.#refusals.close()
   }
 
-  async #authorize(call: Call): Promise<void> {
+  async #authorize(call: ApiCall): Promise<void> {
     try {
       const authorization = this.#options.config.credentials.authorization()
       call.authorization =
@@ -144,12 +144,12 @@ export class Transport {
   }
 
   /** Resolves with undefined when a kept connection was closed already and the request should be sent on another. */
-  async #attempt(call: Call): Promise<Answer | undefined> {
+  async #attempt(call: ApiCall): Promise<ApiAnswer | undefined> {
     const entered = this.#enter(call)
     const permit = entered instanceof Promise ? await entered : entered
     this.#options.metrics.waited(call.request.method, permit.waitedMs)
     let outcome: FlowOutcome = 'done'
-    let connection: Connection | undefined
+    let connection: HttpConnection | undefined
     try {
       connection = await this.#connection(call)
       const answer = await this.#exchanges.send(call, connection)
@@ -161,7 +161,7 @@ export class Transport {
     }
   }
 
-  #enter(call: Call): Permit | Promise<Permit> {
+  #enter(call: ApiCall): Permit | Promise<Permit> {
     const { request, lane, signal, waitMs } = call
     const group = request.resource?.group ?? ''
     call.waitMs = undefined
@@ -171,7 +171,7 @@ export class Transport {
     return lane.enterSpare(group, signal, priority === 'low' ? LOW_PRIORITY_MS : undefined)
   }
 
-  async #connection(call: Call): Promise<Connection> {
+  async #connection(call: ApiCall): Promise<HttpConnection> {
     const { pool } = call.lane
     try {
       const acquired = call.request.options?.newConnection ? pool.open(call.signal) : pool.acquire(call.signal)
@@ -182,7 +182,7 @@ export class Transport {
   }
 
   /** Resolves with the time after which a refusal allows for another attempt; throws the refusal otherwise. */
-  async #recover(call: Call, answer: Answer): Promise<number> {
+  async #recover(call: ApiCall, answer: ApiAnswer): Promise<number> {
     if (await this.#reauthorized(call, answer)) return 0
     const { retryAfterMs } = answer
     if (retryAfterMs !== undefined) this.#refusals.refused(call, answer)
@@ -192,11 +192,11 @@ export class Transport {
     return retryAfterMs
   }
 
-  async #wait(ms: number, { signal }: Call): Promise<void> {
+  async #wait(ms: number, { signal }: ApiCall): Promise<void> {
     if (ms > 0) await this.#options.clock.sleep(ms, signal)
   }
 
-  #mayRetry(call: Call, { status, retryAfterMs = 0 }: Answer): boolean {
+  #mayRetry(call: ApiCall, { status, retryAfterMs = 0 }: ApiAnswer): boolean {
     // A caller that has to wait for longer knows best what to do meanwhile.
     if (retryAfterMs > call.lane.longestWaitMs || call.request.options?.priority === 'spare') return false
     if (call.refusals < MAX_RETRIES) return true
@@ -205,7 +205,7 @@ export class Transport {
     )
   }
 
-  async #reauthorized(call: Call, answer: Answer): Promise<boolean> {
+  async #reauthorized(call: ApiCall, answer: ApiAnswer): Promise<boolean> {
     if (answer.status !== 401 || call.reauthorized) return false
     call.reauthorized = true
     const { credentials } = this.#options.config
@@ -218,7 +218,7 @@ export class Transport {
     return true
   }
 
-  async #streamConnection(call: Call): Promise<Connection> {
+  async #streamConnection(call: ApiCall): Promise<HttpConnection> {
     try {
       if (this.#closed !== undefined) throw this.#closed
       const connection = await this.#exchanges.dial(call.signal, (lost) => {
@@ -234,13 +234,13 @@ export class Transport {
   }
 
   /** A request that any server answers with a few bytes, for any client. */
-  async #smallRead(connection: Connection, signal: AbortSignal): Promise<boolean> {
-    const call = new Call({ method: 'GET', path: '/version', options: { signal } }, this.#lanes.work)
+  async #smallRead(connection: HttpConnection, signal: AbortSignal): Promise<boolean> {
+    const call = new ApiCall({ method: 'GET', path: '/version', options: { signal } }, this.#lanes.work)
     await this.#authorize(call)
     return (await this.#exchanges.send(call, connection)) !== undefined
   }
 
-  *#connections(): Generator<Connection> {
+  *#connections(): Generator<HttpConnection> {
     yield* this.#streams
     yield* this.#lanes.work.pool.connections
     yield* this.#lanes.lease.pool.connections
@@ -248,7 +248,7 @@ export class Transport {
 }
 
 /** A spare request may be refused for a reason of its own, such as a limit of events. */
-function refusalOf({ request, lane }: Call, { retryAfterMs = 0 }: Answer): FlowOutcome {
+function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
   if (request.options?.priority === 'spare') return 'ignored'
   return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { type ObjectRef, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { OwnedKubeClient } from '../create-client.ts'

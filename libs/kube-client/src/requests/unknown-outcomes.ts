@@ -1,7 +1,7 @@
 import { abortable } from '@csi-sidecars/base'
 import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
-import type { RereadListener } from '../client.ts'
-import { ApiError, isNotFound, isOutcomeUnknown } from '../errors/api-error.ts'
+import { ApiError, isNotFound, isOutcomeUnknown } from '../api/api-error.ts'
+import type { RereadListener } from '../api/client.ts'
 
 /** An object with a possible write: the read of it, and whether that was news to a listener. */
 interface Doubt {

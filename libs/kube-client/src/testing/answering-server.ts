@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { FakeClock } from '@csi-sidecars/base'
+import type { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { type Logger, Metrics, silentLogger, type Tracer } from '@csi-sidecars/telemetry'
-import type { CallOptions } from '../client.ts'
+import { type Logger, Metrics, type Tracer, silentLogger } from '@csi-sidecars/telemetry'
+import type { RequestOptions } from '../api/client.ts'
 import { type Credentials, fixedCredentials } from '../config/credentials.ts'
 import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'
 import type { FlowOptions } from '../flow/flow-options.ts'
@@ -110,7 +110,7 @@ export class AnsweringServer {
   }
 }
 
-export const get = (client: Pick<OwnedKubeClient, 'get'>, options?: CallOptions): Promise<PersistentVolume> =>
+export const get = (client: Pick<OwnedKubeClient, 'get'>, options?: RequestOptions): Promise<PersistentVolume> =>
   client.get(PERSISTENT_VOLUMES, { name: 'pv' }, options)
-export const patch = (client: Pick<OwnedKubeClient, 'patch'>, options?: CallOptions): Promise<PersistentVolume> =>
+export const patch = (client: Pick<OwnedKubeClient, 'patch'>, options?: RequestOptions): Promise<PersistentVolume> =>
   client.patch(PERSISTENT_VOLUMES, { name: 'pv' }, { kind: 'merge', body: {} }, options)

@@ -1,4 +1,4 @@
-import type { Span } from '../codec/protobuf.ts'
+import type { ByteSpan } from '../codec/protobuf.ts'
 import { type ByteReader, LONGEST_FRAME } from './line-reader.ts'
 
 /** Each frame begins with its length, as a number of four bytes. */
@@ -9,7 +9,7 @@ const LARGEST_KEPT = 64 * 1024
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Cuts a stream of bytes into frames when they are asked for. Their bytes are as they are until the next `push`. */
-export class FrameReader implements ByteReader<Span> {
+export class FrameReader implements ByteReader<ByteSpan> {
   readonly #longest: number
   /** The unread bytes in one piece, however the chunks were cut. */
   #bytes = NOTHING
@@ -41,7 +41,7 @@ export class FrameReader implements ByteReader<Span> {
     return at !== this.#to
   }
 
-  next(): Span | undefined {
+  next(): ByteSpan | undefined {
     if (this.waiting < HEADER) return undefined
     const length = this.#bytes.readUInt32BE(this.#from)
     if (length > this.#longest) throw new RangeError(`a frame is longer than ${this.#longest} bytes`)

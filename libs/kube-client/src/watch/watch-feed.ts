@@ -1,8 +1,8 @@
 import type { Clock } from '@csi-sidecars/base'
 import { toError } from '@csi-sidecars/base'
-import type { EndFrame } from '../client.ts'
-import { isProtobuf, type Span } from '../codec/protobuf.ts'
-import { ApiError } from '../errors/api-error.ts'
+import { ApiError } from '../api/api-error.ts'
+import type { EndFrame } from '../api/client.ts'
+import { type ByteSpan, isProtobuf } from '../codec/protobuf.ts'
 import { exchangeError } from '../http/network-error.ts'
 import type { ResponseHead } from '../http/response-parser.ts'
 import type { StreamSink } from '../http/stream.ts'
@@ -29,7 +29,7 @@ const HIGH_WATER = 512 * 1024
 /** A stream between the socket that brings it and the reader that asks for its frames one by one. */
 export class WatchFeed implements StreamSink {
   readonly #options: FeedOptions
-  #frames: ByteReader<string | Span> = new LineReader()
+  #frames: ByteReader<string | ByteSpan> = new LineReader()
   #control: FeedControl | undefined
   #paused = false
   #over: EndFrame | undefined
@@ -43,7 +43,7 @@ export class WatchFeed implements StreamSink {
   }
 
   /** The oldest frame not read yet: a line of JSON, or a message. */
-  shift(): string | Span | undefined {
+  shift(): string | ByteSpan | undefined {
     try {
       const frame = this.#frames.next()
       if (frame === undefined) this.#resume()

@@ -5,10 +5,19 @@ import {
   ProtobufError,
   statusOf,
 } from '@csi-sidecars/kube-types'
-import type { EndFrame, WatchFrame } from '../client.ts'
+import { ApiError, apiErrorOf } from '../api/api-error.ts'
+import type { EndFrame, WatchFrame } from '../api/client.ts'
 import { notJson, parseJson } from '../codec/decode.ts'
-import { FIELD_1, FIELD_2, fieldOf, openEnvelope, readMessage, type Span, statusIn, textOf } from '../codec/protobuf.ts'
-import { ApiError, apiErrorOf } from '../errors/api-error.ts'
+import {
+  type ByteSpan,
+  FIELD_1,
+  FIELD_2,
+  fieldOf,
+  openEnvelope,
+  readMessage,
+  statusIn,
+  textOf,
+} from '../codec/protobuf.ts'
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
@@ -36,7 +45,7 @@ export function frameOf<T>(line: string): WatchFrame<T> {
 }
 
 /** What one message of a watch says. */
-export function frameOfMessage<T>(event: Span, read: MessageReader<T>): WatchFrame<T> {
+export function frameOfMessage<T>(event: ByteSpan, read: MessageReader<T>): WatchFrame<T> {
   try {
     const type = textOf(fieldOf(event, FIELD_1))
     const object = fieldOf(fieldOf(event, FIELD_2), FIELD_1)

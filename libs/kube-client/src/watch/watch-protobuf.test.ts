@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { POD_MESSAGE, PODS, type Pod } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { WatchOptions } from '../client.ts'
+import type { WatchOptions } from '../api/client.ts'
 import { AnsweringServer } from '../testing/answering-server.ts'
 import { enveloped, field, frame, framed, pod, status } from '../testing/messages.ts'
 

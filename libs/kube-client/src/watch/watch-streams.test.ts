@@ -1,6 +1,6 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { Connection } from '../http/connection.ts'
+import type { HttpConnection } from '../http/connection.ts'
 import type { WatchFeed } from './watch-feed.ts'
 import { WatchStreams } from './watch-streams.ts'
 
@@ -46,7 +46,7 @@ async function open({ from }: { from: string | undefined } = { from: '7' }): Pro
       const destroy = (): void => {
         stream.destroyed = true
       }
-      return { destroy, pause: () => undefined, resume: () => undefined } as unknown as Connection
+      return { destroy, pause: () => undefined, resume: () => undefined } as unknown as HttpConnection
     },
     onResumed: (silentMs) => resumed.push(silentMs),
   })

@@ -1,5 +1,5 @@
 import { type Cancel, CancelledError, type Clock, type Scope, scope } from '@csi-sidecars/base'
-import type { Connection } from '../http/connection.ts'
+import type { HttpConnection } from '../http/connection.ts'
 import { WatchFeed } from './watch-feed.ts'
 
 export interface WatchStreamsOptions {
@@ -11,7 +11,7 @@ export interface WatchStreamsOptions {
   readonly signal: AbortSignal | undefined
   readonly onActivity: (() => void) | undefined
   /** Opens a stream; one that is resumed begins after a version. */
-  open(feed: WatchFeed, signal: AbortSignal, after?: string): Promise<Connection>
+  open(feed: WatchFeed, signal: AbortSignal, after?: string): Promise<HttpConnection>
   /** The stream was silent, and another one has taken its place. */
   onResumed(silentMs: number): void
 }
@@ -31,7 +31,7 @@ interface Trial {
   readonly own: Scope
   readonly beganAt: number
   endsAt: number
-  connection: Connection | undefined
+  connection: HttpConnection | undefined
 }
 
 /**
@@ -44,7 +44,7 @@ export class WatchStreams {
   readonly #options: WatchStreamsOptions
   readonly #own: Scope
   #feed: WatchFeed
-  #connection: Connection | undefined
+  #connection: HttpConnection | undefined
   #from: string | undefined
   #trial: Trial | undefined
   /** When the last two trials began, the older one first. */
@@ -141,7 +141,7 @@ export class WatchStreams {
     )
   }
 
-  #replace(trial: Trial, connection: Connection): void {
+  #replace(trial: Trial, connection: HttpConnection): void {
     const [old, oldConnection] = [this.#feed, this.#connection]
     this.#feed = trial.feed
     this.#connection = connection

@@ -1,10 +1,10 @@
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { PODS, type Pod } from '@csi-sidecars/kube-types'
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { WatchOptions } from '../client.ts'
+import type { WatchOptions } from '../api/client.ts'
 import { fixedCredentials } from '../config/credentials.ts'
 import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'
 

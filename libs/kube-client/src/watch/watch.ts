@@ -1,8 +1,8 @@
 import { Batches, type Clock, onAbort } from '@csi-sidecars/base'
 import { type KubeObject, type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
-import type { WatchFrame, WatchOptions } from '../client.ts'
-import { ACCEPT_PROTOBUF_STREAM, type Span } from '../codec/protobuf.ts'
-import { query } from '../requests/request.ts'
+import type { WatchFrame, WatchOptions } from '../api/client.ts'
+import { query } from '../api/request.ts'
+import { ACCEPT_PROTOBUF_STREAM, type ByteSpan } from '../codec/protobuf.ts'
 import type { Transport } from '../requests/transport.ts'
 import { badFrame, frameOf, frameOfMessage } from './watch-frame.ts'
 import { WatchStreams } from './watch-streams.ts'
@@ -118,7 +118,7 @@ function watchQuery(options: Omit<WatchOptions, 'message' | 'onChange'>, timeout
   })
 }
 
-function decodedFrame<T>(frame: string | Span, message: MessageReader<T> | undefined): WatchFrame<T> {
+function decodedFrame<T>(frame: string | ByteSpan, message: MessageReader<T> | undefined): WatchFrame<T> {
   if (typeof frame === 'string') return frameOf<T>(frame)
   return message === undefined
     ? badFrame('no watch event: protobuf that was not asked for')

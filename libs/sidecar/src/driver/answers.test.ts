@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'

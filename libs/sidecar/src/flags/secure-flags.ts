@@ -1,8 +1,6 @@
 import type { Flag } from './go-flags.ts'
 
-/**
- * The flags for the security of the HTTP endpoint and for profiling. Flags of the generic API server have its names.
- */
+/** The flags for the security of the HTTP endpoint. Flags of the generic API server have its names. */
 export const SECURE_FLAGS = [
   {
     name: 'authorization-always-allow-paths',
@@ -38,20 +36,6 @@ export const SECURE_FLAGS = [
     },
   },
   {
-    name: 'enable-profiling',
-    type: 'bool',
-    default: false,
-    help: 'Serve CPU profiles and a summary of the heap on --profiling-address.',
-    chart: { key: 'profiling.enabled', sample: true, by: 'hand' },
-  },
-  {
-    name: 'profiling-address',
-    type: 'string',
-    default: '127.0.0.1:6060',
-    help: 'Address of --enable-profiling. Loopback only.',
-    chart: { key: 'profilingPort', sample: 6070, text: '127.0.0.1:6070', by: 'hand' },
-  },
-  {
     name: 'tls-cert-file',
     type: 'string',
     default: '',
@@ -65,12 +49,12 @@ export const SECURE_FLAGS = [
     type: 'string',
     default: '',
     help:
-      "Comma-separated cipher suites for TLS 1.2, by Go's names (example: `TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`). " +
+      "Comma-separated cipher suites for TLS 1.2, by OpenSSL's names (example: `ECDHE-ECDSA-AES128-GCM-SHA256`). " +
       'Those of TLS 1.3 are always offered.',
     chart: {
       key: 'tls.cipherSuites',
-      sample: ['TLS_AES_128_GCM_SHA256', 'TLS_RSA_WITH_AES_128_CBC_SHA'],
-      text: 'TLS_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_CBC_SHA',
+      sample: ['ECDHE-ECDSA-AES128-GCM-SHA256', 'AES128-SHA'],
+      text: 'ECDHE-ECDSA-AES128-GCM-SHA256,AES128-SHA',
     },
   },
   {

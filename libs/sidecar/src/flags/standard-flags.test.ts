@@ -23,11 +23,11 @@ test('names and defaults are those that charts rely on', () => {
   expect(shown.map((line) => line.trim().split(' ')[0])).toEqual(
     [
       'authorization-always-allow-paths authorize-metrics automaxprocs client-ca-file csi-address drain-timeout',
-      'driver-grace-period enable-otel-tracing enable-profiling feature-gates http-endpoint kube-api-burst kube-api-qps',
+      'driver-grace-period enable-otel-tracing feature-gates http-endpoint kube-api-burst kube-api-qps',
       'kubeconfig leader-election leader-election-labels leader-election-lease-duration',
       'leader-election-namespace leader-election-renew-deadline leader-election-retry-period log-backlog-interval',
       'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream logging-format',
-      'metrics-address metrics-path on-driver-loss on-lease-loss profiling-address retry-interval-max',
+      'metrics-address metrics-path on-driver-loss on-lease-loss retry-interval-max',
       'retry-interval-start tls-cert-file tls-cipher-suites tls-min-version tls-private-key-file tls-self-signed v version',
       'vmodule',
     ]
@@ -46,7 +46,6 @@ test('names and defaults are those that charts rely on', () => {
     'drain-timeout': 25_000,
     'driver-grace-period': 30_000,
     'enable-otel-tracing': false,
-    'enable-profiling': false,
     'feature-gates': new Map(),
     'http-endpoint': '',
     'kube-api-burst': 10,
@@ -67,7 +66,6 @@ test('names and defaults are those that charts rely on', () => {
     'metrics-path': '/metrics',
     'on-driver-loss': 'reconnect',
     'on-lease-loss': 'standby',
-    'profiling-address': '127.0.0.1:6060',
     'retry-interval-max': 300_000,
     'retry-interval-start': 1_000,
     'tls-cert-file': '',

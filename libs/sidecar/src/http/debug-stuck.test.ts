@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { Backlog, type PendingWork } from '@csi-sidecars/controller'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, test } from '@jest/globals'

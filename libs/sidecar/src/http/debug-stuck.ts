@@ -1,6 +1,6 @@
 import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import type { ServerLimits } from '@csi-sidecars/kube-client'
-import type { Reply } from './listener.ts'
+import type { EndpointReply } from './listener.ts'
 
 /** One object of /debug/stuck. What is not known is left out. */
 interface StuckItem extends Omit<PendingWork, 'key' | 'queue' | 'since' | 'nextTry' | 'waitsFor'> {
@@ -23,7 +23,7 @@ export interface Shown {
 }
 
 /** All pending work, oldest first, a page of it: `?limit=` objects after the last one of the page before. */
-export async function debugStuck({ backlog, limits }: Shown, query: URLSearchParams): Promise<Reply> {
+export async function debugStuck({ backlog, limits }: Shown, query: URLSearchParams): Promise<EndpointReply> {
   if (backlog === undefined) return refuse(503, 'starting')
   const limitText = query.get('limit')
   const limit = limitText === null ? DEFAULT_LIMIT : Number(limitText)
@@ -90,6 +90,6 @@ function rfc3339Milli(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-function refuse(status: number, why: string): Reply {
+function refuse(status: number, why: string): EndpointReply {
   return { status, body: `${why}\n`, headers: { 'Content-Type': 'text/plain; charset=utf-8' } }
 }

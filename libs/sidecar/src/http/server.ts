@@ -2,15 +2,14 @@ import { METRICS_CONTENT_TYPE, type Metrics, processStartSeconds } from '@csi-si
 import { ListenError } from './listen-address.ts'
 import {
   type Asked,
+  type EndpointReply,
   ERROR_HEADERS,
   type HttpServer,
   type ListenOptions,
   listenHttp,
   PLAIN,
-  type Reply,
   type Routes,
 } from './listener.ts'
-import { SharedReplies } from './shared-replies.ts'
 
 /** Says what is wrong, one reason for each problem; none when healthy. Called for each request. */
 export type Check = () => readonly string[] | Promise<readonly string[]>
@@ -31,8 +30,8 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   /** Left out with --metrics-address. */
   readonly health?: HealthChecks
   /** /debug/stuck, which is not served without it. */
-  readonly debugStuck?: (query: URLSearchParams) => Promise<Reply>
-  /** Serves a page at /debug/pprof/ that names the flag for profiles. */
+  readonly debugStuck?: (query: URLSearchParams) => Promise<EndpointReply>
+  /** Serves a page at /debug/pprof/ that says how to profile the process. */
   readonly profilesPage?: boolean
 }
 
@@ -43,42 +42,37 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return await listenHttp({ ...options, routes: routesOf(options) })
 }
 
-const PROFILES_PAGE = 'Profiles of this process are served on --profiling-address with --enable-profiling.\n'
+const PROFILES_PAGE = 'This process has no profiles of Go. Start it with NODE_OPTIONS=--cpu-prof to profile it.\n'
 
 function routesOf({ metricsPath, metrics, health = {}, debugStuck, profilesPage }: HttpServerOptions): Routes {
   const { leaderElection, live, ready } = health
-  const routes = new Map<string, (asked: Asked) => Reply | Promise<Reply>>()
+  const routes = new Map<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>()
   if (live !== undefined) routes.set('/livez', async () => healthReply('livez', await live()))
   if (ready !== undefined) routes.set('/readyz', async () => healthReply('readyz', await ready()))
   if (leaderElection !== undefined) {
     routes.set('/healthz/leader-election', async () => leaderElectionReply(await leaderElection()))
   }
-  if (debugStuck !== undefined) {
-    const shared = new SharedReplies()
-    routes.set('/debug/stuck', ({ query }) => shared.get(`${query}`, () => debugStuck(query)))
-  }
+  if (debugStuck !== undefined) routes.set('/debug/stuck', ({ query }) => debugStuck(query))
   if (profilesPage === true) routes.set('/debug/pprof/', () => ({ status: 200, body: PROFILES_PAGE, headers: PLAIN }))
   routes.set(metricsPath, metricsReply(metrics))
   return routes
 }
 
-function healthReply(name: string, reasons: readonly string[]): Reply {
+function healthReply(name: string, reasons: readonly string[]): EndpointReply {
   if (reasons.length === 0) return { status: 200, body: 'ok', headers: PLAIN }
   const lines = reasons.map((reason) => `- ${reason}\n`).join('')
   return { status: 503, body: `${name} check failed:\n${lines}`, headers: ERROR_HEADERS }
 }
 
-function leaderElectionReply(reasons: readonly string[]): Reply {
+function leaderElectionReply(reasons: readonly string[]): EndpointReply {
   if (reasons.length === 0) return { status: 200, body: 'ok', headers: PLAIN }
   return { status: 500, body: `internal server error: ${reasons.join(', ')}\n`, headers: ERROR_HEADERS }
 }
 
-/** Requests that come while an exposition is made share it. */
-export function metricsReply(metrics: Metrics): () => Promise<Reply> {
+export function metricsReply(metrics: Metrics): () => Promise<EndpointReply> {
   const headers = {
     'Content-Type': METRICS_CONTENT_TYPE,
     'Process-Start-Time-Unix': String(Math.floor(processStartSeconds())),
   }
-  const shared = new SharedReplies()
-  return () => shared.get('', async () => ({ status: 200, body: await metrics.text(), headers, compressible: true }))
+  return async () => ({ status: 200, body: await metrics.text(), headers, compressible: true })
 }

@@ -1,7 +1,8 @@
-import { CancelledError, FakeClock } from '@csi-sidecars/base'
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import type { Lease, ObjectRef } from '@csi-sidecars/kube-types'
-import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { OtherLeases } from './other-leases.ts'
 

@@ -1,6 +1,7 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { Backlog, type PendingWork } from '@csi-sidecars/controller'
-import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { logBacklog } from './backlog-log.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
-import type { CacheProgress, Logger } from '@csi-sidecars/telemetry'
+import type { Logger } from '@csi-sidecars/telemetry'
 
 /** A cache that is filled on leaders and standbys. */
 export interface Cache {
@@ -39,9 +39,6 @@ export function cacheOf(
     run: (signal) => informer.run(signal),
   }
 }
-
-/** While a list arrives, messages for its cache come in shorter intervals. */
-const ARRIVING_MS = 200
 
 type CacheOptions<W extends KubeObject, T extends Cached> = Omit<InformerOptions<W, T>, 'client' | 'clock' | 'log'>
 
@@ -82,12 +79,6 @@ export class CacheRegistry {
 
   get all(): readonly Cache[] {
     return this.#opened.caches
-  }
-
-  get progress(): CacheProgress {
-    const unfilled = this.all.filter(({ synced }) => !synced)
-    if (unfilled.length === 0) return 'filled'
-    return unfilled.some(({ silentForMs }) => silentForMs < ARRIVING_MS) ? 'filling' : 'waiting'
   }
 
   /** Opens a cache of one kind. It runs from the end of the start on. */

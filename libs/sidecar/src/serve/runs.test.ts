@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { type Controller, type Outcome, runTerm, SETTLED } from '@csi-sidecars/controller'
 import { Metrics, RunContexts, silentLogger } from '@csi-sidecars/telemetry'
 import { OtlpReceiver } from '@csi-sidecars/telemetry/testing'

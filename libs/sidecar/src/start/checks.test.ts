@@ -1,4 +1,4 @@
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
 import { warnOfLittleMemory } from './checks.ts'
 

@@ -2,12 +2,12 @@ import process from 'node:process'
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { Backlog, type Lead, runTerm } from '@csi-sidecars/controller'
 import { MissingPermissions } from '@csi-sidecars/informer'
-import { API_IN_FLIGHT_LIMIT, Metrics, registerProcessMetrics, releaseMemory } from '@csi-sidecars/telemetry'
+import { API_IN_FLIGHT_LIMIT, Metrics, registerProcessMetrics } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import type { AppControllers } from '../app.ts'
 import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
 import { replaceRemovedFlags } from '../flags/removed-flags.ts'
-import { loadSecurity, openProfiling } from '../http/secure/load.ts'
+import { loadSecurity } from '../http/secure/load.ts'
 import { type Host, type ProcessEnding, processHost, type StartContext } from '../process.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
 import { CacheRegistry } from '../serve/caches.ts'
@@ -118,7 +118,6 @@ async function startControllers(
 ): Promise<StartedService> {
   const { table, handshake } = plan
   const security = await loadSecurity(given)
-  await openProfiling(given)
   const tracing = await tracingOf(given)
   const context = { ...given, tracer: tracing?.tracer }
   const config = await loadConfig(context, plan)
@@ -161,7 +160,6 @@ async function startControllers(
     const service = { log, driver, caches: caches.all, roles, close }
     endpoint.started({ service, backlog, answers: answersOf({ ...context, log }, driver) })
     context.atEnd(logBacklog(backlog, context, context.standard.values['log-backlog-interval']))
-    context.atEnd(releaseMemory({ ...context, caches: () => caches.progress }).stop)
     return service
   } catch (error) {
     identity.connection.close()

@@ -1,4 +1,5 @@
-import { aborted, FakeClock } from '@csi-sidecars/base'
+import { aborted } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { Lead } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { beforeEach, describe, expect, it } from '@jest/globals'

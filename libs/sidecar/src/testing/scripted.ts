@@ -1,4 +1,4 @@
-import type { FakeClock } from '@csi-sidecars/base'
+import type { FakeClock } from '@csi-sidecars/base/testing'
 import { type Driver, type DriverEvent, driverCapabilities } from '@csi-sidecars/csi'
 import { type Election, Term } from '@csi-sidecars/leader-election'
 

@@ -1,8 +1,8 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, test } from '@jest/globals'
 import { Metrics } from '../metrics.ts'
-import { type RecordingLogger, recordingLogger } from '../recording-logger.ts'
 import { OtlpReceiver } from '../testing/otlp-receiver.ts'
+import { type RecordingLogger, recordingLogger } from '../testing/recording-logger.ts'
 import { openTracing, type Tracing } from './open.ts'
 import { RunContexts } from './run-context.ts'
 

@@ -1,7 +1,6 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { freePort } from '@csi-sidecars/emulator'
 import type { AppName as App } from '@csi-sidecars/sidecars'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { FLAG_TABLES } from '../../../../charts/tools/flag-keys.ts'
@@ -25,15 +24,14 @@ function toRemove(app: App): ReadonlySet<string> {
 }
 
 /** Every flag that the original does not have, each with a value other than its default where there is one. */
-function argsOfOurs(t: TestContext, app: App, profilingPort: number): readonly string[] {
+function argsOfOurs(t: TestContext, app: App): readonly string[] {
   const table = FLAG_TABLES[app]
   const names = table.flatMap(({ name, aliases = [] }) => [name, ...aliases])
   const fixed = [
     ...files(t, authority.server('endpoint'), authority.cert).args,
     // A certificate is given.
     '--tls-self-signed=false',
-    `--profiling-address=127.0.0.1:${profilingPort}`,
-    '--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256',
+    '--tls-cipher-suites=ECDHE-ECDSA-AES128-GCM-SHA256,ECDHE-RSA-AES128-GCM-SHA256',
     '--tls-min-version=VersionTLS12',
     '--authorization-always-allow-paths=/livez,/readyz',
     // It excludes the leader election that the original needs; docs/migration.md has another way back from it.
@@ -63,7 +61,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       await surroundings(t)
       const gates = app === 'resizer' ? ['--feature-gates=RecoverVolumeExpansionFailure=true'] : []
       const leads = ['--leader-election', `--leader-election-namespace=${t.namespace}`, '--timeout=1m']
-      const given = [...leads, ...gates, ...argsOfOurs(t, app, await freePort())]
+      const given = [...leads, ...gates, ...argsOfOurs(t, app)]
       const user = await reviewer(t)
       const ours = await t.sidecar({ driver, user, args: given })
       await ours.line('became leader, starting')

@@ -1,5 +1,4 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { freePort } from '@csi-sidecars/emulator'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { helmPath } from '../../../../charts/tests/helm.ts'
 import type { TestContext } from '../../harness/context.ts'
@@ -34,7 +33,6 @@ for (const app of helmPath() === undefined ? [] : (['attacher', 'resizer'] as co
     }
     files(t, ca.server('endpoint'), ca.cert)
     const values = {
-      [app]: { profilingPort: await freePort() },
       authorization: { scrapers: [{ kind: 'ServiceAccount', name: 'prometheus-k8s', namespace: monitoring }] },
     }
     const args = (rendered: readonly string[]): readonly string[] => argsIn(t, rendered)

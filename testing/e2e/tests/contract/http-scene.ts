@@ -20,6 +20,17 @@ export function connections({ port = 0 }: RunningSidecar, count: number, bytes: 
   })
 }
 
+/** The limit for the growth of the memory during an abuse. */
+export const MOST_GROWTH_MIB = 90
+/** The process answers within this time after an abuse. */
+const RECOVERED_WITHIN_MS = 2000
+
+/** Waits for an answer after the clients of an abuse have gone. */
+export async function recovered(sidecar: RunningSidecar, path: string): Promise<void> {
+  const answered = async (): Promise<boolean> => (await sidecar.http(path)).code === 200
+  await eventually(`an answer from ${path}`, answered, { within: RECOVERED_WITHIN_MS })
+}
+
 export const PIPELINED = 1800
 
 export function pipelined(path: string): string {

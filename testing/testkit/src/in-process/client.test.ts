@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
 import { PERSISTENT_VOLUMES, type PersistentVolume, type Status, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'

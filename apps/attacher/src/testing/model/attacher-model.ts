@@ -1,4 +1,5 @@
-import { FakeClock, invariant } from '@csi-sidecars/base'
+import { invariant } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { type ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
 import {
   CSI_NODES,

@@ -9,7 +9,8 @@ import {
   type Resource,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import { attacherControllers } from '../../app.ts'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, it } from '@jest/globals'
 import { apply } from '../view/frames.ts'
 import type { ClusterNode, Frame, Item } from '../view/wire.ts'

@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import {
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,

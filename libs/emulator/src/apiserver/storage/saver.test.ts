@@ -1,5 +1,5 @@
-import { FakeClock } from '@csi-sidecars/base'
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
 import { Saver } from './saver.ts'
 

@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { FaultAction } from '../../faults/request-faults.ts'
 import { PLAIN } from '../codec/representation.ts'

@@ -1,18 +1,12 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
-import type { Source } from './reloaded.ts'
+import type { FileSource } from './reloaded.ts'
 
 /** A certificate with its chain and its key, as PEM. */
 export interface Pair {
   readonly cert: string
   readonly key: string
-}
-
-/** The authorities whose clients are known. */
-export interface Authorities {
-  readonly pem: string
-  readonly all: readonly X509Certificate[]
 }
 
 type ReadText = (file: string) => Promise<string>
@@ -21,7 +15,7 @@ const readText: ReadText = (file) => readFile(file, 'utf8')
 /** Files are not replaced that often. */
 const MOST_READS = 3
 
-export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): Source<Pair> {
+export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<Pair> {
   return {
     read: () => readPair(certFile, keyFile, read),
     make: ([cert = '', key = '']) => checkedPair({ cert, key }),
@@ -30,10 +24,11 @@ export function pairSource(certFile: string, keyFile: string, read: ReadText = r
   }
 }
 
-export function authoritiesSource(file: string): Source<Authorities> {
+/** The source of the authorities whose clients are known, as PEM. */
+export function authoritiesSource(file: string): FileSource<string> {
   return {
     read: async () => [await readText(file)],
-    make: ([pem = '']) => takenByOpenSsl({ ca: pem }, { pem, all: authoritiesIn(pem, file) }),
+    make: ([pem = '']) => takenByOpenSsl({ ca: pem }, checkedAuthorities(pem, file)),
     loaded: 'Loaded a new CA Bundle and Verifier',
     refused: 'Failed to load the CA bundle, the one before stays',
   }
@@ -73,10 +68,11 @@ function privateKey(pem: string): KeyObject {
   }
 }
 
-function authoritiesIn(pem: string, file: string): readonly X509Certificate[] {
+function checkedAuthorities(pem: string, file: string): string {
   const blocks = blocksIn(pem)
   if (blocks.length === 0) throw new Error(`data does not contain any valid certificates: ${file}`)
-  return blocks.map((block) => new X509Certificate(block))
+  for (const block of blocks) new X509Certificate(block)
+  return pem
 }
 
 function blocksIn(pem: string): readonly string[] {

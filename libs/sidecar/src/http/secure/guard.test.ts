@@ -1,6 +1,7 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError } from '@csi-sidecars/kube-client'
-import { Metrics, recordingLogger } from '@csi-sidecars/telemetry'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { HttpServer } from '../listener.ts'
@@ -28,7 +29,7 @@ async function start(api: ScriptedReviews, time = clock): Promise<void> {
     metrics: new Metrics(),
     health: { live: () => [] },
     log,
-    guard: guardOf({ alwaysAllow: ['/livez'], authorities: () => undefined, reviews, clock: time, log }),
+    guard: guardOf({ alwaysAllow: ['/livez'], reviews, log }),
   })
 }
 

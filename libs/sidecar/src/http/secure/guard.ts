@@ -1,44 +1,36 @@
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '@csi-sidecars/base'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { ERROR_HEADERS, type Guard, type Reply } from '../listener.ts'
-import { connectionOf } from '../request-gate.ts'
-import type { Authorities } from './certificates.ts'
-import { userOfCertificate } from './client-certificate.ts'
-import type { Reviews } from './reviews.ts'
-import type { User } from './user.ts'
+import { type EndpointGuard, type EndpointReply, ERROR_HEADERS } from '../listener.ts'
+import type { ReviewedUser, Reviews } from './reviews.ts'
 
 export interface GuardOptions {
   /** Open to all clients; a path that ends with /* covers all below it. */
   readonly alwaysAllow: readonly string[]
-  /** Undefined: client certificates identify no user. */
-  authorities(): Authorities | undefined
   /** Undefined: tokens identify no user, and a client with a certificate may do everything. */
   readonly reviews: Reviews | undefined
-  readonly clock: Clock
   readonly log: Logger
 }
 
-/** A certificate may be accepted by the handshake of another connection, so this one is closed. */
-const UNAUTHORIZED: Reply = {
+const UNAUTHORIZED: EndpointReply = {
   status: 401,
   body: 'Unauthorized\n',
-  headers: { ...ERROR_HEADERS, 'WWW-Authenticate': 'Bearer', Connection: 'close' },
+  headers: { ...ERROR_HEADERS, 'WWW-Authenticate': 'Bearer' },
 }
-const UNAVAILABLE: Reply = {
+const UNAVAILABLE: EndpointReply = {
   status: 503,
   body: 'the API server does not say whether this is allowed\n',
   headers: ERROR_HEADERS,
 }
 
 /** First who asks, then whether they may. */
-export function guardOf({ alwaysAllow, authorities, reviews, clock, log }: GuardOptions): Guard {
+export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): EndpointGuard {
   const open = new Set(alwaysAllow.filter((path) => !path.endsWith('/*')))
   const openBelow = alwaysAllow.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1))
   let complained = false
-  const review = async (request: IncomingMessage, path: string): Promise<Reply | undefined> => {
-    const known = userOfCertificate(connectionOf(request), authorities(), clock.now())
-    const user = known ?? (await userOfToken(request, reviews))
+  const review = async (request: IncomingMessage, path: string): Promise<EndpointReply | undefined> => {
+    const user = userOfCertificate(request.socket) ?? (await userOfToken(request, reviews))
     if (user === undefined) return UNAUTHORIZED
     if (reviews === undefined) return undefined
     const verb = request.method?.toLowerCase() ?? ''
@@ -59,7 +51,27 @@ export function guardOf({ alwaysAllow, authorities, reviews, clock, log }: Guard
   }
 }
 
-async function userOfToken({ headers }: IncomingMessage, reviews: Reviews | undefined): Promise<User | undefined> {
+/**
+ * The user in a client certificate that the handshake has verified. The common name is the user and the organizations
+ * are the groups, as in Kubernetes.
+ */
+function userOfCertificate(socket: Socket): ReviewedUser | undefined {
+  if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined
+  const { CN, O } = socket.getPeerCertificate().subject
+  const username = textsOf(CN).at(-1) ?? ''
+  if (username === '') return undefined
+  return { username, groups: [...textsOf(O), AUTHENTICATED] }
+}
+
+function textsOf(value: string | readonly string[] | undefined): readonly string[] {
+  if (value === undefined) return []
+  return typeof value === 'string' ? [value] : value
+}
+
+async function userOfToken(
+  { headers }: IncomingMessage,
+  reviews: Reviews | undefined,
+): Promise<ReviewedUser | undefined> {
   const [, token] = /^bearer +(\S+)$/i.exec(headers.authorization?.trim() ?? '') ?? []
   if (token === undefined || reviews === undefined) return undefined
   const user = await reviews.userOf(token)
@@ -73,7 +85,7 @@ function withAuthenticated(groups: readonly string[] = []): readonly string[] {
 
 const AUTHENTICATED = 'system:authenticated'
 
-function forbidden({ username }: User, verb: string, path: string): Reply {
+function forbidden({ username }: ReviewedUser, verb: string, path: string): EndpointReply {
   const text = `Forbidden: User ${JSON.stringify(username)} cannot ${verb} path ${JSON.stringify(path)}\n`
   return { status: 403, body: text, headers: ERROR_HEADERS }
 }

@@ -1,7 +1,7 @@
 import type { StandardValues } from '../../flags/flag-checks.ts'
 import type { StartContext } from '../../process.ts'
 import { failing } from '../../start-error.ts'
-import type { Security } from './security.ts'
+import type { Security } from './open.ts'
 
 /** Undefined where no flag asks for it; the code is loaded only then. Throws StartError. */
 export async function loadSecurity(context: StartContext): Promise<Security | undefined> {
@@ -19,14 +19,4 @@ function asksForSecurity(values: StandardValues): boolean {
     'tls-private-key-file',
   ] as const
   return values['authorize-metrics'] || values['tls-self-signed'] || texts.some((flag) => values[flag] !== '')
-}
-
-/** Serves profiles until the end, if a flag asks for that. Throws StartError. */
-export async function openProfiling({ standard, clock, log, atEnd }: StartContext): Promise<void> {
-  const { values } = standard
-  if (!values['enable-profiling']) return
-  const address = values['profiling-address']
-  const { startProfiling } = await import('./profiling.ts')
-  const server = await startProfiling({ address, clock, log }).catch(failing('Failed to serve profiles', { address }))
-  atEnd(() => void server.close())
 }

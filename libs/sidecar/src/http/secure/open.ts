@@ -1,11 +1,18 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { StartContext } from '../../process.ts'
-import type { Guard } from '../listener.ts'
+import type { EndpointGuard, SecureFactory } from '../listener.ts'
 import { guardOf } from './guard.ts'
 import { Reviews } from './reviews.ts'
-import type { Security } from './security.ts'
 import { securitySettings } from './settings.ts'
 import { openTls } from './tls.ts'
+
+/** The protection of the HTTP endpoint, as far as flags ask for it. */
+export interface Security {
+  /** Absent: plain HTTP. */
+  readonly secure: SecureFactory | undefined
+  /** Decides who is answered; undefined: all clients. The API client is only for reviews, and is created on demand. */
+  guard(client: () => KubeClient): EndpointGuard | undefined
+}
 
 /** Reads what the flags name. Throws what is wrong with it. */
 export async function openSecurity({ standard, host, clock, log, atEnd }: StartContext): Promise<Security> {
@@ -16,10 +23,10 @@ export async function openSecurity({ standard, host, clock, log, atEnd }: StartC
   const guarded = authorize || settings?.clientCaFile !== undefined
   return {
     secure: tls?.create,
-    guard: (client: () => KubeClient): Guard | undefined => {
+    guard: (client: () => KubeClient): EndpointGuard | undefined => {
       if (!guarded) return undefined
       const reviews = authorize ? new Reviews(clock, client) : undefined
-      return guardOf({ alwaysAllow, authorities: () => tls?.authorities(), reviews, clock, log })
+      return guardOf({ alwaysAllow, reviews, log })
     },
   }
 }

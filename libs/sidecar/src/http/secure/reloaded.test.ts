@@ -1,8 +1,8 @@
-import { recordingLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
-import { Reloaded, type Source } from './reloaded.ts'
+import { type FileSource, Reloaded } from './reloaded.ts'
 
-function source(): Source<string> & { texts: string[]; unreadable: Error | undefined } {
+function source(): FileSource<string> & { texts: string[]; unreadable: Error | undefined } {
   return {
     texts: ['a'],
     unreadable: undefined,

@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 
 /** The source of a value that another process may replace. */
-export interface Source<T> {
+export interface FileSource<T> {
   readonly read: () => Promise<readonly string[]>
   /** Throws for texts that cannot be used. */
   readonly make: (texts: readonly string[]) => T
@@ -13,19 +13,22 @@ export interface Source<T> {
 
 /** A value that follows its source. An unusable value is logged once, and the previous one stays. */
 export class Reloaded<T> {
-  readonly #source: Source<T>
+  readonly #source: FileSource<T>
   readonly #log: Logger
   #texts: readonly string[]
   #complaint: string | undefined
   value: T
 
   /** Throws where there is nothing to begin with. */
-  static async open<T>(source: Source<T>, log: Logger): Promise<Reloaded<T>> {
+  static async open<T>(source: FileSource<T>, log: Logger): Promise<Reloaded<T>> {
     const texts = await source.read()
     return new Reloaded(source, { log, texts, value: source.make(texts) })
   }
 
-  private constructor(source: Source<T>, { log, texts, value }: { log: Logger; texts: readonly string[]; value: T }) {
+  private constructor(
+    source: FileSource<T>,
+    { log, texts, value }: { log: Logger; texts: readonly string[]; value: T },
+  ) {
     this.#source = source
     this.#log = log
     this.#texts = texts

@@ -2,19 +2,26 @@ import { type Clock, deadline } from '@csi-sidecars/base'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Resource } from '@csi-sidecars/kube-types'
 import { ReviewCache } from './review-cache.ts'
-import type { User } from './user.ts'
+
+/** A client, as the API server knows users. */
+export interface ReviewedUser {
+  readonly username: string
+  readonly uid?: string | undefined
+  readonly groups?: readonly string[] | undefined
+  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined
+}
 
 interface TokenReview {
   readonly apiVersion: string
   readonly kind: string
   readonly spec: { readonly token: string }
-  readonly status?: { readonly authenticated?: boolean; readonly user?: Partial<User> }
+  readonly status?: { readonly authenticated?: boolean; readonly user?: Partial<ReviewedUser> }
 }
 
 interface SubjectAccessReview {
   readonly apiVersion: string
   readonly kind: string
-  readonly spec: Omit<User, 'username'> & {
+  readonly spec: Omit<ReviewedUser, 'username'> & {
     readonly user: string
     readonly nonResourceAttributes: { readonly path: string; readonly verb: string }
   }
@@ -42,7 +49,7 @@ const ANSWER_MS = 5_000
 export class Reviews {
   readonly #clock: Clock
   readonly #client: () => KubeClient
-  readonly #users: ReviewCache<User | undefined>
+  readonly #users: ReviewCache<ReviewedUser | undefined>
   readonly #rights: ReviewCache<boolean>
 
   constructor(clock: Clock, client: () => KubeClient) {
@@ -53,7 +60,7 @@ export class Reviews {
   }
 
   /** Undefined for a token without a user. Rejects when the API server does not say. */
-  userOf(token: string): Promise<User | undefined> {
+  userOf(token: string): Promise<ReviewedUser | undefined> {
     return this.#users.get(token, async () => {
       const spec = { token }
       const review: TokenReview = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec }
@@ -64,7 +71,7 @@ export class Reviews {
   }
 
   /** Rejects when the API server does not say. */
-  allows(user: User, verb: string, path: string): Promise<boolean> {
+  allows(user: ReviewedUser, verb: string, path: string): Promise<boolean> {
     const { username, uid, groups, extra } = user
     return this.#rights.get(JSON.stringify([username, uid, groups, extra, verb, path]), async () => {
       const spec = { user: username, uid, groups, extra, nonResourceAttributes: { path, verb } }

@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { selfSignedCertificate } from '@csi-sidecars/base/self-signed'
 import type { Pair } from './certificates.ts'
-import type { Source } from './reloaded.ts'
+import type { FileSource } from './reloaded.ts'
 
 const DAYS = 365
 /** Half of its life: no client sees an expired one. */
@@ -14,7 +14,7 @@ const LOOPBACK = [
 ]
 
 /** A self-signed certificate for this host; a new one in time. */
-export function selfMadeSource(clock: Clock, hostName: string): Source<Pair> {
+export function selfMadeSource(clock: Clock, hostName: string): FileSource<Pair> {
   let madeAt = Number.NEGATIVE_INFINITY
   let texts: readonly string[] = []
   return {

@@ -1,14 +1,13 @@
-import type { SecureVersion } from 'node:tls'
+import { getCiphers, type SecureVersion } from 'node:tls'
 import type { StandardValues } from '../../flags/flag-checks.ts'
-import { openSslCiphers } from './cipher-suites.ts'
 
 export interface TlsSettings {
   /** Absent: the process makes its own. */
   readonly pair: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly clientCaFile: string | undefined
   readonly minVersion: SecureVersion
-  /** In the notation of OpenSSL; absent: DEFAULT_CIPHERS. */
-  readonly ciphers: string | undefined
+  /** OpenSSL's list of names. */
+  readonly ciphers: string
 }
 
 /** What the flags ask for; one that has no meaning without another is refused. */
@@ -23,6 +22,13 @@ const VERSIONS: Readonly<Record<string, SecureVersion>> = {
   VersionTLS12: 'TLSv1.2',
   VersionTLS13: 'TLSv1.3',
 }
+
+const SUITES: ReadonlySet<string> = new Set(getCiphers())
+const SUITES_OF_TLS_13 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256']
+/** The default for TLS 1.2: suites with forward secrecy and authenticated encryption. */
+const FORWARD_SECRET = ['ECDSA', 'RSA'].flatMap((key) =>
+  ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map((cipher) => `ECDHE-${key}-${cipher}`),
+)
 
 /** Throws what is wrong with the flags. */
 export function securitySettings(values: StandardValues): SecuritySettings {
@@ -50,13 +56,20 @@ function tlsSettings(values: StandardValues): TlsSettings | undefined {
   if (minVersion === undefined) {
     throw new Error(`unknown tls version "${asked}": --tls-min-version is VersionTLS12 or VersionTLS13`)
   }
-  const ciphers = values['tls-cipher-suites']
   return {
     pair,
     clientCaFile: values['client-ca-file'] || undefined,
     minVersion,
-    ciphers: ciphers === '' ? undefined : openSslCiphers(ciphers),
+    ciphers: ciphersOf(values['tls-cipher-suites']),
   }
+}
+
+/** OpenSSL's list for the flag. The suites of TLS 1.3 are always offered, as in Go. */
+export function ciphersOf(flag: string): string {
+  const names = flag === '' ? FORWARD_SECRET : flag.split(',')
+  const unknown = names.find((name) => !SUITES.has(name.toLowerCase()))
+  if (unknown !== undefined) throw new Error(`Cipher suite ${unknown} not supported or doesn't exist`)
+  return [...SUITES_OF_TLS_13, ...names].join(':')
 }
 
 function pairOf(values: StandardValues): TlsSettings['pair'] {

@@ -3,8 +3,7 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { SecureFactory } from '../listener.ts'
-import { type Authorities, authoritiesSource, type Pair, pairSource } from './certificates.ts'
-import { DEFAULT_CIPHERS } from './cipher-suites.ts'
+import { authoritiesSource, type Pair, pairSource } from './certificates.ts'
 import { Reloaded } from './reloaded.ts'
 import { selfMadeSource } from './self-made.ts'
 import type { TlsSettings } from './settings.ts'
@@ -27,8 +26,6 @@ export interface TlsOptions {
 
 export interface Tls {
   readonly create: SecureFactory
-  /** Of the moment; undefined: client certificates are not asked for. */
-  authorities(): Authorities | undefined
   stop(): void
 }
 
@@ -53,19 +50,18 @@ export async function openTls(settings: TlsSettings, options: TlsOptions): Promi
       server = createServer({ ...limits, ...contextOptions(), ...handshakes }, answer)
       return server
     },
-    authorities: () => authorities?.value,
     stop: again.stop,
   }
 }
 
-function contextOf(settings: TlsSettings, pair: Pair, authorities: Authorities | undefined): SecureContextOptions {
+function contextOf(settings: TlsSettings, pair: Pair, authorities: string | undefined): SecureContextOptions {
   const { minVersion, ciphers } = settings
   return {
     ...pair,
     minVersion,
-    ciphers: ciphers ?? DEFAULT_CIPHERS,
+    ciphers,
     secureOptions: NO_TICKETS,
-    ...(authorities !== undefined && { ca: authorities.pem }),
+    ...(authorities !== undefined && { ca: authorities }),
   }
 }
 

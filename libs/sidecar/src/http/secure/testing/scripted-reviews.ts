@@ -1,5 +1,5 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { User } from '../user.ts'
+import type { ReviewedUser } from '../reviews.ts'
 
 interface Access {
   readonly user: string
@@ -10,7 +10,7 @@ interface Access {
 export class ScriptedReviews {
   /** The specs of all reviews. */
   readonly asked: unknown[] = []
-  users: Readonly<Record<string, User>>
+  users: Readonly<Record<string, ReviewedUser>>
   /** What it fails with. */
   away: Error | undefined
   /** It never answers. */
@@ -18,7 +18,7 @@ export class ScriptedReviews {
   readonly client: KubeClient
   readonly #allows: (access: Access) => boolean
 
-  constructor(users: Readonly<Record<string, User>>, allows: (access: Access) => boolean = () => true) {
+  constructor(users: Readonly<Record<string, ReviewedUser>>, allows: (access: Access) => boolean = () => true) {
     this.users = users
     this.#allows = allows
     const refused = (): never => {

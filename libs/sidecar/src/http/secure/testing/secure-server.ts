@@ -1,17 +1,19 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent, type RequestOptions, request } from 'node:https'
+import { type RequestOptions, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
-import { FakeClock, systemClock } from '@csi-sidecars/base'
-import { Metrics, type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry'
+import { systemClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import type { Issued } from '@csi-sidecars/testkit'
 import type { HttpServer } from '../../listener.ts'
 import { startHttpServer } from '../../server.ts'
 import { guardOf } from '../guard.ts'
 import type { Reviews } from '../reviews.ts'
-import type { TlsSettings } from '../settings.ts'
+import { ciphersOf, type TlsSettings } from '../settings.ts'
 import { openTls, type Tls } from '../tls.ts'
 
 export interface SecureOptions {
@@ -19,8 +21,6 @@ export interface SecureOptions {
   readonly clientCa?: string
   readonly settings?: Partial<TlsSettings>
   readonly reviews?: Reviews
-  /** Wall time; absent: that of the certificates. */
-  readonly now?: number
 }
 
 export interface Answer {
@@ -32,19 +32,15 @@ export interface Answer {
 
 /** The endpoint over TLS, with files that a test rewrites and a clock that it turns. */
 export class SecureServer implements AsyncDisposable {
-  readonly clock: FakeClock
+  readonly clock = new FakeClock({ now: systemClock.now() })
   readonly log: RecordingLogger = recordingLogger()
   readonly metrics = new Metrics()
   readonly #folder = mkdtempSync(join(tmpdir(), 'secure-'))
   #tls: Tls | undefined
   #server: HttpServer | undefined
 
-  private constructor(now: number) {
-    this.clock = new FakeClock({ now })
-  }
-
   static async start(options: SecureOptions): Promise<SecureServer> {
-    const made = new SecureServer(options.now ?? systemClock.now())
+    const made = new SecureServer()
     await made.#start(options)
     return made
   }
@@ -59,12 +55,12 @@ export class SecureServer implements AsyncDisposable {
         pair: pair && files,
         clientCaFile: clientCa && this.#file('ca.crt'),
         minVersion: 'TLSv1.2',
-        ciphers: undefined,
+        ciphers: ciphersOf(''),
         ...settings,
       },
       { clock, log, hostName: 'host-1' },
     )
-    const { authorities, create } = this.#tls
+    const { create } = this.#tls
     const guarded = clientCa !== undefined || reviews !== undefined
     this.#server = await startHttpServer({
       address: '127.0.0.1:0',
@@ -73,7 +69,7 @@ export class SecureServer implements AsyncDisposable {
       health: { live: () => [] },
       log,
       secure: create,
-      guard: guarded ? guardOf({ alwaysAllow: ['/livez', '/open/*'], authorities, reviews, clock, log }) : undefined,
+      guard: guarded ? guardOf({ alwaysAllow: ['/livez', '/open/*'], reviews, log }) : undefined,
     })
   }
 
@@ -99,12 +95,11 @@ export class SecureServer implements AsyncDisposable {
 
   async get(path: string, options: RequestOptions = {}): Promise<Answer> {
     const asking = request({
-      ...{ host: '127.0.0.1', port: this.port, path, rejectUnauthorized: false, agent: options.agent ?? false },
+      ...{ host: '127.0.0.1', port: this.port, path, rejectUnauthorized: false, agent: false },
       ...options,
     })
     asking.end()
     const [response] = await once(asking, 'response')
-    // A kept connection leaves the response with its end.
     const { socket, statusCode: status, headers } = response
     const chunks: Buffer[] = []
     for await (const chunk of response) chunks.push(chunk)
@@ -125,9 +120,4 @@ export class SecureServer implements AsyncDisposable {
   #file(name: string): string {
     return join(this.#folder, name)
   }
-}
-
-/** Keeps one connection, as a scraper does. */
-export function keptConnection(client: Issued): Agent {
-  return new Agent({ ...client, keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
 }

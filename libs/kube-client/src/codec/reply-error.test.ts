@@ -1,4 +1,4 @@
-import { FakeClock } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { OwnedKubeClient } from '../create-client.ts'

@@ -1,11 +1,11 @@
 import type { Resource } from '@csi-sidecars/kube-types'
-import type { CallOptions } from '../client.ts'
+import type { RequestOptions } from './client.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** One request to the API, before anything is known about connections or credentials. */
 export interface ApiRequest {
-  readonly method: Method
+  readonly method: HttpMethod
   /** With its query; nothing in it needs escaping any more. */
   readonly path: string
   readonly body?: { readonly type: string; readonly text: string } | undefined
@@ -14,7 +14,7 @@ export interface ApiRequest {
   /** What it is about, for errors and for flow control by group. */
   readonly resource?: Resource<unknown> | undefined
   readonly name?: string | undefined
-  readonly options?: CallOptions | undefined
+  readonly options?: RequestOptions | undefined
 }
 
 export type QueryValue = string | number | boolean | undefined

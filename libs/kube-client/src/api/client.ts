@@ -1,8 +1,8 @@
 import type { MessageReader, ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
-import type { ApiError } from './errors/api-error.ts'
+import type { ApiError } from './api-error.ts'
 
 /** `lease` has its own flow control and its own connections: it never waits behind work. */
-export type Lane = 'work' | 'lease'
+export type LaneName = 'work' | 'lease'
 
 /**
  * Both are sent while nothing else waits and enough of the rate is left for what comes next.
@@ -10,14 +10,14 @@ export type Lane = 'work' | 'lease'
  * - `low` after ten seconds in line with others. For work that has failed and is tried again: however much there is of it,
  *   other requests go first, and it makes progress.
  */
-export type Priority = 'low' | 'spare'
+export type RequestPriority = 'low' | 'spare'
 
-export interface CallOptions {
+export interface RequestOptions {
   /** Ends every wait of the call; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /** Default: `work`. */
-  readonly lane?: Lane | undefined
-  readonly priority?: Priority | undefined
+  readonly lane?: LaneName | undefined
+  readonly priority?: RequestPriority | undefined
   /** Not on a kept connection, which may be dead without notice. */
   readonly newConnection?: boolean | undefined
   /** Limit of one attempt, from its first byte sent. Default: one minute, as the API server's own. */
@@ -36,7 +36,7 @@ export interface Selection {
   readonly labelSelector?: string | undefined
 }
 
-export interface ListOptions extends Selection, CallOptions {
+export interface ListOptions extends Selection, RequestOptions {
   /** Objects a page; 0 asks for everything in one answer. Default: 500. */
   readonly pageSize?: number | undefined
 }
@@ -103,12 +103,17 @@ export type WatchFrame<T> = ChangeFrame<T> | BookmarkFrame | EndFrame
  * often, until a minute has passed. One that asks for more than half a minute is thrown at once.
  */
 export interface KubeClient {
-  get<T>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>
+  get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T>
   /** The namespace is the object's own. */
-  create<T>(resource: Resource<T>, object: T, options?: CallOptions): Promise<T>
+  create<T>(resource: Resource<T>, object: T, options?: RequestOptions): Promise<T>
   /** PUT of the whole object, guarded by the resourceVersion it carries. */
-  replace<T>(resource: Resource<T>, object: T, options?: CallOptions & SubresourceOption): Promise<T>
-  patch<T>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: CallOptions & SubresourceOption): Promise<T>
+  replace<T>(resource: Resource<T>, object: T, options?: RequestOptions & SubresourceOption): Promise<T>
+  patch<T>(
+    resource: Resource<T>,
+    ref: ObjectRef,
+    patch: Patch,
+    options?: RequestOptions & SubresourceOption,
+  ): Promise<T>
   /** Resolves when the server has accepted it: finalizers may keep the object for longer. */
   delete<T>(resource: Resource<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void>
   /** Page by page; a page is dropped as soon as it is projected. A continue token that expired throws Gone. */
@@ -121,13 +126,13 @@ export interface KubeClient {
    */
   onReread?<T>(resource: Resource<T>, listener: RereadListener<T>): () => void
   /** GET of a raw path, as `/apis/storage.k8s.io/v1`. */
-  discover(path: string, options?: CallOptions): Promise<unknown>
+  discover(path: string, options?: RequestOptions): Promise<unknown>
 }
 
 /** `object` is undefined when there is none of that name. Returns whether that was news. */
 export type RereadListener<T> = (ref: ObjectRef, object: T | undefined) => boolean
 
-export interface DeleteOptions extends CallOptions {
+export interface DeleteOptions extends RequestOptions {
   /** How long a pod may take to end; 0 removes it at once. Absent: as the object itself says. */
   readonly gracePeriodSeconds?: number | undefined
   /** The server refuses to delete an object with another UID. */

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { bypassesProxy } from './no-proxy.ts'
+import { bypassesProxy } from './proxy.ts'
 
 test.each([
   ['10.0.0.1', 443, '', false],

@@ -1,7 +1,7 @@
 import { type Resource, type Status, statusOf } from '@csi-sidecars/kube-types'
-import { isProtobuf, spanOf, statusIn } from '../codec/protobuf.ts'
-import type { Method } from '../requests/request.ts'
-import { ApiError, apiErrorOf } from './api-error.ts'
+import { ApiError, apiErrorOf } from '../api/api-error.ts'
+import type { HttpMethod } from '../api/request.ts'
+import { isProtobuf, spanOf, statusIn } from './protobuf.ts'
 
 export interface RefusedReply {
   readonly status: number
@@ -11,7 +11,7 @@ export interface RefusedReply {
 }
 
 export interface AskedFor {
-  readonly method: Method
+  readonly method: HttpMethod
   readonly resource?: Resource<unknown> | undefined
   readonly name?: string | undefined
 }
@@ -47,7 +47,7 @@ function statusWithMessage({ body, contentType }: RefusedReply): Status | undefi
 
 const LONGEST_TEXT = 2048
 
-function genericWords(reply: RefusedReply, method: Method): { reason: string; message: string } {
+function genericWords(reply: RefusedReply, method: HttpMethod): { reason: string; message: string } {
   const text = /^(?:text\/|$)/.test(reply.contentType ?? '')
     ? reply.body.toString('utf8').slice(0, LONGEST_TEXT).trim()
     : 'unknown'

@@ -1,3 +1,4 @@
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { systemClock } from '@csi-sidecars/base'
 import {
   CONFIG_MAPS,
@@ -7,7 +8,6 @@ import {
   PERSISTENT_VOLUMES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Cluster, configMap, pv, pvc, startCluster, va } from '@csi-sidecars/testkit'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createKubeClient, type OwnedKubeClient } from './create-client.ts'

@@ -1,6 +1,6 @@
-import type { Cancel, Clock } from './clock.ts'
-import { sleepOn } from './clock.ts'
-import { Heap, type HeapItem, NOT_IN_HEAP } from './heap.ts'
+import type { Cancel, Clock } from '../clock.ts'
+import { sleepOn } from '../clock.ts'
+import { Heap, type HeapItem, NOT_IN_HEAP } from '../heap.ts'
 
 interface Timer extends HeapItem {
   readonly due: number

@@ -1,5 +1,5 @@
-import type { Logger } from './logger.ts'
-import { mergePairs, type Pairs } from './pairs.ts'
+import { mergePairs, type Pairs } from '../line.ts'
+import type { Logger } from '../logger.ts'
 
 export interface RecordedLine {
   readonly level: number | 'warning' | 'error' | 'fatal'

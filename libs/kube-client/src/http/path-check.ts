@@ -1,17 +1,17 @@
 import { type Cancel, type Clock, DeadlineError, deadline, type Scope } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Connection } from '../http/connection.ts'
-import { NetworkError } from '../http/network-error.ts'
+import type { HttpConnection } from './connection.ts'
+import { NetworkError } from './network-error.ts'
 
 /** One client, whose connections all lead to the same server. */
 export interface PathUser {
   /** The streams that are open now. */
-  readonly streams: ReadonlySet<Connection>
+  readonly streams: ReadonlySet<HttpConnection>
   /** All connections that are open now, streams among them. */
-  connections(): Iterable<Connection>
-  open(signal: AbortSignal, onLost: (connection: Connection) => void): Promise<Connection>
+  connections(): Iterable<HttpConnection>
+  open(signal: AbortSignal, onLost: (connection: HttpConnection) => void): Promise<HttpConnection>
   /** Sends a small request. Resolves with whether an answer came, rejects when none comes before the signal. */
-  read(connection: Connection, signal: AbortSignal): Promise<boolean>
+  read(connection: HttpConnection, signal: AbortSignal): Promise<boolean>
 }
 
 /** The first read opens the connection that is kept, out of the way of what a start has to do. */
@@ -39,7 +39,7 @@ export class PathCheck {
   readonly #users = new Set<PathUser>()
   #leaseAnsweredAt = Number.NEGATIVE_INFINITY
   #readAt = Number.NEGATIVE_INFINITY
-  #kept: { readonly connection: Connection; readonly user: PathUser } | undefined
+  #kept: { readonly connection: HttpConnection; readonly user: PathUser } | undefined
   #cancel: Cancel | undefined
   #reading: Scope | undefined
 
@@ -91,12 +91,12 @@ export class PathCheck {
     return [...this.#users].find(({ streams }) => streams.size > 0)
   }
 
-  *#connections(): Generator<Connection> {
+  *#connections(): Generator<HttpConnection> {
     for (const user of this.#users) yield* user.connections()
     if (this.#kept !== undefined) yield this.#kept.connection
   }
 
-  #streams(): Connection[] {
+  #streams(): HttpConnection[] {
     return [...this.#users].flatMap(({ streams }) => [...streams])
   }
 

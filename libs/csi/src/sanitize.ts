@@ -1,6 +1,6 @@
 import { unreachable } from '@csi-sidecars/base'
 import { type Field, type FieldType, type Shape, Timestamp } from '@csi-sidecars/csi-proto'
-import { STRIPPED_SECRET } from '../secrets.ts'
+import { STRIPPED_SECRET } from './secrets.ts'
 
 /** Replaces the content of every field that the proto marks as secret. */
 const STRIPPED = JSON.stringify(STRIPPED_SECRET)
