@@ -1,7 +1,7 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { createConnection, createServer, type Socket } from 'node:net'
 import { systemClock } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { AddressError, connect, socketAddressOf } from './connect.ts'

@@ -1,6 +1,6 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { createServer } from 'node:net'
 import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, expect, test } from '@jest/globals'
 import { ConnectError } from './errors/connect-error.ts'
 import { probeOnce } from './probe.ts'

@@ -1,5 +1,5 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { RecordingTracer } from '@csi-sidecars/telemetry/testing'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { getDriverName } from './capabilities.ts'

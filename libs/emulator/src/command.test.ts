@@ -1,9 +1,9 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { SECRETS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { type CommandOptions, readCommandLine, startCommand } from './command.ts'
 

@@ -1,6 +1,6 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import type { Resource } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'
 import type { Cached, InformerEvent } from './cached.ts'
 import { createInformer, type Informer } from './informer.ts'

@@ -1,7 +1,7 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { systemClock } from '@csi-sidecars/base'
 import { createKubeClient, flowOptions, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { type Cluster, pv, startCluster } from '@csi-sidecars/testkit'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'

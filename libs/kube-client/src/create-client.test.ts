@@ -1,4 +1,3 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { systemClock } from '@csi-sidecars/base'
 import {
   CONFIG_MAPS,
@@ -8,6 +7,7 @@ import {
   PERSISTENT_VOLUMES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Cluster, configMap, pv, pvc, startCluster, va } from '@csi-sidecars/testkit'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createKubeClient, type OwnedKubeClient } from './create-client.ts'

@@ -1,4 +1,3 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { systemClock } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
@@ -11,6 +10,7 @@ import {
   loadClusterConfig,
 } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { InProcessClient, pv, pvc, startCluster, va } from '@csi-sidecars/testkit'
 import { expect, test } from '@jest/globals'
 

@@ -1,7 +1,7 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { aborted } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { type Controller, KeyFeed } from '@csi-sidecars/controller'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { baseController } from '@csi-sidecars/volume-controllers'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { Controllers } from './controllers.ts'

@@ -1,9 +1,9 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { type Sidecar, startSidecar } from './sidecars.ts'
 

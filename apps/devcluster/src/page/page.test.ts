@@ -1,5 +1,5 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { systemClock } from '@csi-sidecars/base'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
 import { Scenario } from '../story/scenario.ts'
 import { startTestCluster } from '../testing/cluster.ts'

@@ -1,4 +1,3 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +13,7 @@ import {
   STORAGE_CLASSES,
   type StorageClass,
 } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Devcluster, startDevcluster } from '../cluster/devcluster.ts'
 import type { ControllerName } from '../cluster/start-controllers.ts'
 import { substituteAttacher, substituteResizer } from './substitutes.ts'

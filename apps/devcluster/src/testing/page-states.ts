@@ -1,6 +1,6 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { systemClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Page, startPage } from '../page/page.ts'
 import { Scenario } from '../story/scenario.ts'
 import type { Appearance, BrowserPage } from './browser.ts'

@@ -1,8 +1,8 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { createRecorder } from '@csi-sidecars/events'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { EVENTS, NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import {
   attachDetachController,
   type CachedNode,

@@ -1,9 +1,9 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { aborted, systemClock } from '@csi-sidecars/base'
 import { startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, it } from '@jest/globals'
 import { DriverGoneError, refuseServed, startDriverProcesses } from './driver-process.ts'
 

@@ -77,7 +77,10 @@ export async function writeMark(run: ContentRun, content: Content, present: bool
 export async function writeStatus(
   run: ContentRun,
   content: Content,
-  { fields, priority }: { readonly fields: (latest: Content) => object; readonly priority?: RequestPriority | undefined },
+  {
+    fields,
+    priority,
+  }: { readonly fields: (latest: Content) => object; readonly priority?: RequestPriority | undefined },
 ): Promise<Content> {
   const change: Write['change'] = (latest) => {
     const status = fields(latest)

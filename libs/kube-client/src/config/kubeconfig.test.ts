@@ -1,7 +1,7 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FakeClock } from '@csi-sidecars/base/testing'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createKubeClient } from '../create-client.ts'
 import { KubeconfigFile, type KubeconfigParts, SERVER } from '../testing/kubeconfig-file.ts'

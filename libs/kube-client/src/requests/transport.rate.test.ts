@@ -1,6 +1,6 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { fixedCredentials } from '../config/credentials.ts'
 import { createKubeClient } from '../create-client.ts'

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { type Logger, Metrics, type Tracer, silentLogger } from '@csi-sidecars/telemetry'
+import { type Logger, Metrics, silentLogger, type Tracer } from '@csi-sidecars/telemetry'
 import type { RequestOptions } from '../api/client.ts'
 import { type Credentials, fixedCredentials } from '../config/credentials.ts'
 import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'

@@ -1,8 +1,8 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FakeClock } from '@csi-sidecars/base/testing'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { loadClusterConfig } from '../config/load.ts'
 

@@ -1,7 +1,7 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { CONFIG_MAPS, type ConfigMap } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'
 import { CacheRegistry } from './caches.ts'
 

@@ -1,4 +1,3 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import {
   Probe,
 } from '@csi-sidecars/csi-proto'
 import { type CsiDriver, DriverFailure, startCsiDriver } from '@csi-sidecars/emulator'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { type OpenDriverOptions, openDriver } from './driver.ts'
 import { withSubstituteNode } from './substitute-node.ts'

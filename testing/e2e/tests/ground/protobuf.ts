@@ -1,4 +1,3 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { deepStrictEqual as equal } from 'node:assert'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,6 +22,7 @@ import {
   VOLUME_ATTRIBUTES_CLASS_MESSAGE,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { attachment, attributesClass, claim, csiNode, pod, volume } from '../../harness/api/objects.ts'
 import { kubeconfigOf } from '../../harness/context.ts'

@@ -1,7 +1,7 @@
-import { silentLogger } from '@csi-sidecars/telemetry'
 import { CancelledError, type Clock, systemClock } from '@csi-sidecars/base'
 import { DriverFailure } from '@csi-sidecars/emulator'
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../../testing/cluster.ts'
 import { apply } from '../view/frames.ts'
