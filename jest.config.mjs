@@ -8,7 +8,7 @@ export default {
     'testing/{testkit,conformance,fuzz,example-sidecar}',
     'charts',
     'images',
-    'tools/docs',
+    'tools/{command,docs}',
   ].map((folder) => `<rootDir>/${folder}`),
   testTimeout: base.testTimeout,
 }

@@ -37,7 +37,7 @@ function pairsOf(folder) {
   })
 }
 
-/** Where the paths of two files part: the folders, or files, that stand beside each other. */
+/** Where the paths of two files part: the neighbouring folders or files. */
 function neighbours(left, right) {
   const [a, b] = [left.split(sep), right.split(sep)]
   let at = 0

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '@csi-sidecars/base'
+import { readArguments } from '@csi-sidecars/command'
 import { startApiServer } from '@csi-sidecars/emulator'
-import { readArguments } from '@csi-sidecars/testkit'
 import { makePrograms, NPM_PACKAGES } from '../tools/programs.ts'
 
 const { values } = readArguments(

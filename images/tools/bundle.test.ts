@@ -136,6 +136,13 @@ describe('the script that a manifest names', () => {
 /** Of the text, which V8 keeps for as long as the process lives, and of the code cache. What grows beyond it has a reason. */
 const MOST_BYTES = { 'csi-attacher': 745_000, 'csi-resizer': 752_000, 'csi-sidecars': 828_000 }
 
+/** The Node.js for which the build has made the code caches. */
+const BUILD_NODE = execFileSync(
+  process.execPath,
+  ['--input-type=module', '--eval', "import { buildNode } from './tools/executable.mjs'; console.log(buildNode())"],
+  { cwd: ROOT, env: { ...process.env, NODE_OPTIONS: '' }, encoding: 'utf8' },
+).trim()
+
 describe.each(SIDECARS)('the bundle of %s', (name) => {
   const { file, cache, flags } = readBundle(name)
 
@@ -160,7 +167,7 @@ describe.each(SIDECARS)('the bundle of %s', (name) => {
       const cachedData = readFileSync(${JSON.stringify(cache)})
       const script = new Script('(function (exports, require, module) {' + text + '\\n})', { cachedData })
       console.log(script.cachedDataRejected)`
-    const said = execFileSync(process.execPath, [...flags, ...others, '--eval', code], { encoding: 'utf8', env: {} })
+    const said = execFileSync(BUILD_NODE, [...flags, ...others, '--eval', code], { encoding: 'utf8', env: {} })
     expect(said).toBe(`${rejected}\n`)
   })
 

@@ -2,17 +2,17 @@
 //   npm exec -- node images/tools/main.ts executables [--out FOLDER]   for this machine, with licences and checksums
 //   npm exec -- node images/tools/main.ts programs [--out FOLDER]      archives of kubectl-csi and of the npm packages, krew.yaml
 //   npm exec -- node images/tools/main.ts krew [--out FOLDER]          krew.yaml again, with the archives of other machines
-//   npm exec -- node images/tools/main.ts npm [csi-driver-test] [--out FOLDER]   the embedded cluster or the driver test, for npm pack
+//   npm exec -- node images/tools/main.ts npm [csi-devcluster|csi-driver-test] [--out FOLDER]   a folder for npm pack
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readArguments } from '@csi-sidecars/testkit'
+import { readArguments } from '@csi-sidecars/command'
 import { ROOT, releaseVersion } from './bundle.ts'
 import { makeExecutables } from './executables.ts'
 import { krewManifest } from './krew.ts'
 import { makeNpmPackage } from './npm-package.ts'
 import { KREW, makePrograms } from './programs.ts'
 
-const USAGE = 'npm exec -- node images/tools/main.ts executables|programs|krew|npm [--out FOLDER]'
+const USAGE = 'npm exec -- node images/tools/main.ts executables|programs|krew|npm [PROGRAM] [--out FOLDER]'
 
 const options = { out: { type: 'string' } } as const
 const { values, positionals } = readArguments(USAGE, { options, allowPositionals: true })

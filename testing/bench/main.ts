@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import process from 'node:process'
-import { readArguments } from '@csi-sidecars/testkit'
+import { readArguments } from '@csi-sidecars/command'
 import { benchAgainstUpstream, SCENES } from './upstream/run.ts'
 
 const USAGE = 'npm run bench -- [--only idle] [--rounds 1] [--scale 0.1] [--profiles DIR]'

@@ -107,7 +107,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run histories/, by: WORKFLOW, sign: 'npm run histories' },
   { lines: /: npm run parity/, by: WORKFLOW, sign: 'npm run parity' },
   { lines: /: npm run faults/, by: WORKFLOW, sign: 'npm run faults' },
-  { lines: /: npm run fuzz/, by: WORKFLOW, sign: 'npm run fuzz' },
+  { lines: /: (FUZZ_\S+ )*npm run fuzz/, by: WORKFLOW, sign: 'npm run fuzz' },
   { lines: /: npm run public-drivers/, by: WORKFLOW, sign: 'npm run public-drivers' },
   { lines: /: (E2E_\S+ )?npm run e2e/, by: WORKFLOW, sign: 'npm run e2e' },
   { lines: /: npm run generate$/, by: LINES_OF_DOCUMENTS, sign: 'npm run generate' },

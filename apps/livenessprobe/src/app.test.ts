@@ -14,14 +14,14 @@ describe('the command line', () => {
   it.each([
     ['--health-port=1', 'Only one of `--health-port` and `--http-endpoint` can be explicitly set'],
     ['--metrics-address=:1', 'Only one of `--metrics-address` and `--http-endpoint` can be explicitly set'],
-  ])('with %s and --http-endpoint ends the start', async (flag, message) => {
+  ])('refuses %s together with --http-endpoint', async (flag, message) => {
     const { ending, log } = await run(['--http-endpoint=:2', flag])
     expect(ending).toEqual({ code: 1 })
     expect(log).toContain(message)
   })
 
   it.each(['--kubeconfig=x', '--leader-election', '--tls-cert-file=x', '--drain-timeout=1s'])(
-    'with %s is refused: nothing would use it',
+    'refuses %s, which has no effect',
     async (flag) => {
       const { ending, log } = await run([flag])
       expect(ending).toEqual({ code: 2 })
@@ -30,7 +30,7 @@ describe('the command line', () => {
     },
   )
 
-  it('with an address that is no unix socket ends the start', async () => {
+  it('refuses an address that is not a unix socket', async () => {
     const { ending, log } = await run(['--csi-address=dns:///x'])
     expect(ending).toEqual({ code: 1 })
     expect(log).toContain('"Failed to establish connection to CSI driver" err="')

@@ -6,7 +6,7 @@ import { DRIVER_FLAGS, FLAGS } from './flags.ts'
 import { checkHealth } from './health-check.ts'
 import { SharedProbes } from './shared-probes.ts'
 
-/** Turns GET /healthz into Probe: the kubelet's liveness probe of the driver's container. */
+/** Turns `GET /healthz` into Probe: the kubelet's liveness probe of the driver's container. */
 export const livenessprobe: DriverApp<typeof FLAGS> = {
   name: 'livenessprobe',
   prefix: 'livenessprobe',
@@ -18,12 +18,12 @@ export const livenessprobe: DriverApp<typeof FLAGS> = {
   open,
 }
 
-/** Does not listen before the driver has said its name, however long that takes: until then the kubelet's probe fails. */
+/** Listens once the driver has answered its name, however long that takes. Until then the kubelet's probe fails. */
 async function open(parts: DriverAppParts<typeof FLAGS>): Promise<void> {
   const { flags, clock, log } = parts
   const { values } = flags
   checkAddresses(values)
-  // Its own: calls of the controllers in the same process are counted apart, as by processes of their own.
+  // A separate registry, so that calls are counted for each controller, as in separate processes.
   const metrics = new Metrics()
   registerProcessMetrics(metrics)
   const operations = new OperationMetrics(metrics)

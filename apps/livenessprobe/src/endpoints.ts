@@ -8,7 +8,7 @@ type Values = Parts['flags']['values']
 
 const DEFAULT_PORT = '9808'
 
-/** Flags that exclude each other end the start with the messages of the Go original. */
+/** Ends the start with the messages of the Go original if flags exclude each other. */
 export function checkAddresses(values: Values): void {
   if (values['http-endpoint'] === '') return
   if (values['health-port'] !== DEFAULT_PORT) {
@@ -19,7 +19,7 @@ export function checkAddresses(values: Values): void {
   }
 }
 
-/** Listens for the kubelet, and for scrapers where a flag asks for it. */
+/** Listens for the kubelet, and for scrapers if a flag asks for it. */
 export async function openEndpoints(
   { flags, log, alone, atEnd }: Parts,
   health: Routes,

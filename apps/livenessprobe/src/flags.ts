@@ -1,6 +1,6 @@
 import { type Flag, LOGGING_FLAGS } from '@csi-sidecars/sidecar'
 
-/** Beside the standard flags; names, types and defaults are those of the Go original. */
+/** The flags in addition to the standard ones. Names, types and defaults equal those of the Go original. */
 export const FLAGS = [
   {
     name: 'health-port',
@@ -20,7 +20,7 @@ export const FLAGS = [
   },
 ] as const satisfies readonly Flag[]
 
-/** An endpoint of its own, apart from that of the controllers in the same process. */
+/** The flags of the endpoint, which is separate from the endpoint of the controllers in the same process. */
 const ENDPOINT = ['http-endpoint', 'metrics-address', 'metrics-path']
 
 export const DRIVER_FLAGS = {

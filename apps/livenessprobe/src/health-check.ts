@@ -13,7 +13,7 @@ export interface HealthCheckOptions {
   readonly log: Logger
 }
 
-/** What /healthz answers: one Probe on a connection of its own. Texts and codes are those of the Go original. */
+/** Answers `/healthz` by one Probe on a separate connection. Texts and codes equal those of the Go original. */
 export async function checkHealth(options: HealthCheckOptions, signal: AbortSignal): Promise<EndpointReply> {
   const { log, driverName } = options
   try {

@@ -15,7 +15,7 @@ function scripted() {
   return { started, ask }
 }
 
-test('eight run at once, further requests share the one that began last', async () => {
+test('eight probes run at once, and further requests share the probe that began last', async () => {
   const { started, ask } = scripted()
   const asked = Array.from({ length: 50 }, () => ask())
   expect(started).toHaveLength(8)
@@ -25,7 +25,7 @@ test('eight run at once, further requests share the one that began last', async 
   expect(started).toHaveLength(9)
 })
 
-test('a probe ends early when no request waits for it any more', async () => {
+test('a probe ends early when no request waits for it', async () => {
   const { started, ask } = scripted()
   for (let index = 0; index < 7; index += 1) void ask()
   const clients = [new AbortController(), new AbortController()]

@@ -1,16 +1,16 @@
 import { CancelledError, onAbort, type Scope, scope } from '@csi-sidecars/base'
 
-/** Probes at a time: a driver that hangs must not hold a connection for each request of an impatient client. */
+/** The most probes at a time: a hanging driver must not hold a connection for each request of an impatient client. */
 const MOST_AT_ONCE = 8
 
 interface Running<T> {
   readonly result: Promise<T>
   readonly life: Scope
-  /** Requests that wait for it. */
+  /** The number of requests that wait for the probe. */
   waiting: number
 }
 
-/** Each request is a probe of its own, up to a limit; beyond it, requests share the probe that began last. */
+/** Runs a probe for each request, up to a limit. Beyond the limit, requests share the probe that began last. */
 export class SharedProbes<T> {
   readonly #probe: (signal: AbortSignal) => Promise<T>
   readonly #running = new Set<Running<T>>()
@@ -19,7 +19,7 @@ export class SharedProbes<T> {
     this.#probe = probe
   }
 
-  /** Ends the probe when the signals of all requests that wait for it are aborted. */
+  /** Waits for a probe. The probe ends early if the signals of all its requests are aborted. */
   async ask(signal: AbortSignal): Promise<T> {
     const probe = (this.#running.size < MOST_AT_ONCE ? undefined : [...this.#running].at(-1)) ?? this.#start()
     probe.waiting += 1

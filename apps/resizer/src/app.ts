@@ -4,11 +4,11 @@ import {
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
 import { createRecorder, type Recorder } from '@csi-sidecars/events'
-import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import {
   type App,
   type AppControllers,
   type AppParts,
+  attributesClassGate,
   type GateTable,
   RELEASE_ON_EXIT,
   StartError,
@@ -57,7 +57,7 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
     handshake: handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
   }),
   async askServer(server) {
-    const gates = await gatesOfServer(server.gates, server)
+    const gates = await attributesClassGate(server.gates, server)
     const nodeName = nodeNameOf(server.flags, server.env)
     if (nodeName !== undefined) await checkNodeRights(nodeName, server)
     return gates
@@ -80,39 +80,6 @@ function whyNoNodeDeployment(flags: Parts['flags'], env: Parts['env']): string |
   if (values['leader-election']) return 'flag -node-deployment excludes -leader-election: every node works for itself'
   if (nodeName === '') return 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'
   return undefined
-}
-
-const CLASS = 'VolumeAttributesClass'
-
-/** Where no flag says whether volumes are modified, it depends on whether the API server serves classes. */
-async function gatesOfServer(
-  gates: Parts['gates'],
-  { client, log, signal }: { readonly client: KubeClient; readonly log: Logger; readonly signal: AbortSignal },
-): Promise<Parts['gates']> {
-  if (gates.explicit(CLASS)) return gates
-  try {
-    if (await servesClasses(client, signal)) {
-      log.info('VolumeAttributesClass v1 API is available')
-      return gates
-    }
-  } catch (error) {
-    signal.throwIfAborted()
-    log.error(error, 'Failed to check VolumeAttributesClass V1 API availability')
-    return gates
-  }
-  log.info('Disabling VolumeAttributesClass feature gate because the VolumeAttributesClass v1 API is not available')
-  return gates.withDefault(CLASS, false)
-}
-
-async function servesClasses(client: KubeClient, signal: AbortSignal): Promise<boolean> {
-  try {
-    const answer = await client.discover('/apis/storage.k8s.io/v1', { signal })
-    const { resources = [] } = answer as { readonly resources?: readonly { readonly kind?: string }[] }
-    return resources.some(({ kind }) => kind === CLASS)
-  } catch (error) {
-    if (isNotFound(error)) return false
-    throw error
-  }
 }
 
 interface Choice {
@@ -145,7 +112,7 @@ function choose({ capabilities: { controller, node } }: Driver, log: Logger): Ch
 function chooseControllers(parts: Parts): AppControllers {
   const { flags, gates, env, client, driver, caches, backlog, clock, log } = parts
   const choice = choose(driver, log)
-  const modifies = choice.modifies && gates.enabled(CLASS)
+  const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')
   const { expands } = choice
   const resyncMs = flags.values['resync-period']
   const nodeName = nodeNameOf(flags, env)

@@ -1,4 +1,5 @@
 import { facts as attacher } from '@csi-sidecars/attacher/facts'
+import { facts as provisioner } from '@csi-sidecars/provisioner/facts'
 import { facts as resizer } from '@csi-sidecars/resizer/facts'
 import type { AppName } from './sidecars.ts'
 
@@ -11,7 +12,7 @@ interface Rule {
 interface Facts {
   readonly original: string
   readonly rules: readonly Rule[]
-  /** Beside them, where it can run on each node. */
+  /** The permissions in addition to `rules`, if the sidecar can run on each node. */
   readonly nodeRules?: readonly Rule[]
   readonly call: string
   readonly startLine: string
@@ -19,7 +20,7 @@ interface Facts {
 }
 
 /**
- * What tests, benchmarks and images know about each released sidecar; no executable contains it. A row is the object
- * `facts` beside the app, and the compiler refuses a sidecar without one.
+ * The facts about each released sidecar for tests, benchmarks and images; no executable contains them. A row is the
+ * object `facts` of the app, and the compiler refuses a sidecar without one.
  */
-export const FACTS: Readonly<Record<AppName, Facts>> = { attacher, resizer }
+export const FACTS: Readonly<Record<AppName, Facts>> = { attacher, resizer, provisioner }

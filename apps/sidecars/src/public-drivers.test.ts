@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { attacher } from '@csi-sidecars/attacher'
+import { provisioner } from '@csi-sidecars/provisioner'
 import { resizer } from '@csi-sidecars/resizer'
 import { type Program, programOf } from '@csi-sidecars/sidecar'
 import { runInProcess } from '@csi-sidecars/sidecar/testing'
@@ -23,6 +24,7 @@ const DRIVERS: readonly PublicDriver[] = JSON.parse(
 const PROGRAMS: Readonly<Record<AppName, Program>> = {
   attacher: programOf(attacher),
   resizer: programOf(resizer),
+  provisioner: programOf(provisioner),
 }
 
 /** What the present original refuses at its start, and the warning for it here. */
@@ -42,6 +44,9 @@ const REFUSED_BY_ORIGINAL: readonly (readonly [argument: RegExp, warning: RegExp
   ],
 ]
 
+/** The variables that every public chart sets for its containers. */
+const POD_ENVIRONMENT = { NAMESPACE: 'default', POD_NAME: 'example-0', NODE_NAME: 'node-1' }
+
 let cluster: Cluster
 
 beforeAll(async () => {
@@ -53,9 +58,12 @@ afterAll(() => cluster.stop())
 /** The last of repeated flags wins: the socket, the kubeconfig and the ports are those of the test. */
 function argumentsHere(line: string): readonly string[] {
   const given = line.replaceAll('$(NAMESPACE)', 'default').split(' ').filter(Boolean)
+  // The owner of capacity objects is a workload, which this cluster does not have.
+  const capacity = line.includes('--enable-capacity') ? ['--capacity-ownerref-level=-1'] : []
   const endpoints = ['--http-endpoint', '--metrics-address'].filter((flag) => line.includes(flag))
   return [
     ...given,
+    ...capacity,
     ...endpoints.map((flag) => `${flag}=127.0.0.1:0`),
     `--csi-address=${cluster.driver.socket}`,
     `--kubeconfig=${cluster.kubeconfig}`,
@@ -78,7 +86,11 @@ describe.each(APPS)('the %s', (app) => {
       log += text
       if (log.includes(startLine)) stop.abort()
     }
-    const { ending } = await runInProcess(PROGRAMS[app], argumentsHere(line), { signal: stop.signal, onLog })
+    const { ending } = await runInProcess(PROGRAMS[app], argumentsHere(line), {
+      signal: stop.signal,
+      onLog,
+      env: POD_ENVIRONMENT,
+    })
     expect({ ending, log }).toEqual({ ending: { code: 0 }, log: expect.stringContaining(startLine) })
     for (const [argument, warning] of REFUSED_BY_ORIGINAL) if (argument.test(line)) expect(log).toMatch(warning)
   })

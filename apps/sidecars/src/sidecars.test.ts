@@ -46,7 +46,7 @@ describe('one process', () => {
     expect(driver.calls.filter(({ method }) => method === 'Probe')).toHaveLength(1)
   })
 
-  it('takes a third app as it takes the two, on a lease of its own', async () => {
+  it('runs a third app on a separate lease', async () => {
     const label = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } } as const
     await using cluster = await startCluster({ objects: [...Object.values(bound()), csiNode(), va(), label] })
     const { api } = cluster
@@ -68,23 +68,25 @@ describe('one process', () => {
   it('names its apps in the help', async () => {
     const { log } = await runInProcess(sidecars, ['--help'])
     expect(log).toContain(
-      'Comma-separated controllers to run: attacher, resizer, livenessprobe. (default "attacher,resizer")',
+      'Comma-separated controllers to run: attacher, resizer, provisioner, livenessprobe. (default "attacher,resizer")',
     )
-    expect(log).toMatch(/of external-attacher v\S+, external-resizer v\S+ and livenessprobe v\S+\.\n$/)
+    expect(log).toMatch(
+      /of external-attacher v\S+, external-resizer v\S+, external-provisioner v\S+ and livenessprobe v\S+\.\n$/,
+    )
     const refused = await runInProcess(sidecars, ['--controllers=driver'])
-    expect(refused.log).toMatch(/"driver" is none of attacher, resizer, livenessprobe\n/)
+    expect(refused.log).toMatch(/"driver" is none of attacher, resizer, provisioner, livenessprobe\n/)
   })
 
   it.each([
     ['--livenessprobe-health-port=1', 'flag -livenessprobe-health-port is for controller livenessprobe'],
     ['--probe-timeout=1s', 'flag -probe-timeout is for controller livenessprobe'],
-  ])('refuses %s where the livenessprobe does not run, which is the default', async (flag, error) => {
+  ])('refuses %s without the livenessprobe, which is the default', async (flag, error) => {
     const { ending, log } = await runInProcess(sidecars, [flag])
     expect(ending).toEqual({ code: 2 })
     expect(log.startsWith(error)).toBe(true)
   })
 
-  it('says how to start without the controller that a driver has no use for', async () => {
+  it('reports how to start without a controller that does not apply to the driver', async () => {
     await using cluster = await startCluster()
     cluster.driver.script('GetPluginCapabilities', () => ({ capabilities: [] }))
     const args = ['--controllers=resizer,livenessprobe', '--livenessprobe-health-port=0']
@@ -94,7 +96,7 @@ describe('one process', () => {
     expect(log.trimEnd().split('\n').at(-1)).toContain('The livenessprobe ends with the process')
   })
 
-  it('refuses what is for an app that does not run', async () => {
+  it('refuses a flag of an app that does not run', async () => {
     await using cluster = await startCluster()
     const { ending, log } = await run(cluster, ['--controllers=attacher', '--resizer-workers=3'])
     expect(ending).toEqual({ code: 2 })

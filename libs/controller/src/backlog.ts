@@ -12,7 +12,7 @@ import {
 } from '@csi-sidecars/telemetry'
 import type { Operation, PendingWork } from './pending.ts'
 
-/** How much of a queue's pending work waits, and how much is in work. */
+/** The pending work of a queue: waiting keys, and keys in work. */
 export interface Depth {
   readonly waiting: number
   readonly inWork: number
@@ -37,8 +37,8 @@ export interface BacklogOptions {
 }
 
 /**
- * The pending work of all controllers of a process. Nothing is kept here: each reader makes the controllers look at
- * their pending keys.
+ * The pending work of all controllers of a process. It keeps nothing: each reader makes the controllers list their
+ * pending keys.
  */
 export class Backlog {
   /** The driver's name. */
@@ -137,7 +137,7 @@ export class Backlog {
     return { driver_name: this.driver, operation, state, reason }
   }
 
-  /** By operation and reason: the state of a stuck object does not matter. */
+  /** Sums by operation and reason: the state of a stuck object does not matter. */
   #stuck(series: readonly Series[]): Iterable<{ labels: Readonly<Record<string, string>>; value: number }> {
     const sums = new Map<string, { labels: Readonly<Record<string, string>>; value: number }>()
     for (const { operation, reason, stuck } of series) {

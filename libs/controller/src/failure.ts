@@ -2,15 +2,15 @@ import { causesOf, messageOf } from '@csi-sidecars/base'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 
-/** Why a run has failed, for reports. */
+/** The reason why a run has failed, for reports. */
 export interface RunFailure {
-  /** One of a small set. Undefined where neither the driver nor the API server has refused anything. */
+  /** One of a small set. Undefined: neither the driver nor the API server has refused anything. */
   readonly reason: string | undefined
   readonly code: string | undefined
   readonly message: string
 }
 
-/** As many characters are kept of each message; the object's status and the log have all of them. */
+/** The longest message that is kept, in characters. The object's status and the log have the whole message. */
 const LONGEST_MESSAGE = 512
 
 /** The reasons of the API server that count as such in metrics; webhooks may invent others. */
@@ -27,7 +27,7 @@ const API_REASONS: ReadonlySet<string> = new Set([
   'Unauthorized',
 ])
 
-/** By the driver's or the server's answer, wherever it is among the causes. */
+/** Returns the reason by the answer of the driver or the API server, wherever the answer is in the cause chain. */
 export function failureOf(thrown: unknown): RunFailure {
   const text = messageOf(thrown)
   const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
@@ -48,7 +48,7 @@ function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reaso
   return { reason: `${subject}${known}`, code: reason || String(code) }
 }
 
-/** How long the API server asks to wait, wherever its answer is among the causes. */
+/** Returns how long the API server asks to wait, wherever its answer is in the cause chain. */
 export function serverWaitOf(thrown: unknown): number | undefined {
   for (const cause of causesOf(thrown)) if (cause instanceof ApiError) return cause.retryAfterMs
   return undefined

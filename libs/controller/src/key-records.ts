@@ -6,20 +6,20 @@ import { dueSince, type PendingWork, type Subject } from './pending.ts'
 import { type KeyRecord, pendingWork } from './pending-work.ts'
 import type { KeyPosition } from './schedule.ts'
 
-/** What a run that is under way is about. */
+/** The subject and the phase of a running run. */
 export interface ActiveRun {
   phase: Phase
-  /** What was due when it began. */
+  /** The pending work at the start of the run. */
   readonly subject: Subject | undefined
 }
 
 export interface KeyRecordsOptions {
   readonly clock: Clock
-  /** Undefined where pending work is not reported. */
+  /** Undefined: pending work is not reported. */
   readonly backlog?: Backlog | undefined
 }
 
-/** The pending work of one controller: since when each key has some, how often it was tried, and what failed last. */
+/** The pending work of one controller: for each key when it began, the number of tries, and the last failure. */
 export class KeyRecords {
   readonly #controller: Controller
   readonly #options: KeyRecordsOptions
@@ -31,7 +31,7 @@ export class KeyRecords {
     this.#options = options
   }
 
-  /** The key's record, which begins now if it has none. */
+  /** Returns the record of the key. A key without a record gets one that begins now. */
   of(key: string): KeyRecord {
     const known = this.#records.get(key)
     if (known !== undefined) return known
@@ -41,7 +41,7 @@ export class KeyRecords {
     return record
   }
 
-  /** Other work is wanted of the key from now on. */
+  /** Begins a new record: the key has other work from now on. */
   renew(key: string): void {
     if (this.#records.delete(key)) this.of(key)
   }
@@ -50,7 +50,7 @@ export class KeyRecords {
     this.#records.delete(key)
   }
 
-  /** What is due for the key as a run over it begins. */
+  /** Counts a try, and returns the pending work of the key. */
   beginRun(key: string): { readonly record: KeyRecord; readonly subject: Subject | undefined } {
     const record = this.of(key)
     const subject = this.#controller.pending?.subject(key)
@@ -76,14 +76,14 @@ export class KeyRecords {
     this.#controller.onFailure?.(key, cause)
   }
 
-  /** What was due is done. */
+  /** Reports that the pending work of the key is done. */
   complete(key: string, subject: Subject): void {
     const age = this.#age(key, subject)
     this.#options.backlog?.completed(subject.operation, age)
     this.#controller.onComplete?.(key, subject, this.#options.clock.now() - age)
   }
 
-  /** The keys with work that is due, and why it is not done. Reads the keys that are not settled, and no other. */
+  /** Lists the keys with pending work and the reason. Reads only keys that are not settled. */
   *pending(positionOf: (key: string) => KeyPosition): Generator<PendingWork> {
     const { pending: table, name: queue } = this.#controller
     if (table === undefined) return

@@ -3,20 +3,20 @@ import type { RunFailure } from './failure.ts'
 import { dueSince, type KeyState, type PendingTable, type PendingWork, type Subject } from './pending.ts'
 import type { Cause } from './waiting.ts'
 
-/** What is recorded of a key from its first addition until it has no pending work. */
+/** The record of a key, from its first addition until it has no pending work. */
 export interface KeyRecord {
   /** Milliseconds since 1970. */
   readonly addedAt: number
   /** Runs that have begun. */
   tries: number
   failure: RunFailure | undefined
-  /** The last run has failed, and is to be repeated. */
+  /** The last run has failed and will be repeated. */
   retrying: boolean
-  /** No retry helps: only what it waits for does. */
+  /** No retry helps. The key waits for one of its causes. */
   blocked: boolean
 }
 
-/** All that is known of a key at one moment. */
+/** All facts about a key at one moment. */
 export interface KeySnapshot {
   readonly key: string
   /** The name of its queue. */
@@ -24,19 +24,19 @@ export interface KeySnapshot {
   readonly record: KeyRecord
   readonly subject: Subject
   readonly state: KeyState
-  /** What it waits for. */
+  /** The causes that the key waits for. */
   readonly causes: readonly Cause[]
-  /** No key is started: the driver is away. */
+  /** True: the driver is away, so no key starts. */
   readonly paused: boolean
   readonly blockedBy: string | undefined
-  /** Milliseconds until it is added by itself. */
+  /** Milliseconds until the key is added without an event. */
   readonly dueIn: number | undefined
   /** Milliseconds since 1970. */
   readonly now: number
   readonly table: Pick<PendingTable, 'causes' | 'sidecar'>
 }
 
-/** What is reported of a pending key; pure. */
+/** Returns the report about a pending key. Pure. */
 export function pendingWork(snapshot: KeySnapshot): PendingWork {
   const { key, queue, record, state, dueIn, now, table } = snapshot
   const { sinceSeconds, obstacle: _, ...about } = snapshot.subject
@@ -59,7 +59,7 @@ export function pendingWork(snapshot: KeySnapshot): PendingWork {
   }
 }
 
-/** Why the work is not done: what the driver or the API server has refused, else its obstacle, else its state. */
+/** Returns why the work is not done: the refusal of the driver or the API server, else its obstacle, else its state. */
 function reasonOf({ state, record, subject, causes, paused, blockedBy, table }: KeySnapshot): string {
   if (paused && state === 'queued') return 'DriverAway'
   if (blockedBy !== undefined && state === 'queued') return 'VolumeOrNodeBusy'

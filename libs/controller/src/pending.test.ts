@@ -76,7 +76,7 @@ const forever = (): Promise<Outcome> =>
 describe('a key that fails', () => {
   const unavailable = new Error('failed to attach', { cause: new RpcError(14, 'no') })
 
-  test('is listed with its age, tries, last error and next try, until it is settled', async () => {
+  test('lists a failing key with its age, tries, last error and next try, until it is settled', async () => {
     let outcome: Outcome = { kind: 'retry', cause: unavailable }
     reconcile = async () => outcome
     await add('a')
@@ -101,7 +101,7 @@ describe('a key that fails', () => {
     expect(pending()).toEqual([])
   })
 
-  test('is stuck from two minutes on', async () => {
+  test('marks a failing key as stuck after two minutes', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(119_999)
@@ -110,7 +110,7 @@ describe('a key that fails', () => {
     expect(only().stuck).toBe(true)
   })
 
-  test('leaves no record when it is settled: later work has its own age', async () => {
+  test('drops the record of a settled key: later work has a new age', async () => {
     await add('a')
     await clock.advance(5000)
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
@@ -118,7 +118,7 @@ describe('a key that fails', () => {
     expect(only()).toMatchObject({ since: NOW + 5000, tries: 1 })
   })
 
-  test('starts over when other work is wanted, and when its object is deleted', async () => {
+  test('begins a new record for other work, and for a deleted object', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(500)
@@ -142,19 +142,19 @@ describe('a key that fails', () => {
       'NotFound',
     ],
     ['nothing that has a name', new Error('x'), 'Failed', undefined],
-  ])('has a reason of few words where it was refused by %s', async (_, cause, reason, code) => {
+  ])('shows a short reason for a refusal by %s', async (_, cause, reason, code) => {
     reconcile = async () => ({ kind: 'retry', cause })
     await add('a')
     expect(only()).toMatchObject({ reason, code })
   })
 
-  test('keeps at most 512 characters of its error message', async () => {
+  test('keeps at most 512 characters of the error message', async () => {
     reconcile = async () => ({ kind: 'retry', cause: new Error('x'.repeat(2000)) })
     await add('a')
     expect(only().message).toHaveLength(512)
   })
 
-  test('names its obstacle rather than a failure without a name', async () => {
+  test('shows the obstacle instead of a failure without a reason', async () => {
     subject = { operation: 'attach', obstacle: 'CSINodeMissing' }
     reconcile = async () => ({ kind: 'retry', cause: new Error('x') })
     await add('a')
@@ -166,7 +166,7 @@ describe('a key that waits', () => {
   test.each<[string, Outcome]>([
     ['settled', SETTLED],
     ['blocked', { kind: 'blocked', cause: new Error('the volume is gone') }],
-  ])('is listed while it waits, and wakes: %s', async (kind, outcome) => {
+  ])('lists a waiting key until its cause comes: %s', async (kind, outcome) => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return outcome
@@ -190,7 +190,7 @@ describe('a key that waits', () => {
     expect(pending()).toEqual([])
   })
 
-  test('is blocked no more once it fails otherwise', async () => {
+  test('unblocks a key that fails for another reason', async () => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return { kind: 'blocked', cause: new Error('the volume is gone') }
@@ -208,7 +208,7 @@ describe('a key in work', () => {
     [undefined, 'deciding', 'Reading', []],
     ['calling', 'calling', 'DriverCall', ['CSI driver']],
     ['writing', 'writing', 'APIWrite', ['API server']],
-  ])('that is in the phase %s is %s', async (phase, state, reason, waitsFor) => {
+  ])('a key in the phase %s is %s', async (phase, state, reason, waitsFor) => {
     reconcile = async (_, run) => {
       return await (phase === undefined ? forever() : inPhase(phase, run.signal, forever))
     }
@@ -219,7 +219,7 @@ describe('a key in work', () => {
     expect(await backlog.depths(new AbortController().signal)).toEqual(new Map([['q', { waiting: 1, inWork: 1 }]]))
   })
 
-  test('for which nothing is due is not listed', async () => {
+  test('does not list a key without pending work', async () => {
     reconcile = forever
     await add('idle')
     expect(pending()).toEqual([])
@@ -232,7 +232,7 @@ describe('the age', () => {
     ['of its second, where it was added in that', NOW / 1000, NOW],
     ['from the API, for a process that started later', NOW / 1000 - 60, NOW - 60_001 + 1000],
     ['of the second that is to come, by a clock that is ahead, but never below 0', NOW / 1000 + 5, NOW],
-  ])('is that %s', async (_, sinceSeconds, since) => {
+  ])('uses the age %s', async (_, sinceSeconds, since) => {
     subject = { operation: 'detach', sinceSeconds }
     reconcile = forever
     await add('a')
@@ -246,7 +246,7 @@ describe('metrics', () => {
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
   }
 
-  test('count what is pending, as old as it is at that moment, and nothing that is settled', async () => {
+  test('count pending keys with their age at the scrape, and no settled keys', async () => {
     reconcile = async () => ({ kind: 'retry', cause: new RpcError(14, 'no') })
     await add('a')
     await clock.advance(500)
@@ -264,7 +264,7 @@ describe('metrics', () => {
     expect(await value(`csi_sidecar_pending_work${labels}`)).toBeUndefined()
   })
 
-  test('count what is done from when it was due, and how long of that it waited', async () => {
+  test('measure done work from the moment when it became due, and its wait', async () => {
     subject = { operation: 'attach', sinceSeconds: NOW / 1000 - 5 }
     reconcile = async () => {
       await clock.sleep(2000)

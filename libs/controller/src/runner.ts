@@ -7,11 +7,11 @@ import { type FollowedDriver, Schedule } from './schedule.ts'
 import type { Enqueuer } from './sources.ts'
 import type { Cause } from './waiting.ts'
 
-/** A run under way. */
+/** A running run. */
 interface Active extends Run, ActiveRun {
-  /** It has called `waitFor`. */
+  /** True once the run has called `waitFor`. */
   decided: boolean
-  /** How often the driver had come back when it began. */
+  /** The number of the driver's returns at the start of the run. */
   readonly driverReturns: number
 }
 
@@ -64,8 +64,8 @@ export class Runner implements Enqueuer {
   }
 
   /**
-   * Works until `stop` is aborted, then lets running keys end and resolves. Running keys are cut short only by `cut`,
-   * which must come after `stop`.
+   * Works until `stop` is aborted, lets running keys end, and resolves. Only `cut`, which must come after `stop`,
+   * cancels running keys.
    */
   async work(stop: AbortSignal, cut: AbortSignal): Promise<void> {
     const { workers } = this.#controller
@@ -127,7 +127,7 @@ export class Runner implements Enqueuer {
     return run
   }
 
-  /** Whatever reconcile throws is a failed run of this key and of no other. */
+  /** An error of `reconcile` is a failed run of this key and of no other key. */
   async #attempt(key: string, run: Run, cut: AbortSignal): Promise<Outcome> {
     try {
       return await this.#controller.reconcile(key, run)
@@ -136,7 +136,7 @@ export class Runner implements Enqueuer {
     }
   }
 
-  /** What comes next for the key is other work, unless the key waits for what is missing. */
+  /** The next work of a settled key is new work, unless the key waits for a cause. */
   #settled(key: string, { subject }: Active, done: boolean): void {
     if (done && subject !== undefined) this.#records.complete(key, subject)
     if (this.#schedule.causesOf(key).length === 0) this.#records.renew(key)

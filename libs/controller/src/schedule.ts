@@ -6,23 +6,23 @@ import { serverWaitOf } from './failure.ts'
 import type { KeyState } from './pending.ts'
 import { type Cause, WaitingKeys } from './waiting.ts'
 
-/** The driver, as far as it decides whether keys are started. */
+/** The part of the driver that decides whether keys start. */
 export type FollowedDriver = Pick<Driver, 'state' | 'subscribe'>
 
-/** Where a key is between its runs, and what it waits for. */
+/** The position of a key between its runs. */
 export interface KeyPosition {
   readonly state: Extract<KeyState, 'queued' | 'waiting' | 'backoff'> | undefined
-  /** What it waits for. */
+  /** The causes that the key waits for. */
   readonly causes: readonly Cause[]
-  /** No key is started: the driver is away. */
+  /** True: the driver is away, so no key starts. */
   readonly paused: boolean
-  /** The group that has no room for it, though a worker may be free. */
+  /** The full group that blocks the key, even if a worker is free. */
   readonly blockedBy: string | undefined
-  /** Milliseconds until it is added by itself. */
+  /** Milliseconds until the key is added without an event. */
   readonly dueIn: number | undefined
 }
 
-/** When the keys of one controller are worked on. The only caller of its queue. */
+/** Decides when the keys of one controller run. It is the only caller of its queue. */
 export class Schedule {
   readonly #queue: WorkQueue
   readonly #backoff: Controller['backoff']
@@ -35,7 +35,7 @@ export class Schedule {
     this.#backoff = backoff
   }
 
-  /** How often the driver has come back. */
+  /** The number of the driver's returns. */
   get driverReturns(): number {
     return this.#driverReturns
   }
@@ -48,7 +48,7 @@ export class Schedule {
     this.#queue.forget(key)
   }
 
-  /** The keys still count as waiting until a run decides otherwise. */
+  /** Starts the keys that wait for the cause. They count as waiting until a run decides otherwise. */
   wake(cause: Cause): void {
     for (const key of this.#waiting.keysOf(cause)) this.#retryNow(key)
   }
@@ -70,7 +70,7 @@ export class Schedule {
     return this.#waiting.causesOf(key)
   }
 
-  /** Whether a run over the key is to come, is under way, or is waited for. */
+  /** Reports whether a run over the key is planned or running, or the key waits for a cause. */
   hasPendingRun(key: string): boolean {
     return this.#stateOf(key) !== undefined
   }
@@ -85,7 +85,7 @@ export class Schedule {
     }
   }
 
-  /** No key starts while the driver is away. When it is back, everything that failed or waits is tried at once. */
+  /** Starts no key while the driver is away. When it is back, all failed and waiting keys run at once. */
   follow(driver: FollowedDriver, onReturn: () => void): () => void {
     if (driver.state === 'lost') this.#pause()
     return driver.subscribe(({ type }) => {
@@ -94,7 +94,7 @@ export class Schedule {
     })
   }
 
-  /** The next key to work on; undefined from `stop` on. Call `done` when its outcome is settled. */
+  /** Returns the next key, or undefined once `stop` is aborted. The caller calls `done` when the outcome is settled. */
   async next(stop: AbortSignal): Promise<string | undefined> {
     if (stop.aborted) return undefined
     try {
@@ -105,7 +105,7 @@ export class Schedule {
     }
   }
 
-  /** The run over the key reads its objects now: what it was added for until now needs no other run. */
+  /** Marks the changes so far as seen by the run over the key: they need no other run. */
   markSeen(key: string): void {
     this.#queue.markSeen(key)
   }
@@ -114,7 +114,7 @@ export class Schedule {
     this.#queue.done(key)
   }
 
-  /** Plans what follows from the outcome of a run that began after the driver had come back so often. */
+  /** Plans the next run by the outcome of a run that began after `driverReturns` returns of the driver. */
   settle(key: string, outcome: Outcome, driverReturns: number): void {
     switch (outcome.kind) {
       case 'settled':
@@ -155,7 +155,7 @@ export class Schedule {
     this.#driverReturns += 1
     onReturn()
     const keys = new Set([...this.#queue.failed(), ...this.#queue.planned(), ...this.#waiting.keys()])
-    // Most of them may fail again.
+    // Most of these keys may fail again, so they go last.
     for (const key of keys) this.#retryNow(key, 'retry')
     this.#paused = false
     this.#queue.resume()
@@ -169,7 +169,7 @@ export class Schedule {
   #retry(key: string, afterMs: number | undefined, driverReturns: number): void {
     const { baseMs, maxMs } = this.#backoff
     if (driverReturns !== this.#driverReturns) {
-      // A driver that is gone made it fail, and the next one is there.
+      // The run failed because of the lost driver, and the driver is back.
       this.#queue.forget(key)
       this.#queue.addAfter(key, 0)
     } else if (afterMs === undefined) this.#queue.addRateLimited(key)

@@ -61,14 +61,14 @@ function run(informer: ScriptedInformer, source: Source): readonly string[] {
   return done
 }
 
-test('keys come from what the store holds, then from every event, until it is ended', () => {
+test('`keysOf` adds the keys of stored objects, then of every event, until it is ended', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   expect(run(informer, keysOf(informer.asInformer, volumesOf))).toEqual(
     ['added pv-1', 'added pv-2', 'added pv-5', 'pv-1', 'pv-3', 'deleted pv-2'].map((key) => `add ${key}`),
   )
 })
 
-test('objects that failed before the start, and all objects of a resync, run after others', () => {
+test('objects that failed before the start, and all objects of a resync, are retries', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   const keyOf = (event: InformerEvent<Claim>): string[] => [
     event.type === 'updated' ? event.after.key : event.object.key,
@@ -82,7 +82,7 @@ test('objects that failed before the start, and all objects of a resync, run aft
   expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
 })
 
-test('a trigger can ask what is in work', () => {
+test('a trigger can check whether a key is in work', () => {
   const informer = new ScriptedInformer()
   const idle = keysOf(informer.asInformer, (event, { isInWork }) => {
     const { key } = event.type === 'updated' ? event.after : event.object
@@ -91,13 +91,13 @@ test('a trigger can ask what is in work', () => {
   expect(run(informer, idle)).toEqual(['add c', 'add b'])
 })
 
-test('keys are renewed by events only', () => {
+test('`resetsOf` renews keys by events only', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   const updated = resetsOf(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
   expect(run(informer, updated)).toEqual(['renew a'])
 })
 
-test('causes come from events only', () => {
+test('`causesOf` wakes keys by events only', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   const added = causesOf(informer.asInformer, (event) =>
     event.type === 'added' ? [{ on: 'volume', name: event.object.volume }] : [],
@@ -105,7 +105,7 @@ test('causes come from events only', () => {
   expect(run(informer, added)).toEqual(['wake volume pv-5'])
 })
 
-test('objects that are gone are forgotten, by the queue first', () => {
+test('`objectsOf` forgets deleted objects, in the queue first', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   expect(
     run(
@@ -115,7 +115,7 @@ test('objects that are gone are forgotten, by the queue first', () => {
   ).toEqual(['forget b', 'gone uid-b'])
 })
 
-test('requested keys are added, also those that were requested before the queue started', () => {
+test('`KeyFeed` adds requested keys, even keys that were requested before the queue started', () => {
   const feed = new KeyFeed()
   feed.add('early')
   const end = feed.source(queue)

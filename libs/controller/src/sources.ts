@@ -2,34 +2,40 @@ import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { KeyPriority } from '@csi-sidecars/workqueue'
 import type { Cause } from './waiting.ts'
 
-/** A controller's queue, as events see it. */
+/**
+ * The queue of a controller, as sources see it.
+ *
+ * Guarantees: each added key runs, and runs once for all additions before the run reads the caches.
+ *
+ * Caveats: the functions neither wait nor throw.
+ */
 export interface Enqueuer {
-  /** Run over the key. Its failures still count. */
+  /** Adds the key. Its failures still count. */
   add(key: string, priority?: KeyPriority): void
-  /** Earlier failures no longer count: the key's next failure waits as the first one does. */
+  /** Forgets the failures of the key: its next failure waits as the first one does. */
   resetBackoff(key: string): void
-  /** Other work is wanted of the key: earlier failures no longer count, and its age begins now. */
+  /** Begins other work for the key: its failures are forgotten, and its age begins now. */
   renew(key: string): void
-  /** A cause has come: every key that waits for it is run over, and its back-off reset. */
+  /** Runs every key that waits for the cause, and resets its back-off. */
   wake(cause: Cause): void
-  /** The object of the key is deleted. */
+  /** Forgets the key, because its object is deleted. */
   forget(key: string): void
-  /** Whether a run over the key is under way. */
+  /** Reports whether the key is in work. */
   isInWork(key: string): boolean
 }
 
-/** Adds keys while a controller runs: starts when called, and returns what ends it. */
+/** Adds keys while a controller runs. It starts when it is called, and returns the function that ends it. */
 export type Source = (queue: Enqueuer) => () => void
 
-/** The keys that an event adds; pure. */
+/** Returns the keys that an event adds. Pure. */
 export type Trigger<T> = (event: InformerEvent<T>) => Iterable<string>
 
-/** The same, where it matters whether a run over the key is under way. */
+/** A trigger that also depends on whether the key is in work. */
 export type QueueTrigger<T> = (event: InformerEvent<T>, queue: Pick<Enqueuer, 'isInWork'>) => Iterable<string>
 
 /**
- * Keys by the events of a cache, beginning with the objects that it holds, as if they were added just now. Of those, the
- * ones that `hasFailed` are retries; so are all at a resync.
+ * Adds keys by the events of a cache, and at the start for the cached objects, as if they were added just now. Objects
+ * for which `hasFailed` is true are retries, and so are all objects at a resync.
  */
 export function keysOf<T>(
   informer: Pick<Informer<T, never>, 'store' | 'subscribe'>,
@@ -50,8 +56,8 @@ export function keysOf<T>(
 }
 
 /**
- * Keys whose earlier failures an event makes meaningless: the request that failed has been replaced. Comes before the
- * source that adds these keys for the same event.
+ * Resets keys whose request was replaced: their failures mean nothing any longer. List this source before the source
+ * that adds these keys for the same event.
  */
 export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
@@ -60,7 +66,7 @@ export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, tri
     })
 }
 
-/** Causes for which keys may be waiting. */
+/** Wakes the keys that wait for the causes in an event. */
 export function causesOf<T>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
   causes: (event: InformerEvent<T>) => Iterable<Cause>,
@@ -72,8 +78,8 @@ export function causesOf<T>(
 }
 
 /**
- * The objects that the keys are: a deleted one has no pending work and waits for nothing, and the next one of its name
- * has not failed yet. `onDelete` drops what else is kept of it.
+ * Forgets the keys of deleted objects: they have no pending work and wait for nothing, and a recreated object has no
+ * failures. `onDelete` drops other knowledge about the object.
  */
 export function objectsOf<T extends Cached>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
@@ -87,7 +93,9 @@ export function objectsOf<T extends Cached>(
     })
 }
 
-/** Keys that other controllers request. Those that come before the queue starts are added when it starts. */
+/**
+ * Adds keys that other controllers request. Keys that are requested before the queue starts are added when it starts.
+ */
 export class KeyFeed {
   readonly #early = new Set<string>()
   #queue: Enqueuer | undefined
@@ -107,12 +115,12 @@ export class KeyFeed {
   }
 }
 
-/** The object that an event is about, in its newest state. */
+/** Returns the newest state of the object of an event. */
 export function objectOf<T>(event: InformerEvent<T>): T {
   return event.type === 'updated' ? event.after : event.object
 }
 
-/** The key of an object that exists. */
+/** Returns the key of an existing object, and none for a deletion. */
 export function presentKey(event: InformerEvent<Cached>): readonly string[] {
   return event.type === 'deleted' ? [] : [objectOf(event).key]
 }

@@ -21,7 +21,7 @@ afterEach(async () => {
 })
 
 describe('an outcome', () => {
-  test('settled ends the matter and forgets earlier failures', async () => {
+  test('settled ends the work and forgets earlier failures', async () => {
     const { clock, runs, queue } = await Term.begin([RETRY, RETRY, SETTLED, RETRY])
     queue.add('a')
     await clock.advance(100_000)
@@ -31,7 +31,7 @@ describe('an outcome', () => {
     expect(runs.slice(3)).toEqual(['a@100000', 'a@101000'])
   })
 
-  test('retry comes back after a wait that doubles up to its limit, and every failure is reported', async () => {
+  test('retry waits twice as long each time, up to the limit, and reports every failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([RETRY])
     queue.add('a')
     await clock.advance(24_000)
@@ -44,7 +44,7 @@ describe('an outcome', () => {
     { afterMs: 5_000, at: 'a@5000', name: 'after that wait' },
     { afterMs: 10, at: 'a@1000', name: 'not before the first back-off' },
     { afterMs: 3_600_000, at: 'a@8000', name: 'not after the longest' },
-  ])('retry with a given wait comes back $name, and leaves the back-off as it is', async ({ afterMs, at }) => {
+  ])('retry with a given wait runs $name, and does not change the back-off', async ({ afterMs, at }) => {
     const { clock, runs, queue } = await Term.begin([{ ...RETRY, afterMs }, RETRY, SETTLED])
     queue.add('a')
     await clock.advance(20_000)
@@ -52,7 +52,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', at, `a@${retriedAt + 1000}`])
   })
 
-  test('retry marks the next run as a retry, until one succeeds or other work is wanted', async () => {
+  test('retry marks the next runs as retries, until a run succeeds or other work is due', async () => {
     const outcomes: Outcome[] = [RETRY, RETRY, { kind: 'superseded', cause: new Error('failed') }, RETRY, SETTLED]
     const retrying: boolean[] = []
     const term = await Term.begin(async (_, run) => {
@@ -103,7 +103,7 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@0'])
   })
 
-  test('postponed comes back when it says, without a failure', async () => {
+  test('postponed runs again after its wait, without a failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([{ kind: 'postponed', ms: 50 }, SETTLED])
     queue.add('a')
     await clock.advance(10_000)
@@ -116,7 +116,7 @@ describe('an outcome', () => {
     expect([term.runs, term.queue.isInWork('a')]).toEqual([['a@0', 'a@0'], false])
   })
 
-  test('superseded is a failure of a replaced object: the next one of its name has none', async () => {
+  test('superseded is a failure of a replaced object: the new object has no failures', async () => {
     const { clock, runs, failures, queue } = await Term.begin([
       RETRY,
       { kind: 'superseded', cause: busy },
@@ -147,7 +147,7 @@ describe('a reconcile that throws', () => {
       },
     ],
     ['reports an abort without an aborted signal', () => Promise.reject(new CancelledError('busy'))],
-  ])('is a failed run when it %s', async (_, reconcile) => {
+  ])('counts as a failed run: `reconcile` %s', async (_, reconcile) => {
     const { clock, runs, failures, queue } = await Term.begin(reconcile)
     queue.add('a')
     await clock.advance(1000)
@@ -158,7 +158,7 @@ describe('a reconcile that throws', () => {
     ])
   })
 
-  test('harms no other key', async () => {
+  test('does not affect other keys', async () => {
     const reconcile: Reconcile = async (key) => {
       if (key === 'bad') throw busy
       return SETTLED
@@ -170,7 +170,7 @@ describe('a reconcile that throws', () => {
 })
 
 describe('the workers', () => {
-  test('work on as many keys at once as there are workers, and on no key twice', async () => {
+  test('work on `workers` keys at once, and on no key twice', async () => {
     const { reconcile, answer } = hanging()
     const { clock, runs, queue } = await Term.begin(reconcile)
     for (const key of ['a', 'b', 'c', 'a']) queue.add(key)
@@ -186,7 +186,7 @@ describe('the workers', () => {
     expect(runs).toEqual(['a@0', 'b@0', 'c@0', 'a@0'])
   })
 
-  test.each([0, -1])('can be %d: then nothing is worked on until it is stopped', async (workers) => {
+  test.each([0, -1])('with %d workers no key is worked on until the term is stopped', async (workers) => {
     const term = await Term.begin([SETTLED], { workers })
     await term.add('a')
     expect([term.runs, term.isOver]).toEqual([[], false])
@@ -197,7 +197,7 @@ describe('the workers', () => {
 })
 
 describe('stopping', () => {
-  test('begins nothing more, lets what runs end, and keeps its outcome', async () => {
+  test('starts no run, lets running keys end, and keeps their outcomes', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile, { workers: 1 })
     await term.add('a', 'b')
@@ -210,7 +210,7 @@ describe('stopping', () => {
     expect(term.failures.map(({ key }) => key)).toEqual(['a'])
   })
 
-  test('cut short ends what runs, which is no failure', async () => {
+  test('`cut` ends running keys without a failure', async () => {
     const { reconcile } = hanging()
     const term = await Term.begin(reconcile)
     await term.add('a')
@@ -220,7 +220,7 @@ describe('stopping', () => {
     expect([term.isOver, term.failures]).toEqual([true, []])
   })
 
-  test('cut short still reports a run that failed for another reason', async () => {
+  test('`cut` still reports a run that failed for another reason', async () => {
     const reconcile: Reconcile = (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(busy), { once: true }))
     const term = await Term.begin(reconcile)
@@ -231,7 +231,7 @@ describe('stopping', () => {
     expect(term.failures).toEqual([{ key: 'a', cause: busy }])
   })
 
-  test('ends sources and what runs beside the workers, and says so', async () => {
+  test('ends the sources and `alongside`, then calls `onEnd`', async () => {
     const steps: string[] = []
     const term = await Term.begin([SETTLED], {
       sources: [
@@ -255,7 +255,7 @@ describe('stopping', () => {
     expect(steps).toEqual(['start', 'source began', 'stopped', 'source ended', 'end'])
   })
 
-  test('before its caches are ready leaves it unbegun', async () => {
+  test('never begins a controller whose caches are not ready', async () => {
     const steps: string[] = []
     const caughtUp = (_: number, stop: AbortSignal): Promise<void> =>
       new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason), { once: true }))
@@ -265,7 +265,7 @@ describe('stopping', () => {
     expect(steps).toEqual([])
   })
 
-  test('without controllers runs until it is stopped', async () => {
+  test('a term without controllers lasts until it is stopped', async () => {
     const stop = new AbortController()
     const lead = { stop: stop.signal, cut: stop.signal, assertLeading: () => undefined, soleSince: 0 }
     let over = false
@@ -280,7 +280,7 @@ describe('stopping', () => {
   })
 })
 
-test('a part of a controller that throws cuts short what runs beside it, and is thrown when nothing runs any more', async () => {
+test('an error of one part cuts the other parts short, and is thrown when all have ended', async () => {
   const broken = new Error('a bug')
   const start = Promise.withResolvers<void>()
   let cut = 0
@@ -298,7 +298,7 @@ test('a part of a controller that throws cuts short what runs beside it, and is 
 })
 
 describe('what is put around runs', () => {
-  test('surrounds each of them, its failure and its end, and learns the outcome', async () => {
+  test('`around` wraps each run, its failure and its end, and gets the outcome', async () => {
     const steps: string[] = []
     const around: Controller['around'] = async (key, run) => {
       steps.push(`begin ${key}`)
@@ -314,7 +314,7 @@ describe('what is put around runs', () => {
     expect(term.takeRuns()).toEqual(['a@0', 'a@1000'])
   })
 
-  test('is over before the key is given back', async () => {
+  test('`around` ends before the key is given back', async () => {
     const hold = Promise.withResolvers<void>()
     const around: Controller['around'] = async (_, run) => {
       const outcome = await run()

@@ -16,7 +16,7 @@ describe('a key that waits for a cause', () => {
     return RETRY
   }
 
-  test('is tried at once when one of them comes, with a back-off that starts from the beginning', async () => {
+  test('runs at once when one of its causes comes, with a new back-off', async () => {
     const { clock, queue, ...term } = await Term.begin(waiting)
     queue.add('a')
     await clock.advance(4_000)
@@ -26,7 +26,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual(['a@4000', 'a@5000'])
   })
 
-  test('is left alone by what others wait for', async () => {
+  test('does not run for the causes of other keys', async () => {
     const term = await Term.begin(waiting)
     await term.add('a')
     term.queue.wake(on('b'))
@@ -35,7 +35,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('still waits when a run fails before it decides', async () => {
+  test('still waits if a run fails before its decision', async () => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -59,7 +59,7 @@ describe('a key that waits for a cause', () => {
       },
     ],
     ['is settled', async () => SETTLED],
-  ])('waits no more once a run %s', async (_, second) => {
+  ])('stops waiting once a run %s', async (_, second) => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -74,7 +74,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual([])
   })
 
-  test('may be settled and wait all the same', async () => {
+  test('can be settled and still wait', async () => {
     const term = await Term.begin(async (key, run) => {
       run.waitFor(on(key))
       return SETTLED
@@ -85,7 +85,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual(['a@0', 'a@0'])
   })
 
-  test('waits no more once its object is gone, and the next one of its name has not failed', async () => {
+  test('stops waiting once its object is deleted, and a recreated object has no failures', async () => {
     const { clock, queue, ...term } = await Term.begin(waiting)
     queue.add('a')
     await clock.advance(3_000)
@@ -100,7 +100,7 @@ describe('a key that waits for a cause', () => {
 })
 
 describe('the driver', () => {
-  test('that is lost delays keys, and those that did not fail continue when it is back', async () => {
+  test('a lost driver delays keys, and keys without failures run when it is back', async () => {
     const term = await Term.begin([SETTLED])
     term.driver.lose()
     await term.add('a')
@@ -110,7 +110,7 @@ describe('the driver', () => {
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('that is back is tried at once by all that failed, waited or was postponed, and their failures are forgotten', async () => {
+  test('a returned driver starts all failed, waiting and postponed keys at once, without their failures', async () => {
     const outcomes = new Map<string, Outcome>([
       ['failed', RETRY],
       ['postponed', { kind: 'postponed', ms: 60_000 }],
@@ -132,7 +132,7 @@ describe('the driver', () => {
     expect(returns).toBe(1)
   })
 
-  test('that is back is asked for what is new before what has failed', async () => {
+  test('a returned driver gets new keys before failed keys', async () => {
     const term = await Term.begin([RETRY], { workers: 1 })
     await term.add('failed-1', 'failed-2', 'failed-3')
     term.takeRuns()
@@ -142,7 +142,7 @@ describe('the driver', () => {
     expect(term.takeRuns()).toEqual(['failed-1@0', 'new@0', 'failed-2@0', 'failed-3@0'])
   })
 
-  test('that came back while a run was failing is tried at once, and the failure does not count', async () => {
+  test('a run that failed while the driver returned runs again at once, and its failure does not count', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile)
     await term.add('a')
@@ -156,7 +156,7 @@ describe('the driver', () => {
     expect(term.runs).toEqual(['a@1000'])
   })
 
-  test('is of no concern to a controller that does not call it', async () => {
+  test('a lost driver does not pause a controller that does not call it', async () => {
     const term = await Term.begin([SETTLED], { callsDriver: false })
     term.driver.lose()
     await term.add('a')

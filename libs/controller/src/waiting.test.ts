@@ -11,8 +11,8 @@ beforeEach(() => {
 
 const known = () => ['a', 'b'].map((key) => waiting.has(key))
 
-describe('what keys wait for', () => {
-  it('is found by the cause, whichever of several comes', () => {
+describe('WaitingKeys', () => {
+  it('finds a key by each of its causes', () => {
     waiting.set('a', [node('one'), driver])
     waiting.set('b', [node('one')])
     expect([node('one'), driver, node('two')].map((cause) => waiting.keysOf(cause))).toEqual([['a', 'b'], ['a'], []])
@@ -20,7 +20,7 @@ describe('what keys wait for', () => {
     expect(known()).toEqual([true, true])
   })
 
-  it('is what was said last', () => {
+  it('replaces earlier causes of a key', () => {
     waiting.set('a', [node('one')])
     waiting.set('b', [node('one')])
     waiting.set('a', [node('two')])
@@ -31,7 +31,7 @@ describe('what keys wait for', () => {
     expect([...waiting.keys()]).toEqual(['a'])
   })
 
-  it('is nothing once it is deleted, and nothing of others', () => {
+  it('forgets a deleted key, and no other key', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver, node('one'), node('one')])
     waiting.delete('a')
     waiting.delete('unknown')
@@ -39,13 +39,13 @@ describe('what keys wait for', () => {
     expect(known()).toEqual([false, true])
   })
 
-  it('is identified by kind and name, also a cause without a name', () => {
+  it('identifies causes by kind and name, even without a name', () => {
     waiting.set('a', [{ on: 'node', name: '' }])
     waiting.set('b', [{ on: 'node', name: 'driver' }])
     expect([{ on: 'node' }, driver].map((cause) => waiting.keysOf(cause))).toEqual([['a'], []])
   })
 
-  it('stays while its keys are tried one by one', () => {
+  it('keeps its keys while they run one by one', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver])
     for (const key of waiting.keysOf(driver)) waiting.delete(key)
     expect(known()).toEqual([false, false])

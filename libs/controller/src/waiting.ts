@@ -1,18 +1,18 @@
 /**
- * What a key waits for: an object that has to appear or to change, by its kind and name, or the driver. When it comes, the
- * key is tried at once instead of at the end of its back-off.
+ * A cause that a key waits for: an object that must appear or change, by its kind and name, or the driver. The key runs
+ * as soon as the cause comes, instead of at the end of its back-off.
  */
 export interface Cause {
   readonly on: string
   readonly name?: string
 }
 
-/** Which keys wait for what, found by the cause: an event costs as much as there are keys that wait for it. */
+/** The keys that wait, by their causes. An event costs as much as there are keys that wait for it. */
 export class WaitingKeys {
   readonly #causes = new Map<string, readonly Cause[]>()
   readonly #keys = new Map<string, Set<string>>()
 
-  /** The key waits for any of these from now on, and for nothing else. */
+  /** Makes the key wait for any of these causes, and for no other. */
   set(key: string, causes: readonly Cause[]): void {
     this.delete(key)
     if (causes.length === 0) return
@@ -32,12 +32,12 @@ export class WaitingKeys {
     this.#causes.delete(key)
   }
 
-  /** The keys that wait for what has just come. */
+  /** Returns the keys that wait for the cause. */
   keysOf(cause: Cause): readonly string[] {
     return [...(this.#keys.get(idOf(cause)) ?? [])]
   }
 
-  /** What the key waits for. */
+  /** Returns the causes that the key waits for. */
   causesOf(key: string): readonly Cause[] {
     return this.#causes.get(key) ?? []
   }
@@ -51,7 +51,7 @@ export class WaitingKeys {
   }
 }
 
-/** No kind of cause has a blank. */
+/** No kind of cause contains a blank. */
 function idOf({ on, name = '' }: Cause): string {
   return `${on} ${name}`
 }

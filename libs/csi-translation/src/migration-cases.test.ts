@@ -3,8 +3,8 @@ import { awsRegionFromZones, ebsVolumeId } from './plugins/aws-ebs.ts'
 import { azureDiskName, isManagedDisk } from './plugins/azure-disk.ts'
 import { azureFileAccountName, azureFileShareInfo } from './plugins/azure-file.ts'
 import { gceRegionFromZones } from './plugins/gce-pd.ts'
+import { addTopology } from './rules/topology.ts'
 import { expectedOutcome, type MigrationInput, migrationCases, outcomeOf } from './testing.ts'
-import { addTopology } from './topology.ts'
 import * as translate from './translate.ts'
 
 /** The operations of the library by the name of their direction. */

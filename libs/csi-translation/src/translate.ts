@@ -1,6 +1,4 @@
 import type { PersistentVolume, StorageClass, Volume } from '@csi-sidecars/kube-types'
-import { quoted } from './go-text.ts'
-import type { InTreePlugin } from './plugin.ts'
 import { awsEbs } from './plugins/aws-ebs.ts'
 import { azureDisk } from './plugins/azure-disk.ts'
 import { azureFile } from './plugins/azure-file.ts'
@@ -8,7 +6,9 @@ import { cinder } from './plugins/cinder.ts'
 import { gcePd } from './plugins/gce-pd.ts'
 import { portworxVolume } from './plugins/portworx-volume.ts'
 import { vsphereVolume } from './plugins/vsphere-volume.ts'
-import { TranslationError } from './translation-error.ts'
+import { quoted } from './rules/go-text.ts'
+import type { InTreePlugin } from './rules/plugin.ts'
+import { TranslationError } from './rules/translation-error.ts'
 
 /** The plugins. Their order decides for a volume with two sources, which the API refuses. */
 export const PLUGINS: readonly InTreePlugin[] = [

@@ -3,6 +3,9 @@ import {
   ControllerModifyVolume,
   ControllerPublishVolume,
   ControllerUnpublishVolume,
+  CreateVolume,
+  DeleteVolume,
+  GetCapacity,
   ListVolumes,
   type UnaryMethod,
 } from '@csi-sidecars/csi-proto'
@@ -17,6 +20,9 @@ export function controllerClient(driver: Caller) {
     (request: Q, options: CallOptions): Promise<R> =>
       driver.call(method, request, options)
   return {
+    create: rpc(CreateVolume),
+    delete: rpc(DeleteVolume),
+    capacity: rpc(GetCapacity),
     publish: rpc(ControllerPublishVolume),
     unpublish: rpc(ControllerUnpublishVolume),
     /** One page. */

@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, it } from '@jest/globals'
-import { converge, type Finding, findingsIn } from './invariants.ts'
+import { type BrokenInvariant, converge, findingsIn } from './invariants.ts'
 
 it('findings carry the name of their invariant', () => {
   const invariants = [
@@ -16,7 +16,7 @@ it('findings carry the name of their invariant', () => {
 
 it('converge ends with the first look that finds nothing', async () => {
   const clock = new FakeClock()
-  const looks: Finding[][] = [[{ rule: 'r', text: '1' }], [{ rule: 'r', text: '2' }], []]
+  const looks: BrokenInvariant[][] = [[{ rule: 'r', text: '1' }], [{ rule: 'r', text: '2' }], []]
   const converged = converge(() => looks.shift() ?? [], { clock, withinMs: 1000, everyMs: 100 })
   await clock.advance(200)
   expect(await converged).toEqual([])
@@ -25,7 +25,7 @@ it('converge ends with the first look that finds nothing', async () => {
 it('converge returns what was found last when the time is over', async () => {
   const clock = new FakeClock()
   let looks = 0
-  const look = (): Finding[] => [{ rule: 'r', text: String(++looks) }]
+  const look = (): BrokenInvariant[] => [{ rule: 'r', text: String(++looks) }]
   const converged = converge(look, { clock, withinMs: 250, everyMs: 100 })
   await clock.advance(300)
   expect(await converged).toEqual([{ rule: 'r', text: '4' }])

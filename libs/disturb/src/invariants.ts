@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 
 /** A statement that does not hold. */
-export interface Finding {
+export interface BrokenInvariant {
   /** The name of the invariant. */
   readonly rule: string
   readonly text: string
@@ -13,10 +13,10 @@ export interface Finding {
 export interface Invariant<State> {
   readonly name: string
   /** What contradicts it in this state, one text each. */
-  readonly broken: (state: State) => readonly (string | Omit<Finding, 'rule'>)[]
+  readonly broken: (state: State) => readonly (string | Omit<BrokenInvariant, 'rule'>)[]
 }
 
-export function findingsIn<State>(invariants: readonly Invariant<State>[], state: State): readonly Finding[] {
+export function findingsIn<State>(invariants: readonly Invariant<State>[], state: State): readonly BrokenInvariant[] {
   return invariants.flatMap(({ name: rule, broken }) =>
     broken(state).map((each) => (typeof each === 'string' ? { rule, text: each } : { rule, ...each })),
   )
@@ -31,9 +31,9 @@ export interface Convergence {
 
 /** Looks until there is no finding; returns the last ones when the time is over. */
 export async function converge(
-  look: () => Promise<readonly Finding[]> | readonly Finding[],
+  look: () => Promise<readonly BrokenInvariant[]> | readonly BrokenInvariant[],
   { clock, withinMs, everyMs, signal }: Convergence,
-): Promise<readonly Finding[]> {
+): Promise<readonly BrokenInvariant[]> {
   const end = clock.monotonic() + withinMs
   for (;;) {
     const findings = await look()

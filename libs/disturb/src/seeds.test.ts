@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { runSeeds, seedsOf, tableOf, type Verdict } from './seeds.ts'
+import { runSeeds, type SeedVerdict, seedsOf, tableOf } from './seeds.ts'
 
 it.each([
   ['3', [3]],
@@ -15,7 +15,7 @@ it.each([
 
 it('prints a line for each seed, what was found, and how to run it again', async () => {
   const lines: string[] = []
-  const verdicts: Record<number, Verdict> = {
+  const verdicts: Record<number, SeedVerdict> = {
     1: { findings: [], summary: '5 steps', appendix: ['as before'] },
     2: {
       findings: [{ rule: 'nothing is left', text: 'one is', about: 'x' }],
@@ -24,7 +24,7 @@ it('prints a line for each seed, what was found, and how to run it again', async
       appendix: ['two steps matter'],
     },
   }
-  const run = async (seed: number): Promise<Verdict> => verdicts[seed] ?? { findings: [], summary: '' }
+  const run = async (seed: number): Promise<SeedVerdict> => verdicts[seed] ?? { findings: [], summary: '' }
   const held = await runSeeds([1, 2], {
     run,
     say: (line) => lines.push(line),
@@ -48,7 +48,7 @@ it('runs so many seeds at a time, and prints a part of many findings', async () 
   const lines: string[] = []
   let running = 0
   let most = 0
-  const run = async (): Promise<Verdict> => {
+  const run = async (): Promise<SeedVerdict> => {
     running += 1
     most = Math.max(most, running)
     await Promise.resolve()
@@ -79,7 +79,7 @@ it('begins no seed after an interruption', async () => {
   const interrupt = new AbortController()
   const begun: number[] = []
   const lines: string[] = []
-  const run = async (seed: number): Promise<Verdict> => {
+  const run = async (seed: number): Promise<SeedVerdict> => {
     begun.push(seed)
     interrupt.abort()
     return { findings: [], summary: 'half' }

@@ -1,4 +1,4 @@
-import type { Finding } from './invariants.ts'
+import type { BrokenInvariant } from './invariants.ts'
 
 /** `3`, or `1-10`. */
 export const SEEDS = /^(\d+)(?:-(\d+))?$/
@@ -17,19 +17,19 @@ export function seedsOf(flag: string, text: string): readonly number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
-export interface Verdict {
+export interface SeedVerdict {
   /** Nothing found: the seed holds. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly BrokenInvariant[]
   /** One line: how much has happened. */
   readonly summary: string
   /** Added to each finding, such as what is known of its object. */
-  readonly details?: (finding: Finding) => readonly string[]
+  readonly details?: (finding: BrokenInvariant) => readonly string[]
   /** After the findings, such as the steps that led to them; also where there is none. */
   readonly appendix?: readonly string[]
 }
 
 export interface SeedRun {
-  readonly run: (seed: number) => Promise<Verdict>
+  readonly run: (seed: number) => Promise<SeedVerdict>
   readonly say: (line: string) => void
   /** Before the seed in its line, such as the server's kind. */
   readonly title?: string
@@ -62,7 +62,7 @@ export async function runSeeds(seeds: readonly number[], options: SeedRun): Prom
   return passed === seeds.length && passed > 0
 }
 
-function linesOf(seed: number, verdict: Verdict, { title = '', again }: SeedRun): readonly string[] {
+function linesOf(seed: number, verdict: SeedVerdict, { title = '', again }: SeedRun): readonly string[] {
   const { findings, summary, details = () => [], appendix = [] } = verdict
   const first = `${findings.length === 0 ? 'ok  ' : 'FAIL'} ${title === '' ? '' : `${title} `}seed ${seed}: ${summary}`
   const last = appendix.map((line) => `     ${line}`)

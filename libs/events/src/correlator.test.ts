@@ -79,7 +79,7 @@ describe('a new event', () => {
     })
   })
 
-  it('names the host where one is given', () => {
+  it('names the given host', () => {
     const there = new Correlator({ component: 'c', host: 'node-1' }, clock)
     expect(eventOf(there.correlate(occurrence('boom')))).toMatchObject({
       source: { component: 'c', host: 'node-1' },
@@ -88,7 +88,7 @@ describe('a new event', () => {
     })
   })
 
-  it('of an object without a namespace is in default', () => {
+  it('is in `default` for an object without a namespace', () => {
     const { namespace: _, ...clusterWide } = target
     expect(eventOf(record('boom', { target: clusterWide })).metadata.namespace).toBe('default')
   })
@@ -122,14 +122,14 @@ describe('the same event again', () => {
     ['another type', { type: 'Normal' as const }],
     ['another object', { target: { ...target, name: 'd' } }],
     ['another object of that name', { target: { ...target, uid: 'v' } }],
-  ])('is another with %s', (_, change) => {
+  ])('counts as another event with %s', (_, change) => {
     record('boom')
     expect(record('boom', change).do).toBe('create')
   })
 })
 
 describe('many similar events', () => {
-  it('are merged from the tenth different message on', () => {
+  it('merges events from the tenth different message on', () => {
     const results = Array.from({ length: 12 }, (_, i) => record(`boom ${i}`))
     expect(results.map((each) => each.do)).toEqual([...Array(10).fill('create'), 'repeat', 'repeat'])
     expect(eventOf(results[8] ?? { do: 'drop' }).message).toBe('boom 8')
@@ -139,7 +139,7 @@ describe('many similar events', () => {
     })
   })
 
-  it('are separate again after ten quiet minutes', async () => {
+  it('writes separate events again after ten quiet minutes', async () => {
     for (let i = 0; i < 12; i += 1) record(`boom ${i}`)
     await clock.advance(10 * 60_000 + 1)
     expect(eventOf(record('boom 12')).message).toBe('boom 12')
@@ -147,7 +147,7 @@ describe('many similar events', () => {
 })
 
 describe('too many events', () => {
-  it('are dropped after 25 for an object and type, then one every five minutes', async () => {
+  it('drops events after 25 for an object and type, then writes one every five minutes', async () => {
     const kinds = Array.from({ length: 30 }, () => record('boom').do)
     expect(kinds.filter((kind) => kind === 'drop')).toHaveLength(5)
     await clock.advance(5 * 60_000 - 1)
@@ -157,7 +157,7 @@ describe('too many events', () => {
     expect(record('boom').do).toBe('drop')
   })
 
-  it('do not count against another type or object', () => {
+  it('does not limit events of another type or object', () => {
     for (let i = 0; i < 30; i += 1) record('boom')
     expect(record('boom', { type: 'Normal' }).do).toBe('create')
     expect(record('boom', { target: { ...target, name: 'd' } }).do).toBe('create')

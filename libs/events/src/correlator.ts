@@ -2,17 +2,17 @@ import { type Clock, TokenBucket } from '@csi-sidecars/base'
 import { type Event, type Patch, rfc3339 } from '@csi-sidecars/kube-types'
 import { type EventSource, namespaceOf, newEvent, type Occurrence, UniqueTimes } from './event.ts'
 
-/** From this many different messages on, events of one object, type and reason are merged. */
+/** The number of different messages from which on events of one object, type and reason are merged. */
 const AGGREGATE_FROM = 10
 const AGGREGATE_WITHIN_MS = 10 * 60_000
 const AGGREGATE_PREFIX = '(combined from similar events): '
-/** For each object and type: this many at once, then one every five minutes. */
+/** The events of one object and type at once; then one every five minutes. */
 const SPAM_BURST = 25
 const SPAM_QPS = 1 / 300
-/** Objects and messages that are remembered. The oldest is forgotten first; its next event is a new one. */
+/** The number of objects and messages to remember. The oldest is forgotten first, and its next event is a new one. */
 const REMEMBERED = 4096
 
-/** What to do about an occurrence. */
+/** The action for an occurrence. */
 export type Correlated =
   | { readonly do: 'create'; readonly event: Event; readonly key: string }
   /** `event` is the patched event; it is created again if the one to patch has expired. */

@@ -23,12 +23,12 @@ export interface EventText {
   readonly message: string
 }
 
-/** What happened to which object, before correlation. */
+/** The report about an object, before correlation. */
 export interface Occurrence extends EventText {
   readonly target: EventTarget
 }
 
-/** Events about objects without a namespace are in this one. */
+/** The namespace of events about objects without a namespace. */
 export const DEFAULT_NAMESPACE = 'default'
 
 export function namespaceOf({ namespace }: EventTarget): string {
@@ -55,7 +55,7 @@ export class UniqueTimes {
   }
 
   /**
-   * Never the same twice, even with many events in one millisecond. The nanoseconds of the first one are random, because
+   * Returns a different time at each call, even within one millisecond. The nanoseconds of the first time are random:
    * other writers record events of the same object at the same time, and the names of events must differ.
    */
   next(): bigint {

@@ -60,7 +60,7 @@ describe('createRecorder', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('writes those of several objects in parallel', async () => {
+  it('writes events of several objects in parallel', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     record('one', 'a')
@@ -82,7 +82,7 @@ describe('createRecorder', () => {
     expect(requests).toHaveLength(100)
   })
 
-  it('is not blocked by events that wait for a server', async () => {
+  it('does not block on events that wait for the server', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     for (let i = 0; i < 20; i += 1) record('one', `claim-${i}`)
     await clock.settle()

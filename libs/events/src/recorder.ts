@@ -31,7 +31,7 @@ const WRITES_AT_ONCE = 8
 const TRIES = 12
 const PAUSE_MS = 10_000
 
-/** Writes events in the background: those of one object in their order, those of several in parallel. */
+/** Writes events in the background: events of one object in their order, events of several objects in parallel. */
 export function createRecorder(options: RecorderOptions): Recorder {
   return new QueueingRecorder(options)
 }
@@ -135,7 +135,7 @@ class Turns {
     try {
       return await run()
     } finally {
-      // The turn is handed over directly, so that a new caller cannot overtake those that wait.
+      // The turn goes directly to the next waiting caller, so that a new caller cannot overtake it.
       const next = this.#waiting.shift()
       if (next === undefined) this.#free += 1
       else next()

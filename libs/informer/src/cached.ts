@@ -1,4 +1,4 @@
-/** What a cache needs to know of the objects it holds. Projections are flat: always the same fields in one order. */
+/** The fields that a cache needs of each object. Projections are flat: always the same fields in one order. */
 export interface Cached {
   /** `name`, or `namespace/name`. */
   readonly key: string
@@ -11,7 +11,7 @@ export interface Cached {
 /** Identifies one object, and one state of it. */
 export type ObjectIdentity = Pick<Cached, 'key' | 'uid' | 'resourceVersion'>
 
-/** What one writer of the cache did to one key. */
+/** A change of one key in the cache. */
 export type InformerEvent<T> =
   | { readonly type: 'added'; readonly object: T }
   | {
@@ -21,20 +21,28 @@ export type InformerEvent<T> =
       /** `own`: the result of our own write, before its event. `resync`: nothing has changed. */
       readonly cause: 'watch' | 'own' | 'resync'
     }
-  /** `object` is the last known state. At `version` it did not exist any more; undefined where that is not known. */
+  /** `object` is the last known state. `version`: the object did not exist at this version. Undefined: unknown. */
   | { readonly type: 'deleted'; readonly object: T; readonly version?: string }
 
-/** The cache as its readers see it. What it holds may be older than what the server has, never a mix of two states. */
+/**
+ * The cache as its readers see it.
+ *
+ * Guarantees: it shows one state of the objects, never a mix of two. No older state replaces a newer one.
+ *
+ * Caveats: its content may be older than the server's.
+ *
+ * Errors: `byIndex` throws for an unknown index. `whenSynced` rejects with the reason of its signal.
+ */
 export interface Reader<T> {
   get(key: string): T | undefined
   values(): IterableIterator<T>
   readonly size: number
-  /** The objects for which the index function named `value`. Throws for an index that does not exist. */
+  /** The objects for which the index function named `value`. */
   byIndex(index: string, value: string): readonly T[]
-  /** Whether a first list is in. It stays true. */
+  /** True once the first list is complete. It stays true. */
   readonly synced: boolean
   whenSynced(signal?: AbortSignal): Promise<void>
 }
 
-/** Names the values under which an object can be found. */
+/** Returns the values under which an object can be found. */
 export type IndexFunction<T> = (object: T) => readonly string[]

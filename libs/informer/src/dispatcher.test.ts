@@ -33,7 +33,7 @@ test('one handler may listen twice', () => {
   expect(heard).toBe(1)
 })
 
-test('a handler that throws is reported; it and the others continue', () => {
+test('an error of a handler is reported, and all handlers continue', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     if (event === 'a') throw new Error('no')
@@ -68,7 +68,7 @@ test('one slow event does not delay the next', () => {
 })
 
 describe('many events', () => {
-  test('are delivered in batches, and events emitted meanwhile follow them', async () => {
+  test('delivers many events in batches, and later events follow them', async () => {
     const heard: string[] = []
     dispatcher.subscribe((event) => {
       heard.push(event)
@@ -83,7 +83,7 @@ describe('many events', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('never block the event loop for long', async () => {
+  test('never blocks the event loop for long', async () => {
     const real = new Dispatcher<number>(systemClock, () => undefined)
     const busy = (ms: number): void => {
       const end = systemClock.monotonic() + ms

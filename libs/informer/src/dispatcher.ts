@@ -37,8 +37,8 @@ export class Dispatcher<E> {
   }
 
   /**
-   * Delivers many events in batches. Returns once all are delivered, or a promise of that when it takes longer than one
-   * batch. What is emitted meanwhile follows them.
+   * Delivers many events in batches. Returns once all are delivered, or a promise if it takes longer than one batch.
+   * Later events follow them.
    */
   emitInBatches(events: Iterable<E>): void | Promise<void> {
     return this.#deliver({ events: events[Symbol.iterator](), inBatches: true })

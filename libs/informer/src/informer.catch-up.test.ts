@@ -109,7 +109,7 @@ describe('an object that was read again after a write without an answer', () => 
   })
   const sendReread = (object: Thing): boolean => listener({ name: object.metadata.name }, object)
 
-  test('is an event as from the watch if the write was carried out, and none if it was not', async () => {
+  test('causes an event if the write was carried out, and none otherwise', async () => {
     const before = cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -126,7 +126,7 @@ describe('an object that was read again after a write without an answer', () => 
     expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
   })
 
-  test('and does not exist leaves the cache', async () => {
+  test('removes an object that does not exist', async () => {
     cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -136,14 +136,14 @@ describe('an object that was read again after a write without an answer', () => 
     expect(cache.keys).toEqual([])
   })
 
-  test('is received while the cache runs', async () => {
+  test('accepts an object that is read again only while the cache runs', async () => {
     await cache.start()
     expect(listeners).toBe(1)
     await cache.end()
     expect(listeners).toBe(0)
   })
 
-  test('is ignored by a cache of another namespace', async () => {
+  test('ignores an object of another namespace', async () => {
     cache.create({ fieldSelector: 'metadata.name=x' })
     await cache.start()
     expect(listeners).toBe(0)

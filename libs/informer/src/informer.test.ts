@@ -29,7 +29,7 @@ describe('a first list that fails', () => {
     [403, 0],
     [503, 900_000],
     [0, 900_000],
-  ])('by %d is silence of %d ms after a quarter of an hour', async (code, silentMs) => {
+  ])('after refusals with %d the silence is %d ms after a quarter of an hour', async (code, silentMs) => {
     cache.create({ client: refusing(new ApiError({ code, reason: '', message: 'no' }), []) })
     await cache.start()
     await cache.clock.advance(900_000)
@@ -41,7 +41,7 @@ describe('a first list that fails', () => {
   test.each([
     { code: 500, gaps: [1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000] },
     { code: 0, gaps: [1200, 2400, 4800, 5000, 5000, 5000, 5000, 5000] },
-  ])('with $code is retried without limit, with growing pauses: $gaps', async ({ code, gaps }) => {
+  ])('retries a list refused with $code without limit, with growing pauses: $gaps', async ({ code, gaps }) => {
     const asked: number[] = []
     cache.create({ client: refusing(new ApiError({ code, reason: '', message: 'no' }), asked) })
     await cache.start()
@@ -51,7 +51,7 @@ describe('a first list that fails', () => {
     expect(cache.informer.store.synced).toBe(false)
   })
 
-  test('is tried no sooner than the server asked for', async () => {
+  test('waits as long as the server has asked for', async () => {
     const asked: number[] = []
     const throttled = { code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs: 7000 }
     cache.create({ client: refusing(new ApiError(throttled), asked) })
@@ -60,7 +60,7 @@ describe('a first list that fails', () => {
     expect(asked).toEqual([0, 7000, 14_000])
   })
 
-  test('because it is forbidden says so', async () => {
+  test('logs that the list is forbidden', async () => {
     const message = 'things.example.com is forbidden'
     cache.create({ client: refusing(new ApiError({ code: 403, reason: 'Forbidden', message }), []) })
     await cache.start()
@@ -90,7 +90,7 @@ test('failures after two quiet minutes start with short waits again', async () =
 })
 
 describe('objects that are not as they should be', () => {
-  test('are logged once and left out; the cache has the others and keeps running', async () => {
+  test('logs invalid objects once and leaves them out, and keeps all other objects', async () => {
     cache.create({
       project: (thing) => {
         if (thing.metadata.name === 'bad') throw new Error('there is no source')
@@ -109,7 +109,7 @@ describe('objects that are not as they should be', () => {
     ])
   })
 
-  test('even without a name or any metadata stop nothing', async () => {
+  test('continues after objects without a name or any metadata', async () => {
     cache.server.put('a')
     await cache.start()
     const odd = [{}, { metadata: {} }, { metadata: { name: 7 } }] as unknown as Thing[]
@@ -156,7 +156,7 @@ test('all objects of a cache are projected with one interner', async () => {
 })
 
 describe('an own result', () => {
-  test('is in the store at once, and its later event changes nothing', async () => {
+  test('puts an own result into the store at once, and its later event changes nothing', async () => {
     cache.server.put('a')
     await cache.start()
     const result = cache.server.put('a')
@@ -166,7 +166,7 @@ describe('an own result', () => {
     expect(cache.heard).toEqual(['added a', 'own a'])
   })
 
-  test('that is older than what is known changes nothing, and the newer state is returned', async () => {
+  test('ignores an own result that is older than the store, and returns the newer state', async () => {
     const old = cache.server.put('a')
     const fresh = cache.server.put('a')
     await cache.start()
@@ -174,7 +174,7 @@ describe('an own result', () => {
     expect(cache.heard).toEqual(['added a'])
   })
 
-  test('that removes the last finalizer of a deleted object is its deletion, although its version is the old one', async () => {
+  test('treats the removal of the last finalizer of a deleted object as its deletion, in spite of the old version', async () => {
     const { metadata, ...rest } = cache.server.put('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }
@@ -185,7 +185,7 @@ describe('an own result', () => {
     expect(cache.heard).toEqual(['added a', 'deleted a'])
   })
 
-  test('of a deleted object does not bring it back', async () => {
+  test('does not bring a deleted object back by an own result', async () => {
     const result = cache.server.put('a')
     await cache.start()
     cache.server.delete('a')
@@ -208,7 +208,7 @@ describe('resync', () => {
     expect(cache.heard).toEqual(['resync a', 'resync b'])
   })
 
-  test('can be requested', async () => {
+  test('reports every object as updated on request', async () => {
     cache.server.put('a')
     await cache.start()
     cache.informer.resync()
@@ -216,7 +216,7 @@ describe('resync', () => {
   })
 })
 
-test('a handler that throws is reported with the object, and gets the next event', async () => {
+test('an error of a handler is reported with the object, and the handler gets the next event', async () => {
   cache.informer.subscribe(({ type }) => {
     if (type === 'added') throw new Error('no')
   })
@@ -233,7 +233,7 @@ test('a handler that throws is reported with the object, and gets the next event
   expect(cache.heard).toEqual(['added a', 'added b'])
 })
 
-test('the time of the last answer of the server is known', async () => {
+test('`lastActivity` is the time of the last answer of the server', async () => {
   await cache.start()
   await cache.clock.advance(5000)
   cache.server.put('a')

@@ -12,10 +12,23 @@ import type { StoreSnapshot } from './snapshot.ts'
 import { StoreWriter } from './store.ts'
 import { type Replica, Watcher } from './watcher.ts'
 
-/** A cache of one resource that follows the server. */
+/**
+ * A cache of one resource that follows the server.
+ *
+ * Guarantees: handlers get the changes of an object in order, and the store contains a change before its handlers run.
+ * A state never goes back: neither a list nor a late answer restores an older state or a deleted object. After a lost
+ * connection the informer resumes, or lists again.
+ *
+ * Caveats: the store may be behind the server. Call `caughtUp` before a decision that an earlier leader may have made
+ * already. Handlers run at once and must not wait.
+ *
+ * Errors: an error of a handler or of the projection is logged and stops nothing. `run` rejects only for a bug.
+ */
 export interface Informer<T, W = unknown> {
   readonly store: Reader<T>
-  /** Calls `handler` for every change from now on; existing objects are in the store. Returns a function that unsubscribes. */
+  /**
+   * Calls `handler` for every later change; existing objects are in the store. Returns a function that unsubscribes.
+   */
   subscribe(handler: (event: InformerEvent<T>) => void): () => void
   /** Follows the server until the signal is aborted, then resolves. The store keeps its objects. */
   run(signal: AbortSignal): Promise<void>
@@ -31,7 +44,7 @@ export interface Informer<T, W = unknown> {
   learn(object: W): T | undefined
   /** Emits an `updated` event for every object, without a change. */
   resync(): void
-  /** When the server was last heard from, in the clock's monotonic milliseconds. */
+  /** The moment of the last message from the server, in the clock's monotonic milliseconds. */
   readonly lastActivity: number
 }
 
@@ -39,19 +52,19 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly client: KubeClient
   readonly resource: Resource<W>
   /**
-   * What to keep of an object: few fields, always the same ones. Undefined: nothing. `intern` is for what
-   * many objects repeat. An object for which it throws is reported once and left out.
+   * Returns the fields to keep of an object, always the same ones, or undefined to keep nothing. `intern` shares values
+   * that many objects repeat. An object for which it throws is reported once and left out.
    */
   project(object: W, intern: Interner): T | undefined
-  /** Reads what `project` reads from protobuf. Absent: objects come as JSON. */
+  /** Reads the fields of `project` from protobuf. Default: objects come as JSON. */
   readonly message?: MessageReader<W> | undefined
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
-  /** 0: never. */
+  /** Milliseconds between two resyncs. 0: never. */
   readonly resyncMs: number
   readonly pageSize?: number | undefined
-  /** A list and a watch that fill other caches of the kind too. Left out: a separate one. */
+  /** A list and a watch that fill other caches of the kind, too. Default: a separate list and watch. */
   readonly watch?: SharedWatch<W> | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -126,7 +139,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     return this.store.get(projected.key)
   }
 
-  /** Objects that the client reads again after a write without an answer enter the cache like those of the watch. */
+  /** Adds objects to the cache that the client reads again after a write without an answer. */
   #listenForRereads(): () => void {
     const { client, resource, namespace, fieldSelector } = this.#options
     const all = fieldSelector === undefined
@@ -214,8 +227,8 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
 }
 
 /**
- * The server answers the write that removes the last finalizer of a deleted object with the version before it, although
- * the object is deleted by then: such a result is the end of the object, not a state of it.
+ * Reports whether the answer to a write is the end of its object. If a write removes the last finalizer of a deleted
+ * object, the server answers with the version before the write.
  */
 function isGone({ metadata }: KubeObject): boolean {
   const { deletionTimestamp, finalizers, deletionGracePeriodSeconds } = metadata ?? {}

@@ -13,7 +13,7 @@ const MOST_LISTS_PER_FIRST_TEXT = 10
  */
 export class Interner {
   readonly #texts = new Map<string, string>()
-  /** By their first text: one look-up is faster than a key of all texts. */
+  /** The lists by their first text: one look-up is faster than a key of all texts. */
   readonly #lists = new Map<string, Texts[]>()
   readonly #maps = new Map<string, TextMap>()
 

@@ -2,7 +2,7 @@ import type { Cached, IndexFunction } from './cached.ts'
 
 export type Indexes<T> = Readonly<Record<string, IndexFunction<T>>>
 
-/** Objects by key, with their indexes: one consistent state, or one that a list is building up. */
+/** Objects by key, with their indexes: one consistent state, or the state that a list builds up. */
 export class StoreSnapshot<T extends Cached> {
   readonly objects = new Map<string, T>()
   readonly #tables: ReadonlyMap<string, IndexTable<T>>
@@ -36,7 +36,7 @@ export class StoreSnapshot<T extends Cached> {
   }
 }
 
-/** Keys by what one index function says of their objects. A value with a single key, the usual case, costs no set. */
+/** Keys by the values of one index function. A value with a single key, the usual case, needs no set. */
 class IndexTable<T> {
   readonly #valuesOf: IndexFunction<T>
   readonly #keys = new Map<string, string | Set<string>>()
@@ -45,7 +45,7 @@ class IndexTable<T> {
     this.#valuesOf = valuesOf
   }
 
-  /** Moves a key from where `before` put it to where `after` belongs. */
+  /** Moves a key from the values of `before` to the values of `after`. */
   update(key: string, before: T | undefined, after: T | undefined): void {
     const old = before === undefined ? [] : this.#valuesOf(before)
     const fresh = after === undefined ? [] : this.#valuesOf(after)
@@ -53,7 +53,7 @@ class IndexTable<T> {
     for (const value of fresh) if (!old.includes(value)) this.#add(value, key)
   }
 
-  /** In the order in which they came. */
+  /** The keys in the order of their arrival. */
   keys(value: string): Iterable<string> {
     const keys = this.#keys.get(value)
     if (keys === undefined) return []

@@ -48,7 +48,7 @@ describe('a state of an object', () => {
     expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(words)
   })
 
-  test('from our own write is never replaced by an older one from the watch', () => {
+  test('an older state from the watch never replaces the state of our own write', () => {
     replace(5, thing('a', 5))
     const events = [
       ...writer.put(thing('a', 9), 'own'),
@@ -59,7 +59,7 @@ describe('a state of an object', () => {
     expect(inWords(events)).toEqual(['a 5->9 own', 'a 9->10 watch'])
   })
 
-  test('with another uid is another object', () => {
+  test('a state with another uid is another object', () => {
     writer.put(thing('a', 5, { uid: 'first' }), 'watch')
     expect(inWords(writer.put(thing('a', 8, { uid: 'second' }), 'watch'))).toEqual(['deleted a 5', 'added a 8'])
     expect(inWords(writer.put(thing('a', 6, { uid: 'first' }), 'watch'))).toEqual([])
@@ -73,18 +73,18 @@ describe('a deletion', () => {
     expect(versions()).toEqual({})
   })
 
-  test('of a missing object is no event', () => {
+  test('the deletion of a missing object causes no event', () => {
     expect(inWords(writer.remove(thing('a', 6)))).toEqual([])
   })
 
-  test('counts for its object even if an own result is newer, for no other of that name', () => {
+  test('a deletion counts for its object even if an own result is newer, and for no other object of the name', () => {
     writer.put(thing('a', 9), 'own')
     expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
     writer.put(thing('b', 9, { uid: 'second' }), 'watch')
     expect(inWords(writer.remove(thing('b', 7, { uid: 'first' })))).toEqual([])
   })
 
-  test.each(['watch', 'own'] as const)('cannot be undone by an older state from the %s', (cause) => {
+  test.each(['watch', 'own'] as const)('an older state from the %s cannot undo a deletion', (cause) => {
     replace(5, thing('a', 5))
     writer.remove(thing('a', 8))
     writer.reached('8')
@@ -92,7 +92,7 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), cause))).toEqual(['added a 12'])
   })
 
-  test('that was missed between two lists cannot be undone by a late own result', () => {
+  test('a late own result cannot undo a deletion between two lists', () => {
     replace(20)
     expect(inWords(writer.put(thing('a', 15), 'own'))).toEqual([])
     writer.reached('30')
@@ -100,13 +100,13 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('c', 31), 'own'))).toEqual(['added c 31'])
   })
 
-  test('of an object that the projection rejects can be followed by its return', () => {
+  test('an object that the projection rejects can return', () => {
     writer.put(thing('a', 5), 'watch')
     writer.remove(thing('a', 6))
     expect(inWords(writer.put(thing('a', 7), 'watch'))).toEqual(['added a 7'])
   })
 
-  test('is remembered for a while only', () => {
+  test('deletions are remembered for a while only', () => {
     for (let at = 0; at < 5000; at += 1) writer.remove(thing(`gone-${at}`, 6))
     expect(inWords(writer.put(thing('gone-4999', 5), 'watch'))).toEqual([])
     expect(inWords(writer.put(thing('gone-0', 5), 'watch'))).toEqual(['added gone-0 5'])
@@ -142,7 +142,7 @@ describe('a list', () => {
     expect(inWords(events)).toEqual(['deleted a 1', 'added b 6'])
   })
 
-  test('keeps what was read of one object meanwhile, if that is newer', () => {
+  test('keeps a newer single read that happened during the list', () => {
     replace(5, thing('a', 5))
     const snapshot = writer.begin()
     expect(inWords(writer.put(thing('a', 12), 'read'))).toEqual(['a 5->12 watch'])
@@ -151,7 +151,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ a: '12' })
   })
 
-  test('keeps an own result that is newer than itself, and no other', () => {
+  test('keeps only own results that are newer than the list', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
     const snapshot = writer.begin()
     writer.put(thing('a', 12), 'own')
@@ -176,7 +176,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ b: '6', c: '9' })
   })
 
-  test('of a restored server shows again what was deleted before its request', () => {
+  test('a list of a restored server shows objects again that were deleted before its request', () => {
     replace(5, thing('a', 5))
     writer.begin()
     writer.remove(thing('a', 6))
@@ -185,7 +185,7 @@ describe('a list', () => {
     expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
   })
 
-  test('of a restored server counts, although all its versions are older', () => {
+  test('a list of a restored server counts, although all its versions are older', () => {
     replace(500, thing('a', 400), thing('b', 500))
     expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])
     expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 watch'])
@@ -201,7 +201,7 @@ describe('a list', () => {
     expect(writer.reader.synced).toBe(true)
   })
 
-  test('that never comes ends the wait with the signal', async () => {
+  test('the wait for a missing list ends with the signal', async () => {
     const stop = new AbortController()
     const ready = writer.reader.whenSynced(stop.signal)
     stop.abort(new Error('enough'))
@@ -212,7 +212,7 @@ describe('a list', () => {
 describe('an index', () => {
   const owned = (owner: string): string[] => writer.reader.byIndex('owner', owner).map(({ key }) => key)
 
-  test('finds objects by what they say of themselves, as they are now', () => {
+  test('finds objects by their current values', () => {
     replace(5, thing('a', 1, { owner: 'x' }), thing('b', 2, { owner: 'x,y' }), thing('c', 3, { owner: '' }))
     expect([owned('x'), owned('y'), owned('z')]).toEqual([['a', 'b'], ['b'], []])
     writer.put(thing('a', 6, { owner: 'y' }), 'watch')
@@ -228,7 +228,7 @@ describe('an index', () => {
     expect(owned('x')).toEqual([])
   })
 
-  test('that does not exist is an error', () => {
+  test('throws for an unknown index', () => {
     expect(() => writer.reader.byIndex('color', 'red')).toThrow('there is no index "color"')
   })
 })

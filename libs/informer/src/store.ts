@@ -4,8 +4,9 @@ import { type Indexes, StoreSnapshot } from './snapshot.ts'
 import { isNewer, Tombstones } from './tombstones.ts'
 
 /**
- * The one place where the cache changes. No older state replaces an object, and no deleted object returns, from any
- * source.
+ * The only writer of the cache.
+ *
+ * Guarantees: no older state replaces an object, and no deleted object returns, from any source.
  */
 export class StoreWriter<T extends Cached> {
   readonly reader: Reader<T>
@@ -49,7 +50,7 @@ export class StoreWriter<T extends Cached> {
     ]
   }
 
-  /** Removes an object that is deleted or not kept any more. A newer one of the same name stays. */
+  /** Removes a deleted object, or an object that the projection rejects now. A newer object of the same name stays. */
   remove(gone: ObjectIdentity): readonly InformerEvent<T>[] {
     const before = this.#current.objects.get(gone.key)
     if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []

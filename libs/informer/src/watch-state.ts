@@ -1,7 +1,7 @@
 import { unreachable } from '@csi-sidecars/base'
 import { ApiError, isGone, isTooManyRequests } from '@csi-sidecars/kube-client'
 
-/** What a watcher does next. */
+/** The next step of a watcher. */
 export type WatchState =
   /** A streaming list: a watch that begins with all existing objects, and then continues. */
   | { readonly at: 'streamList'; readonly failures: number }
@@ -45,8 +45,8 @@ export const START: WatchState = { at: 'streamList', failures: 0 }
 const MAX_FAILURES = 5
 
 /**
- * The whole policy of a watcher. Pure. It resumes from a version where possible, because a list is expensive. Where it
- * may have missed something, it lists.
+ * The whole policy of a watcher. Pure. The watcher resumes from a version if possible, because a list is expensive. It
+ * lists if it may have missed a change.
  */
 export function next(state: WatchState, reply: WatchReply): WatchStep {
   switch (reply.kind) {

@@ -13,7 +13,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { MissingPermissions, type ReadVerb } from './missing-permissions.ts'
 import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
 
-/** What a watcher keeps up to date. */
+/** The copy that a watcher keeps up to date. */
 export interface Replica<W> {
   /** A list begins; its objects are collected separately. */
   begin(): void

@@ -96,7 +96,7 @@ describe('a server that streams lists', () => {
     },
   )
 
-  test('that has compacted the version gets a list request, and missing objects are reported as deleted', async () => {
+  test('a server that has compacted the version gets a list request, and missing objects are reported as deleted', async () => {
     cluster.add(pv('a'), pv('b'), pv('c'))
     start()
     await informer.store.whenSynced()
@@ -114,7 +114,7 @@ describe('a server that streams lists', () => {
     expect(keys()).toEqual(['a', 'c'])
   })
 
-  test('that sends garbage gets a list request', async () => {
+  test('a server that sends garbage gets a list request', async () => {
     cluster.add(pv('a'))
     cluster.api.faults.add({
       match: { verb: 'watch' },
@@ -146,7 +146,7 @@ describe('a server that does not stream lists', () => {
     await until(() => keys().length === 8)
   })
 
-  test('whose pages expire gets a request for the list in one piece', async () => {
+  test('a server whose pages expire gets a request for the list in one piece', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     refuse()
     cluster.api.faults.add({

@@ -9,7 +9,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { Logger, Metrics, Tracer } from '@csi-sidecars/telemetry'
 import type {
-  GracePeriodOption,
+  DeleteOptions,
   KubeClient,
   ListOptions,
   ListPage,
@@ -109,9 +109,10 @@ class HttpKubeClient implements OwnedKubeClient {
     return this.#write({ resource, ref }, { method: 'PATCH', path, body, resource, name, options })
   }
 
-  async delete<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions & GracePeriodOption): Promise<void> {
+  async delete<T>(resource: Resource<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void> {
     const path = resourcePath(resource, ref) + query({ gracePeriodSeconds: options?.gracePeriodSeconds })
-    const request = { method: 'DELETE', path, resource, name: ref.name, options } as const
+    const body = options?.uid === undefined ? {} : { body: json({ preconditions: { uid: options.uid } }) }
+    const request = { method: 'DELETE', path, resource, name: ref.name, options, ...body } as const
     await this.#write({ resource, ref }, request, () => this.#transport.send(request))
   }
 

@@ -1,8 +1,8 @@
 /** The three ways to write a quantity. A number without suffix is DecimalSI. */
-export type Family = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
+export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
 export interface Suffix {
-  readonly family: Family
+  readonly family: SuffixFamily
   /** Of two in BinarySI, of ten otherwise. */
   readonly exponent: number
 }
@@ -42,7 +42,7 @@ export function suffixOf(text: string): Suffix | undefined {
 }
 
 /** The text for a power of 1024, or of ten in steps of three; undefined beyond the largest suffix. */
-export function suffixText(family: Family, exponent: number): string | undefined {
+export function suffixText(family: SuffixFamily, exponent: number): string | undefined {
   switch (family) {
     case 'BinarySI':
       return BINARY[exponent]

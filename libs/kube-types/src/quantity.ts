@@ -1,5 +1,5 @@
 import { type Amount, compareAmounts, lengthOf, mantissaAt, reduced, roundedUp, signOf } from './amount.ts'
-import { EXA, type Family, type Suffix, suffixOf, suffixText } from './quantity-suffix.ts'
+import { EXA, type Suffix, type SuffixFamily, suffixOf, suffixText } from './quantity-suffix.ts'
 
 /** A text that is no quantity; the message is the API server's own. */
 export class QuantityError extends Error {
@@ -24,10 +24,10 @@ const INT64_DIGITS = 19
  */
 export class Quantity {
   readonly #amount: Amount
-  readonly #family: Family
+  readonly #family: SuffixFamily
   #text: string | undefined
 
-  private constructor(amount: Amount, family: Family, text?: string) {
+  private constructor(amount: Amount, family: SuffixFamily, text?: string) {
     this.#amount = amount
     this.#family = family
     this.#text = text
@@ -147,13 +147,13 @@ function staysAsWritten({ whole, fraction, suffix }: Written): boolean {
 }
 
 /** Within what a quantity may hold: nothing finer than a billionth, and no binary size above an int64. */
-function limited(amount: Amount, family: Family): Amount {
+function limited(amount: Amount, family: SuffixFamily): Amount {
   const kept = roundedUp(amount, NANO)
   const tooLong = family === 'BinarySI' && compareAmounts(magnitude(kept), { mantissa: MAX_INT64, scale: 0 }) > 0
   return tooLong ? { mantissa: BigInt(signOf(kept)) * MAX_INT64, scale: 0 } : kept
 }
 
-function canonicalText(amount: Amount, family: Family): string {
+function canonicalText(amount: Amount, family: SuffixFamily): string {
   if (amount.mantissa === 0n) return '0'
   if (family === 'BinarySI') return binaryText(amount) ?? decimalText(amount, 'DecimalSI')
   return decimalText(amount, family)

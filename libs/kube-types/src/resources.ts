@@ -1,32 +1,31 @@
-import type { Lease } from './coordination.ts'
 import type {
+  ClusterRole,
+  ClusterRoleBinding,
   ConfigMap,
+  CSIDriver,
+  CSINode,
+  CSIStorageCapacity,
   Event,
+  KubeObject,
+  Lease,
   Namespace,
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
+  Role,
+  RoleBinding,
   Secret,
   ServiceAccount,
-} from './core.ts'
-import type { KubeObject } from './meta.ts'
-import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
-import type {
+  StorageClass,
+  VolumeAttachment,
+  VolumeAttributesClass,
   VolumeGroupSnapshot,
   VolumeGroupSnapshotContent,
   VolumeSnapshot,
   VolumeSnapshotClass,
   VolumeSnapshotContent,
-} from './snapshots.ts'
-import type {
-  CSIDriver,
-  CSINode,
-  CSIStorageCapacity,
-  StorageClass,
-  VolumeAttachment,
-  VolumeAttributesClass,
-} from './storage.ts'
+} from './objects.ts'
 
 /** Where objects of one kind are served. `type` never exists at run time: it carries the object's type to the verbs. */
 export interface Resource<T> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { type ClaimParts, claimStatusPatch, type VolumeParts, volumePatch } from './strategic-merge.ts'
+import { type ClaimPatchParts, claimStatusPatch, type VolumePatchParts, volumePatch } from './strategic-merge.ts'
 
 const THEN = '2026-01-01T00:00:00Z'
 const NOW = '2026-01-02T00:00:00Z'
@@ -8,7 +8,7 @@ const failed = { type: 'ControllerResizeError', status: 'True', lastProbeTime: n
 const foreign = { type: 'example.com/Backup', status: 'False', reason: 'Idle', lastTransitionTime: THEN }
 
 describe('claimStatusPatch', () => {
-  it.each<[what: string, before: ClaimParts, after: ClaimParts, body: object]>([
+  it.each<[what: string, before: ClaimPatchParts, after: ClaimPatchParts, body: object]>([
     [
       'a new resize',
       { status: { phase: 'Bound', capacity: { storage: '1Gi' } } },
@@ -145,7 +145,7 @@ describe('claimStatusPatch', () => {
 })
 
 describe('volumePatch', () => {
-  it.each<[what: string, before: VolumeParts, after: VolumeParts, body: object]>([
+  it.each<[what: string, before: VolumePatchParts, after: VolumePatchParts, body: object]>([
     [
       'a new capacity and the size before it',
       { spec: { capacity: { storage: '1Gi' } } },

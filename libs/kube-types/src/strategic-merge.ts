@@ -1,18 +1,17 @@
-import type { PersistentVolumeClaimCondition, PersistentVolumeClaimStatus, PersistentVolumeSpec } from './core.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
-import { mergePatchOf } from './merge-patch.ts'
-import type { Patch } from './patch.ts'
+import type { PersistentVolumeClaimCondition, PersistentVolumeClaimStatus, PersistentVolumeSpec } from './objects.ts'
+import { mergePatchOf, type Patch } from './patch.ts'
 
 type Annotations = { readonly [key: string]: string }
 
 /** What a status patch of a claim may change. A whole claim fits. */
-export interface ClaimParts {
+export interface ClaimPatchParts {
   readonly metadata?: { readonly annotations?: Annotations | undefined } | undefined
   readonly status?: PersistentVolumeClaimStatus | undefined
 }
 
 /** What a sidecar changes in a volume. A whole volume fits. */
-export interface VolumeParts {
+export interface VolumePatchParts {
   readonly metadata?: { readonly annotations?: Annotations | undefined } | undefined
   readonly spec?: Pick<PersistentVolumeSpec, 'capacity' | 'volumeAttributesClassName'> | undefined
 }
@@ -30,7 +29,7 @@ export interface PatchGuard {
  * Keys leave maps one by one and conditions leave by their type, never with the whole map or list: others may have added
  * theirs since `before` was read.
  */
-export function claimStatusPatch(before: ClaimParts, after: ClaimParts, guard: PatchGuard = {}): Patch {
+export function claimStatusPatch(before: ClaimPatchParts, after: ClaimPatchParts, guard: PatchGuard = {}): Patch {
   const metadata = { ...guardFields(guard), ...annotationChanges(before, after) }
   const { conditions: had = [], ...statusBefore } = before.status ?? {}
   const { conditions: wanted = [], ...statusAfter } = after.status ?? {}
@@ -42,7 +41,7 @@ export function claimStatusPatch(before: ClaimParts, after: ClaimParts, guard: P
 }
 
 /** Turns `before` into `after`: annotations, capacity and class, nothing else. */
-export function volumePatch(before: VolumeParts, after: VolumeParts, guard: PatchGuard = {}): Patch {
+export function volumePatch(before: VolumePatchParts, after: VolumePatchParts, guard: PatchGuard = {}): Patch {
   const metadata = { ...guardFields(guard), ...annotationChanges(before, after) }
   const spec = mergePatchOf(changeable(before), changeable(after))
   return { kind: 'strategic', body: withoutEmpty({ metadata, spec }) }
@@ -52,7 +51,7 @@ function guardFields({ uid, resourceVersion }: PatchGuard): JsonObject {
   return withoutEmpty({ uid, resourceVersion })
 }
 
-function changeable({ spec }: VolumeParts): JsonObject {
+function changeable({ spec }: VolumePatchParts): JsonObject {
   const { capacity, volumeAttributesClassName } = spec ?? {}
   return { capacity: capacity ?? {}, volumeAttributesClassName }
 }
@@ -68,7 +67,10 @@ function withMaps(status: Omit<PersistentVolumeClaimStatus, 'conditions'>): Json
   }
 }
 
-function annotationChanges(before: Pick<ClaimParts, 'metadata'>, after: Pick<ClaimParts, 'metadata'>): JsonObject {
+function annotationChanges(
+  before: Pick<ClaimPatchParts, 'metadata'>,
+  after: Pick<ClaimPatchParts, 'metadata'>,
+): JsonObject {
   return mergePatchOf(
     { annotations: before.metadata?.annotations ?? {} },
     { annotations: after.metadata?.annotations ?? {} },

@@ -22,7 +22,7 @@ export type LeaseDecision =
   | { readonly do: 'take'; readonly why: 'ours' | 'released' | 'expired' }
   | { readonly do: 'wait'; readonly holder: string; readonly expiresInMs: number }
 
-/** What a candidate does about the lease; pure. */
+/** The next step of a candidate. Pure. */
 export function decideLease({ me, now, seen }: LeaseView): LeaseDecision {
   if (seen === undefined) return { do: 'create' }
   const { record, since } = seen

@@ -36,7 +36,7 @@ describe('leading', () => {
     )
   })
 
-  it('is lost when another has the lease', async () => {
+  it('loses the lease when another process has it', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -163,7 +163,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection', 'replace'])
   })
 
-  it('is announced on the current lease', async () => {
+  it('announces the leader on the current lease', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -178,7 +178,7 @@ describe('leading', () => {
     ])
   })
 
-  it('is unhealthy only when the last renewal is older than lease duration plus 20 s', async () => {
+  it('reports an unhealthy leader only if the last renewal is older than the lease duration plus 20 s', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

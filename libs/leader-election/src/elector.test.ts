@@ -60,7 +60,7 @@ describe('acquiring', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(1)
   })
 
-  it('sees a release at once where it may watch', async () => {
+  it('sees a release at once if it may watch', async () => {
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -70,7 +70,7 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('sees a release at its next poll where it may not watch', async () => {
+  it('sees a release at its next poll if it may not watch', async () => {
     server.watchForbidden = true
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')

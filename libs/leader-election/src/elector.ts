@@ -31,22 +31,22 @@ export interface ElectorOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-  /** The lease in metrics, where a process has several. Left out: empty, as the Go originals have it. */
+  /** The name of the lease in metrics, if a process has several. Default: empty, as in the Go originals. */
   readonly metricName?: string
   /** Records an event on the Lease as last seen: `<identity> became leader`. Must not throw. */
   readonly announce: (message: string, lease: Lease | undefined) => void
 }
 
 export interface Election {
-  /** Leads until it resolves; then a lease that is still held is released. It must end soon after `term.signal` is aborted. */
+  /** Leads until it resolves; then a held lease is released. It must end soon after `term.signal` is aborted. */
   readonly lead: (term: Term) => Promise<void>
   /** Resolves once this process may take part in the election. */
   readonly eligible: (signal: AbortSignal) => Promise<void>
-  /** Ends the election. A leader has the time it needs: the lease is renewed until `lead` has resolved. */
+  /** Ends the election. The lease of a leader is renewed until `lead` has resolved. */
   readonly stop: AbortSignal
 }
 
-/** When the winning request was sent, and when the lease was seen to be free before that. */
+/** The moment when the winning request was sent, and the earlier moment when the lease was seen to be free. */
 interface Win {
   readonly sentAt: number
   readonly soleSince: number
@@ -59,7 +59,15 @@ const UNHEALTHY_AFTER_EXPIRY_MS = 20_000
 
 /**
  * Leads while it holds the Lease, and is a standby otherwise. Compatible on the wire with client-go's leader election.
- * Never two at once: a term ends at its renew deadline, others take the lease after its duration, which is longer.
+ *
+ * Guarantees: two processes never lead at once. A term ends at its renew deadline, and other processes take the lease
+ * only after its duration, which is longer.
+ *
+ * Caveats: the clocks of two machines may differ, but must run at about the same speed. A frozen process notices the
+ * end of its term only by `Term.assertHeld`.
+ *
+ * Errors: failed requests are logged and repeated. An error of `lead` rejects `run`, and the lease expires instead of
+ * being released.
  */
 export class Elector {
   readonly #options: ElectorOptions
@@ -90,7 +98,7 @@ export class Elector {
     return this.#looked.promise
   }
 
-  /** What is wrong, if this process leads and has not renewed for far too long. */
+  /** The reason of an unhealthy leader: it has not renewed the lease for far too long. */
   get unhealthyReason(): string | undefined {
     const { clock, timings } = this.#options
     if (this.#term === undefined) return undefined
@@ -98,7 +106,7 @@ export class Elector {
     return late > UNHEALTHY_AFTER_EXPIRY_MS ? 'failed election to renew leadership on lease ' : undefined
   }
 
-  /** Takes part in the election until it is stopped, or until a term is lost. Returns which. */
+  /** Takes part in the election until it is stopped or a term is lost. Returns which of the two happened. */
   async run(election: Election): Promise<'stopped' | 'lost'> {
     const { log } = this.#options
     for (;;) {
@@ -178,7 +186,7 @@ export class Elector {
     }
   }
 
-  /** One look at the lease and, where it is free, one attempt to write it. */
+  /** Reads the lease once. If it is free, tries once to write it. */
   async #try(stop: AbortSignal): Promise<Win | undefined> {
     const { log, clock } = this.#options
     try {
@@ -199,7 +207,7 @@ export class Elector {
     }
   }
 
-  /** Until the next poll, the expiry of the lease or a change of it, whichever comes first. */
+  /** Waits for the next poll, the expiry of the lease or a change of it, whichever comes first. */
   async #pause(change: Promise<void>, stop: AbortSignal): Promise<void> {
     const { clock, timings } = this.#options
     const poll = timings.retryPeriodMs * (1 + ACQUIRE_JITTER * clock.random())
@@ -210,7 +218,7 @@ export class Elector {
       stop.throwIfAborted()
       if (!isAbort(error) && !pause.signal.aborted) throw error
     })
-    // Not `stop` itself, which would keep a listener of each pause.
+    // A race on `stop` itself would leave a listener for each pause.
     await Promise.race([slept, abortable(change, pause.signal)])
     pause.abort(new Error('the lease changed'))
     await slept

@@ -27,7 +27,7 @@ describe('newLease', () => {
 describe('heldLease', () => {
   const before = { acquireTime: '2026-01-01T00:00:00.000000Z', renewTime: '2026-01-01T00:00:00.000000Z' }
 
-  it("keeps acquire time and transitions of one's own", () => {
+  it('keeps the acquire time and the transitions of the same holder', () => {
     const { spec } = heldLease(stored({ ...before, holderIdentity: 'me', leaseTransitions: 3 }), identity, NOW)
     expect(spec).toMatchObject({ acquireTime: before.acquireTime, renewTime: TIME, leaseTransitions: 3 })
   })
@@ -37,14 +37,14 @@ describe('heldLease', () => {
     expect(spec).toMatchObject({ holderIdentity: 'me', acquireTime: TIME, renewTime: TIME, leaseTransitions: 4 })
   })
 
-  it.each(['5', -1, 1.5, null, 2 ** 40])('counts %j for no number at all', (odd) => {
+  it.each(['5', -1, 1.5, null, 2 ** 40])('treats %j as a missing number', (odd) => {
     const spec = { holderIdentity: 'other', leaseDurationSeconds: odd, leaseTransitions: odd }
     const lease: Lease = { ...stored(undefined), ...JSON.parse(JSON.stringify({ spec })) }
     expect(recordOf(lease)).toEqual({ holder: 'other', durationMs: 0 })
     expect(heldLease(lease, identity, NOW).spec).toMatchObject({ leaseTransitions: 1 })
   })
 
-  it('takes over a lease whose spec is null as one that is empty', () => {
+  it('takes over a lease whose spec is null like an empty lease', () => {
     const lease: Lease = { ...stored(undefined), ...JSON.parse('{"spec":null}') }
     expect(recordOf(lease)).toEqual({ holder: '', durationMs: 0 })
     expect(heldLease(lease, identity, NOW).spec).toEqual({

@@ -1,7 +1,7 @@
 import { type Lease, rfc3339Micro, wholeNumberOf } from '@csi-sidecars/kube-types'
 import type { LeaseRecord } from './decide-lease.ts'
 
-/** Who holds which lease, and what is written into it. */
+/** The holder of a lease and the values that it writes. */
 export interface LeaseIdentity {
   readonly namespace: string
   readonly name: string

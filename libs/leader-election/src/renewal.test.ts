@@ -13,7 +13,7 @@ const holder = {
   look: () => Promise.reject(tired),
 } as unknown as LeaseHolder
 
-it('says why the term is over, though leading ends with it at once', async () => {
+it('reports why the term is over, even if leading ends at once', async () => {
   const clock = new FakeClock()
   const term = new Term({ clock, renewDeadlineMs: 2_000, sentAt: 0, soleSince: 0 })
   using leading = scope()

@@ -1,9 +1,13 @@
 import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
 
 /**
- * One term as leader. It ends by itself at the renew deadline, counted from when the last successful renewal was sent;
- * others may take the lease only later. A process that was frozen meanwhile learns it from `assertHeld`, which reads
- * the clock and does not depend on a timer.
+ * One term as leader.
+ *
+ * Guarantees: it ends at the renew deadline, counted from the moment when the last successful renewal was sent. Other
+ * processes may take the lease only later.
+ *
+ * Caveats: a process that was frozen for longer notices the end in `assertHeld`, which reads the clock and does not
+ * depend on a timer.
  */
 export class Term {
   /** Since when no other process leads, in monotonic time: a later read misses no write of earlier leaders. */

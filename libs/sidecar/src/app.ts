@@ -35,6 +35,10 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   readonly replaces: string
   /** The flags in addition to the standard ones. */
   readonly flags: T
+  /** The rules of its command line. In a process of several apps those of `flag` apply. Default: `flag`. */
+  readonly flagSyntax?: 'flag' | 'pflag'
+  /** Former names of standard flags, by the present name. A process of several apps does not accept them. */
+  readonly formerNames?: Readonly<Record<string, readonly string[]>>
   readonly gates: GateTable<N>
   /** The Lease of the Go original: its name without the driver's name, and the source of its events without the host. */
   readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
@@ -58,7 +62,12 @@ export interface AppSettings {
   readonly startError?: StartError | undefined
   /** The URL of the API server, in place of the kubeconfig's. Default: empty, which keeps that of the kubeconfig. */
   readonly master?: string
-  /** The app runs on each node without a leader, so no app that elects one may run beside it. Default: false. */
+  /** The path of a kubeconfig file, in place of the flag's. Default: empty, which keeps that of the flag. */
+  readonly kubeconfig?: string
+  /**
+   * True: the app runs on each node without a leader, so no app that elects a leader may run in the same process.
+   * Default: false.
+   */
   readonly onEachNode?: boolean
   /** The limits, questions and texts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>
@@ -99,6 +108,7 @@ export interface AppParts<T extends FlagTable = FlagTable, N extends string = st
   /** The log for lines about the start. */
   readonly startLog: Logger
   readonly env: NodeJS.ProcessEnv
+  readonly hostName: string
   /** Aborted if the process is asked to end before it has started. */
   readonly signal: AbortSignal
 }
@@ -114,8 +124,12 @@ export interface AppControllers {
 }
 
 /**
- * A sidecar that asks only the driver. It needs no API server and no Lease, starts beside the controllers without waiting
- * for them, and works until the process ends. It has no executable of its own.
+ * A sidecar that asks only the driver. It needs no API server and no Lease, has no executable of its own, and works
+ * until the process ends.
+ *
+ * Guarantees: `open` is called once, at the same time as the start of the controllers, and does not wait for them.
+ *
+ * Errors: a `StartError` of `open` ends the start of the whole process.
  */
 export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly name: string

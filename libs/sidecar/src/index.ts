@@ -1,10 +1,10 @@
-export type { App, AppControllers, AppParts, AppSettings, DriverApp, DriverAppParts } from './app.ts'
+export type { App, AppControllers, AppParts, DriverApp, DriverAppParts } from './app.ts'
 export type { CapabilityQuestion } from './driver/capability-questions.ts'
 export type {
   ConnectionFailures,
   HandshakeTable,
 } from './driver/handshake-table.ts'
-export { type AppChoice, flagsForOne, processFlags } from './flags/combined-flags.ts'
+export { flagsForOne, processFlags } from './flags/combined-flags.ts'
 export { resolveGates } from './flags/feature-gates.ts'
 export { leaseTimingError, loggingError, type StandardFlags } from './flags/flag-checks.ts'
 export { FLAG_TYPES, type FlagType } from './flags/flag-types.ts'
@@ -16,6 +16,7 @@ export { type EndpointReply, type HttpServer, listenHttp, type Routes } from './
 export { metricsReply } from './http/server.ts'
 export { sanitizeName } from './lease/lease-name.ts'
 export { type Cache, type CacheRegistry, cacheOf } from './serve/caches.ts'
+export { attributesClassGate } from './start/attributes-class-gate.ts'
 export { main } from './start/main.ts'
 export { combine, type Program, programOf } from './start/program.ts'
-export { failing, type SentenceFailure, StartError } from './start-error.ts'
+export { failing, StartError } from './start-error.ts'

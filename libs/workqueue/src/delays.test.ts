@@ -23,7 +23,7 @@ describe('delays', () => {
   test.each([
     ['earlier', 100, ['a@100', 'b@200']],
     ['later', 900, ['b@200', 'a@300']],
-  ])('of two times for one key keep the earlier, when the second one is %s', async (_, second, expected) => {
+  ])('keep the earlier of two times for one key if the second time is %s', async (_, second, expected) => {
     const { clock, delays, due } = make()
     delays.add('a', 300)
     delays.add('b', 200)
@@ -33,7 +33,7 @@ describe('delays', () => {
     expect(due).toEqual(expected)
   })
 
-  test('take a token each, so that the last of many are late, and those that are removed cost none', async () => {
+  test('take a token for each key, so that the last of many keys are late, and none for removed keys', async () => {
     const clock = new FakeClock()
     const due: string[] = []
     const pace = new TokenBucket({ clock, qps: 10, burst: 2 })
@@ -65,7 +65,7 @@ describe('delays', () => {
     expect(due).toEqual(['middle@200'])
   })
 
-  test('can be added again once a key was due or removed', async () => {
+  test('accept a key again once it was due or removed', async () => {
     const { clock, delays, due } = make()
     delays.add('a', 100)
     await clock.advance(100)

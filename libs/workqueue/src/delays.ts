@@ -93,7 +93,7 @@ export class Delays {
     this.#arm()
   }
 
-  /** Takes a token if there is one now; a key that is woken meanwhile needs none. */
+  /** Takes a token if one is free. A key that is added early needs no token. */
   #mayGo(now: number): boolean {
     const waitMs = this.#pace?.reserve() ?? 0
     if (waitMs === 0) return true

@@ -45,7 +45,7 @@ function takeAll(order: FifoOrder): string[] {
   return taken
 }
 
-test('what is preferred comes next, in the order in which it was preferred', () => {
+test('preferred keys come next, in the order of their preference', () => {
   const order = filled('a', 'b', 'c', 'd')
   for (const key of ['d', 'b', 'd']) order.prefer(key)
   expect([order.length, takeAll(order)]).toEqual([4, ['d', 'b', 'a', 'c']])
@@ -75,7 +75,7 @@ test('a key that was preferred and is pushed again has its new position only', (
   expect([order.length, takeAll(order)]).toEqual([3, ['a', 'c', 'b']])
 })
 
-test('normal keys start beyond the workers while retries occupy all, and no others', () => {
+test('only normal keys start beyond the workers while retries occupy all of them', () => {
   const order = new FifoOrder({ workers: 3, reserved: 2 })
   expect(order.capacity).toBe(5)
   for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
@@ -92,7 +92,7 @@ test('normal keys start beyond the workers while retries occupy all, and no othe
   expect(takeAll(order)).toEqual(['l3'])
 })
 
-test('normal keys that occupy all workers leave no room for others', () => {
+test('no key starts beyond the workers while normal keys occupy all of them', () => {
   const order = new FifoOrder({ workers: 2, reserved: 1 })
   for (const key of ['a', 'b', 'c']) order.push(key)
   expect(takeAll(order)).toEqual(['a', 'b'])
@@ -113,7 +113,7 @@ test.each([
   [2, 1],
   [5, 2],
   [10, 4],
-])('of %i workers %i are reserved', (workers, reserved) => {
+])('`reservedFor` %i workers is %i', (workers, reserved) => {
   expect(reservedFor(workers)).toBe(reserved)
 })
 

@@ -52,7 +52,7 @@ export class FifoOrder implements KeyOrder {
     if (ticket?.priority === 'retry') this.#move(ticket, { priority: 'normal' })
   }
 
-  /** If the key waits it comes next, after those that were preferred before. */
+  /** Moves a waiting key to the front, behind the keys that were preferred earlier. */
   prefer(key: string): void {
     const ticket = this.#waiting.get(key)
     if (ticket === undefined || ticket.among === this.#preferred) return
@@ -76,7 +76,7 @@ export class FifoOrder implements KeyOrder {
     this.#retriesInWork.delete(key)
   }
 
-  /** To the end of where it belongs then. */
+  /** Changes the ticket and puts it at the end of its new queue. */
   #move(ticket: Ticket, change: Partial<Ticket>): void {
     ticket.withdrawn = true
     this.#join({ ...ticket, ...change, withdrawn: false })

@@ -2,8 +2,8 @@ import { Heap, type HeapItem } from '@csi-sidecars/base'
 import { FAIRNESS_INTERVAL, type KeyPriority } from './order.ts'
 
 /**
- * A key starts when fewer than `max` keys of the group are in work, and fewer than each of these allows. So a key with 1
- * has the group for itself, and keys with infinity share it with each other.
+ * The limit of a key in a group: the key starts if fewer than `max` keys of the group are in work, and fewer than the
+ * limit of each of them. A key with 1 has the group for itself; keys with infinity share it.
  */
 export interface GroupLimit {
   readonly group: string
@@ -13,37 +13,37 @@ export interface GroupLimit {
 
 /** The lane and the groups of a key at this moment. */
 export interface Placement {
-  /** Index into the lanes; a lower one is preferred. */
+  /** The index of the lane. A lower index is preferred. */
   readonly lane: number
-  /** The groups that the key is in, each once. */
+  /** The groups of the key, each once. */
   readonly limits: readonly GroupLimit[]
   /**
-   * A group in which the key counts already while it waits: keys with a limit in it start after this one, and this one
-   * waits for none of them. None of its own limits, and none of a key that others of that group wait for.
+   * While this key waits or runs, keys limited by this group do not start. This key does not wait for them. Must be
+   * none of the key's limits, and no group whose keys others of that group wait for.
    */
   readonly blocks?: string | undefined
 }
 
 export interface KeyLaneOptions {
-  /** How many keys of this lane start though other lanes occupy all workers. */
+  /** The number of keys of this lane that start even if other lanes occupy all workers. */
   readonly reserved: number
 }
 
 export interface LaneEntry extends HeapItem {
   readonly key: string
-  /** When its turn is, by the clock of its lane. A key that waits for a group keeps it, so that it loses nothing by that. */
+  /** The turn of the key, by the clock of its lane. A key that waits for a group keeps its turn. */
   readonly turn: number
-  /** Of those with the same turn, lower ones came earlier. */
+  /** Orders keys of the same turn: lower ones came earlier. */
   readonly arrival: number
   readonly priority: KeyPriority
   readonly lane: KeyLane
-  /** Where it waits: in its lane or for a group. Undefined while it is in work. */
+  /** The heap in which the key waits: of its lane or of a group. Undefined while the key is in work. */
   heap: Heap<LaneEntry> | undefined
-  /** The group that it waits for, or that has let it back into its lane. */
+  /** The group that the key waits for, or that has returned it to its lane. */
   group: string | undefined
-  /** What it counts against while it is in work. */
+  /** The limits that the running key counts against. */
   limits: readonly GroupLimit[]
-  /** The group in which it counts now, waiting or in work. */
+  /** The group that the key blocks now, waiting or in work. */
   blocks: string | undefined
 }
 
@@ -56,12 +56,12 @@ interface BlockedKeys {
 }
 
 /**
- * Exists while a key counts in it or waits for it. While it has room for some blocked keys, the earliest of them is back
- * in its lane; when that one leaves, for whatever reason, the next one follows.
+ * A group exists while a key counts in it or waits for it. While the group has room for blocked keys, the earliest
+ * blocked key is back in its lane. When that key leaves, the next blocked key follows.
  */
 export interface Group {
   readonly name: string
-  /** What each key that counts in it allows: as many numbers as keys are in work or block others. */
+  /** The limits of the running and the blocking keys, one entry each. */
   readonly counted: number[]
   readonly blocked: BlockedKeys[]
 }
@@ -75,17 +75,17 @@ export interface FullGroup {
 export interface KeyLane {
   readonly reserved: number
   inWork: number
-  /** Of those in work, how many are retries. */
+  /** The number of retries among the keys in work. */
   retriesInWork: number
   /** The clock of the lane: the turn of the last key that started. */
   now: number
-  /** The turn of the next key of each priority that comes before `now` has reached it. */
+  /** The turn of the next key of each priority, if it comes before `now` reaches it. */
   readonly next: Record<KeyPriority, number>
-  /** Keys that can start as far as is known. Whether their groups have room shows when their turn comes. */
+  /** The keys that can start. Whether their groups have room is checked at their turn. */
   readonly ready: Ready
 }
 
-/** The two priorities apart, since there may be room for normal keys alone. */
+/** The two priorities are apart, because there may be room for normal keys only. */
 export type Ready = Readonly<Record<KeyPriority, Heap<LaneEntry>>>
 
 export function emptyLane({ reserved }: KeyLaneOptions): KeyLane {
@@ -93,12 +93,12 @@ export function emptyLane({ reserved }: KeyLaneOptions): KeyLane {
   return { reserved, inWork: 0, retriesInWork: 0, now: 0, next: { normal: 0, retry: 0 }, ready }
 }
 
-/** Where the entry waits while it can start. */
+/** Returns the heap of keys that can start, for the entry's lane and priority. */
 export function readyHeap({ lane, priority }: Pick<LaneEntry, 'lane' | 'priority'>): Heap<LaneEntry> {
   return lane.ready[priority]
 }
 
-/** The next of those that can start; of the normal ones alone where there is room for no other. */
+/** Returns the next key that can start. With `normalOnly` it skips retries. */
 export function firstReady({ normal, retry }: Ready, normalOnly: boolean): LaneEntry | undefined {
   const [first, other] = [normal.peek(), normalOnly ? undefined : retry.peek()]
   if (first === undefined || other === undefined) return first ?? other
@@ -118,8 +118,8 @@ function byTurn(): Heap<LaneEntry> {
 }
 
 /**
- * Each priority has turns of its own, retries one where normal keys have three. So the first key of a priority is next,
- * however many of the other wait.
+ * Each priority has its own turns; a retry takes one turn while normal keys take three. So the first key of a priority
+ * is next, however many keys of the other priority wait.
  */
 export function nextTurn({ now, next }: KeyLane, priority: KeyPriority): number {
   const turn = Math.max(now, next[priority])
@@ -127,7 +127,7 @@ export function nextTurn({ now, next }: KeyLane, priority: KeyPriority): number 
   return turn
 }
 
-/** Where the entry waits for a group that is full. */
+/** Returns the heap of keys that wait for the full group. */
 export function heapBlockedBy(
   { group, max }: FullGroup,
   { lane, priority }: Pick<LaneEntry, 'lane' | 'priority'>,

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { Lanes } from './lanes.ts'
 
-test('a key that waits for a group names it; one that waits for its turn, or is in work, does not', () => {
+test('`blockedBy` names the group that a key waits for, and no group for a key that waits for its turn or is in work', () => {
   const group = { group: 'volume a', max: 1 }
   const lanes = new Lanes({
     workers: 2,

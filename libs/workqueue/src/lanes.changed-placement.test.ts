@@ -13,7 +13,7 @@ describe('a key whose placement changes', () => {
     expect(takeAll()).toEqual(['a1', 'd0', 'a0'])
   })
 
-  test('goes before those that came into its new lane after it was touched', () => {
+  test('goes before keys that came into its new lane after its touch', () => {
     const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
     push('a0', 'd0')
     place('a0', DETACH)
@@ -52,7 +52,7 @@ describe('a key whose placement changes', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('leaves the room in its former group to those that wait there', () => {
+  test('leaves the room in its former group to the keys that wait there', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')
@@ -69,7 +69,7 @@ describe('a key whose placement changes', () => {
     ['its limit', { lane: ATTACH, limits: [{ group: 'volume', max: 2 }] }, false],
     ['the number of its groups', { lane: ATTACH, limits: [] }, false],
     ['the group that it blocks', { lane: ATTACH, limits: [one('volume')], blocks: 'other' }, false],
-  ])('is found out while it is in work: %s', (_, placement, unchanged) => {
+  ])('`placementUnchanged` compares a key in work: %s', (_, placement, unchanged) => {
     let now: Placement = { lane: ATTACH, limits: [one('volume')] }
     const lanes = new Lanes({ workers: 1, lanes: [{ reserved: 0 }, { reserved: 0 }], placementOf: () => now })
     expect(lanes.placementUnchanged('a0')).toBe(false)
@@ -80,7 +80,7 @@ describe('a key whose placement changes', () => {
     expect(lanes.placementUnchanged('a0')).toBe(unchanged)
   })
 
-  test('counts where it was started until it is released', () => {
+  test('counts in its old groups until it is released', () => {
     const { place, push, lanes, takeAll, release } = lanesOf(1, [1, 0])
     push('d0')
     expect(takeAll()).toEqual(['d0'])

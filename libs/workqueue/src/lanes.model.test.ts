@@ -20,14 +20,14 @@ type LaneClock = Record<KeyPriority | 'now', number>
 
 const NOWHERE: Placement = { lane: 0, limits: [] }
 
-/** What Lanes promises, written down plainly: look at every waiting key, start the earliest that may. */
+/** A plain model of `Lanes`: it checks every waiting key and starts the earliest that may start. */
 class PlainLanes {
   readonly #workers: number
   readonly #reserved: readonly number[]
   readonly #placements: ReadonlyMap<string, Placement>
-  /** In the order in which they came into their lane. */
+  /** The keys in the order of their arrival in their lane. */
   waiting: { key: string; lane: number; blocks: string | undefined; priority: KeyPriority; turn: number }[] = []
-  /** By lane: the turn of the last one started, and of the next one of each kind. */
+  /** The turns by lane: of the last started key, and of the next key of each priority. */
   readonly #clocks = new Map<number, LaneClock>()
   readonly working = new Map<string, Placement & { readonly priority: KeyPriority }>()
   #picks = 0
@@ -74,7 +74,7 @@ class PlainLanes {
       .length
   }
 
-  /** What each key that counts in the group allows. */
+  /** The limits of the running and the blocking keys of the group. */
   counted(group: string): number[] {
     const working = [...this.working.values()]
     const blocking = [...working, ...this.waiting].filter(({ blocks }) => blocks === group)

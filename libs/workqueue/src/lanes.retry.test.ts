@@ -35,7 +35,7 @@ describe('a lane', () => {
     expect([lanes.length, takeAll()]).toEqual([4, ['a-l0', 'a0', 'a-l2', 'a-l1']])
   })
 
-  test('starts normal keys beyond the workers while retries occupy all, and no others', () => {
+  test('starts only normal keys beyond the workers while retries occupy all of them', () => {
     const setup = lanesOf(10, [4, 0])
     pushRetries(setup, ...numbered('a-l', 20))
     expect(setup.takeAll()).toEqual(numbered('a-l', 10))
@@ -52,7 +52,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toHaveLength(1)
   })
 
-  test('leaves to another lane what that has reserved beyond the workers', () => {
+  test('does not use the reserve of another lane beyond the workers', () => {
     const setup = lanesOf(2, [2, 2, 0])
     for (const key of ['e0', 'e1']) setup.place(key, 2)
     setup.push('e0', 'e1')

@@ -11,7 +11,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(10)
   })
 
-  test('starts as many as it has reserved though others occupy all workers, and no more', () => {
+  test('starts as many keys as it has reserved while other lanes occupy all workers', () => {
     const { lanes, push, takeAll, release } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     takeAll()
@@ -26,13 +26,13 @@ describe('a lane', () => {
     expect(takeAll()).toHaveLength(1)
   })
 
-  test('alone never uses what it has reserved beyond the workers', () => {
+  test('never uses its reserve beyond the workers while no other lane has keys', () => {
     const { push, takeAll } = lanesOf(10, [4, 0])
     push(...numbered('a', 20))
     expect(takeAll()).toEqual(numbered('a', 10))
   })
 
-  test('leaves to another what that has reserved, as long as that one waits', () => {
+  test('does not use the reserve of another lane while that lane has waiting keys', () => {
     const { push, takeAll, release } = lanesOf(4, [2, 0])
     push('d0', 'd1', 'd2', 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8')
     expect(takeAll()).toEqual(['a0', 'a1', 'a2', 'd0'])
@@ -44,7 +44,7 @@ describe('a lane', () => {
     expect(takeAll()).toEqual(['a8', 'd2'])
   })
 
-  test('that hangs does not starve the preferred one: twenty attaches pass a thousand detaches', () => {
+  test('does not starve the preferred lane while it hangs: twenty attaches pass a thousand detaches', () => {
     const { push, lanes, takeAll, release } = lanesOf(10, [3, 0])
     push(...numbered('d', 1000))
     expect(takeAll()).toHaveLength(10)
@@ -58,7 +58,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(990)
   })
 
-  test('that is not preferred gets every fourth pick while both wait', () => {
+  test('gets every fourth pick without preference while both lanes wait', () => {
     const { push, lanes, release } = lanesOf(1, [0, 0])
     push(...numbered('d', 10), ...numbered('a', 10))
     const picks: string[] = []
@@ -70,13 +70,13 @@ describe('a lane', () => {
     expect(picks.join(' ')).toBe('a0 a1 a2 d0 a3 a4 a5 d1 a6 a7 a8 d2')
   })
 
-  test('gets its own keys in the order in which they came', () => {
+  test('hands out its keys in the order of their arrival', () => {
     const { push, takeAll } = lanesOf(10, [0, 0])
     push('d2', 'd0', 'd1')
     expect(takeAll()).toEqual(['d2', 'd0', 'd1'])
   })
 
-  test('can have any number of others beside it', () => {
+  test('works with any number of other lanes', () => {
     const { place, push, takeAll } = lanesOf(5, [1, 1, 1])
     for (const [lane, letter] of ['a', 'd', 'x'].entries()) {
       for (const key of numbered(letter, 9)) place(key, lane)
@@ -87,7 +87,7 @@ describe('a lane', () => {
     expect(takeAll().sort()).toEqual(['a0', 'd0'])
   })
 
-  test('without any worker is never worked on', () => {
+  test('hands out no key without workers', () => {
     const { push, lanes, takeAll } = lanesOf(0, [1, 0])
     push('a0', 'd0')
     expect([takeAll(), lanes.length]).toEqual([[], 2])
@@ -103,7 +103,7 @@ describe('a group', () => {
     expect(lanes.length).toBe(1)
   })
 
-  test('starts the keys that wait for it in the order in which they came, before new ones', () => {
+  test('starts its waiting keys in the order of their arrival, before new keys', () => {
     const { place, push, takeAll, release, lanes } = lanesOf(2, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')
@@ -116,7 +116,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('is one of several that a key may be in: it waits until all have room', () => {
+  test('may be one of several groups of a key, which waits until all have room', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -129,7 +129,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('with room lets on the next key when the first has another reason to wait', () => {
+  test('starts the next key if the first has another reason to wait', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -141,7 +141,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a3'])
   })
 
-  test('lets a key of the preferred lane pass one of a lane that has no worker', () => {
+  test('lets a key of the preferred lane pass a key of a lane without a worker', () => {
     const { place, push, takeAll, release } = lanesOf(2, [1, 0])
     for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
     push('d0', 'd1')
@@ -156,7 +156,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['d2'])
   })
 
-  test('is forgotten when no key of it is left, its limit too', () => {
+  test('is forgotten with its limit when its last key leaves', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1']) place(key, ATTACH, one('node'))
     push('a0', 'a1')
@@ -174,7 +174,7 @@ describe('limits of one group', () => {
   const alone = (group: string): GroupLimit => ({ group, max: 1 })
   const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
 
-  test('may differ: who needs it alone waits for all that share it, and they for that one', () => {
+  test('may differ: a key that needs the group alone waits for the keys that share it, and they wait for this key', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a3']) place(key, ATTACH, shared('volume'))
     place('a2', ATTACH, alone('volume'))
@@ -192,7 +192,7 @@ describe('limits of one group', () => {
 })
 
 describe('a key that blocks others of a group', () => {
-  /** d0 blocks those who need the volume alone. */
+  /** d0 blocks the keys that need the volume for themselves. */
   const setup = (workers = 10): LanesSetup => {
     const made = lanesOf(workers, [0, 0])
     for (const key of ['a0', 'a1']) made.place(key, ATTACH, one('volume'))
@@ -200,7 +200,7 @@ describe('a key that blocks others of a group', () => {
     return made
   }
 
-  test('goes first, though the other lane is preferred and came before it', () => {
+  test('goes first, even if the keys of the preferred lane came earlier', () => {
     const { push, takeAll, release } = setup(1)
     push('a0', 'd0')
     expect(takeAll()).toEqual(['d0'])
@@ -208,7 +208,7 @@ describe('a key that blocks others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('blocks them until its work has ended', () => {
+  test('blocks the keys of the group until its work has ended', () => {
     const { push, takeAll, release } = setup()
     push('d0')
     expect(takeAll()).toEqual(['d0'])
@@ -218,7 +218,7 @@ describe('a key that blocks others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('is not blocked by a key in work, nor by the keys that wait for that one', () => {
+  test('does not wait for a key in work, or for the keys that wait for it', () => {
     const { push, takeAll, release } = setup()
     push('a0')
     expect(takeAll()).toEqual(['a0'])
@@ -230,7 +230,7 @@ describe('a key that blocks others of a group', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('blocks no key any more when its placement has changed', () => {
+  test('stops blocking when its placement has changed', () => {
     const { push, precede, lanes, takeAll } = setup(1)
     push('a0', 'd0')
     precede('d0', 'other')
@@ -238,7 +238,7 @@ describe('a key that blocks others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('blocks no key any more after a move to a lane where it does not block', () => {
+  test('stops blocking after a move to a lane in which it does not block', () => {
     const { push, place, takeAll, release, lanes } = setup(1)
     place('a2', ATTACH)
     push('a2', 'a0', 'd0')
@@ -250,7 +250,7 @@ describe('a key that blocks others of a group', () => {
   })
 })
 
-test('keys that are not in work cannot be released, and unknown ones can be touched', () => {
+test('`release` throws for a key that is not in work, and `touch` accepts an unknown key', () => {
   const { lanes, push } = lanesOf(1, [0, 0])
   push('a0')
   lanes.touch('unknown')
@@ -259,7 +259,7 @@ test('keys that are not in work cannot be released, and unknown ones can be touc
   expect(lanes.length).toBe(1)
 })
 
-test('a lane that does not exist is a mistake', () => {
+test('an unknown lane throws', () => {
   const { lanes, place } = lanesOf(1, [0, 0])
   place('a0', 2)
   expect(() => lanes.push('a0')).toThrow(InvariantError)

@@ -18,17 +18,19 @@ import { FAIRNESS_INTERVAL, type KeyOrder, type KeyPriority } from './order.ts'
 const NO_LIMITS: readonly GroupLimit[] = []
 
 /**
- * Several lanes in one queue of `workers` workers.
- * - No worker is idle while a key could start: a lane may occupy all of them.
- * - When others occupy them, a lane still starts as many keys as it has reserved, beyond the number of workers. So no
- *   lane can starve another, however long its work hangs, and never more than `capacity` keys are in work.
- * - To the normal keys of a lane its retries are others: work that hangs again and again starves no new work.
- * - The preferred lane comes first; every fourth pick goes to another that waits, unless it would occupy what is reserved.
- * - Of a group never more than its limit is in work; a full group blocks no key of another.
- * Within a lane keys leave in the order in which they came, except those whose group is full and retries.
+ * A key order with several lanes for `workers` workers.
+ *
+ * Guarantees:
+ * - No worker is idle while a key could start: one lane may occupy all workers.
+ * - If other lanes occupy all workers, a lane still starts as many keys as it has reserved. So no lane starves another,
+ *   however long its work hangs, and at most `capacity` keys are in work.
+ * - The reserve of a lane is for normal keys first: retries that hang again and again starve no new work.
+ * - The preferred lane comes first. Every fourth pick goes to another waiting lane, unless it would occupy a reserve.
+ * - A group never has more keys in work than its limit, and a full group blocks no key of other groups.
+ * - Keys of a lane leave in the order of their arrival, except retries and keys of full groups.
  */
 export class Lanes implements KeyOrder {
-  /** The most keys that can be in work at once: the workers, and what is reserved. */
+  /** The most keys that can be in work at once: the workers and all reserves. */
   readonly capacity: number
   readonly #workers: number
   readonly #lanes: readonly KeyLane[]
@@ -40,8 +42,8 @@ export class Lanes implements KeyOrder {
   #picks = 0
 
   /**
-   * `placementOf` is asked when a key is added and again when its turn comes, so it must be cheap and must not throw.
-   * When its answer changes for a waiting key, `touch` the key.
+   * `placementOf` is called when a key is added and at its turn, so it must be cheap and must not throw. Call `touch`
+   * if its answer changes for a waiting key.
    */
   constructor(options: { workers: number; lanes: readonly KeyLaneOptions[]; placementOf: (key: string) => Placement }) {
     const { workers, lanes, placementOf } = options
@@ -60,8 +62,8 @@ export class Lanes implements KeyOrder {
   }
 
   /**
-   * A key that changed its lane while it waited goes to the end of the other one. A retry becomes a normal
-   * key. One that left the group that it waited for returns to its lane.
+   * Moves a waiting key whose placement has changed. A key with another lane goes to the end of that lane, and a retry
+   * becomes a normal key. A key that has left its full group returns to its lane.
    */
   touch(key: string): void {
     const entry = this.#entries.get(key)
@@ -84,7 +86,7 @@ export class Lanes implements KeyOrder {
       const entry = this.#next(lane)
       if (entry !== undefined) return this.#start(entry)
     }
-    // A key may have changed to a lane that was looked at before.
+    // A key may have moved to a lane that was checked before.
     return this.#arrivals === lastArrival ? undefined : this.take()
   }
 
@@ -93,7 +95,7 @@ export class Lanes implements KeyOrder {
     return entry?.heap === undefined || entry.heap === readyHeap(entry) ? undefined : entry.group
   }
 
-  /** Whether the key, which is in work, would start in the same lane and groups now: what they depend on may have changed. */
+  /** Reports whether a key in work would start in the same lane and groups now. Its placement may have changed. */
   placementUnchanged(key: string): boolean {
     const entry = this.#entries.get(key)
     if (entry === undefined || entry.heap !== undefined) return false
@@ -165,7 +167,7 @@ export class Lanes implements KeyOrder {
     this.#admitWaiting(group)
   }
 
-  /** The preferred lane first, but for every fourth pick. */
+  /** The preferred lane comes first, except at every fourth pick. */
   #lanesInTurn(): readonly KeyLane[] {
     if (this.#picks % FAIRNESS_INTERVAL !== FAIRNESS_INTERVAL - 1) return this.#lanes
     const first = this.#lanes.slice(1).filter((lane) => lane.inWork < this.#workers - this.#reservedBesides(lane))
@@ -176,7 +178,7 @@ export class Lanes implements KeyOrder {
     return this.capacity - this.#workers - lane.reserved
   }
 
-  /** Whether a worker is free, or what is reserved has room beyond them. */
+  /** Reports whether a worker is free, or the reserve of the lane has room. */
   #hasRoom(lane: KeyLane, inWork: number): boolean {
     return (
       this.#inWork < this.#workers ||
@@ -184,7 +186,7 @@ export class Lanes implements KeyOrder {
     )
   }
 
-  /** What other lanes may still start beyond the workers. */
+  /** The number of keys that other lanes may still start beyond the workers. */
   #reservedByOthers(lane: KeyLane): number {
     return this.#lanes.reduce(
       (sum, other) => (other === lane ? sum : sum + Math.max(0, other.reserved - other.inWork)),
@@ -192,7 +194,10 @@ export class Lanes implements KeyOrder {
     )
   }
 
-  /** The first key of the lane for which there is room, also in all of its groups. Those before it wait for their groups. */
+  /**
+   * Returns the first key of the lane that has room in the lane and in all its groups. Keys before it wait for their
+   * groups.
+   */
   #next(lane: KeyLane): LaneEntry | undefined {
     if (!this.#hasRoom(lane, lane.inWork - lane.retriesInWork)) return undefined
     const normalOnly = !this.#hasRoom(lane, lane.inWork)

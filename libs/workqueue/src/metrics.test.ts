@@ -57,7 +57,7 @@ describe('queue metrics', () => {
     ])
   })
 
-  test('are there from the start, at 0', async () => {
+  test('exist from the start, with 0', async () => {
     const { queue, text } = make()
     queue()
     expect((await text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toEqual(
@@ -85,7 +85,7 @@ describe('queue metrics', () => {
     )
   })
 
-  test('count adds that were not repeats, and keys that wait, one that is added while in work included', async () => {
+  test('count additions without repeats, and waiting keys, including a key that is added while in work', async () => {
     const { queue, read } = make()
     const va = queue()
     for (const key of ['a', 'b', 'a']) va.add(key)
@@ -163,7 +163,7 @@ describe('queue metrics', () => {
     expect(await read('depth', 'other')).toBe(1)
   })
 
-  test('forget what a queue still holds that was shut, once its last key is done', async () => {
+  test('forget the keys of a shut queue once its last key is done', async () => {
     const { queue, read } = make()
     const [old, young] = [queue(), queue()]
     old.add('a')

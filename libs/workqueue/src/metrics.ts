@@ -36,7 +36,7 @@ export const unobserved: QueueObserver = {
 
 type Label = (typeof WORKQUEUE_DEPTH.labels)[number]
 
-/** What one queue holds, with the time since when. A key in work that was added again is in both. */
+/** The keys of one queue with their start times. A key in work that was added again is in both maps. */
 interface Track {
   readonly waitingSince: Map<string, number>
   readonly workingSince: Map<string, number>

@@ -1,28 +1,36 @@
-/** Why a key is added. `retry`: it comes back by itself and nothing has happened to it, so that others go first. */
+/** The priority of an added key. `retry`: the key is back without an event, so other keys go first. */
 export type KeyPriority = 'normal' | 'retry'
 
-/** The order in which waiting keys are worked on. A key waits in it at most once. */
+/**
+ * The order in which waiting keys run.
+ *
+ * Guarantees: a key waits at most once. `take` returns only keys that can start.
+ *
+ * Caveats: a queue calls `release` once for each taken key. An order that limits groups must implement `blockedBy`.
+ */
 export interface KeyOrder {
-  /** Keys that wait, those that cannot start yet included. */
+  /** The number of waiting keys, including keys that cannot start yet. */
   readonly length: number
-  /** Normal keys go before retries, however many of those wait; while both wait, every fourth pick is a retry. */
+  /** Adds a key. Normal keys go before retries; while both wait, every fourth pick is a retry. */
   push(key: string, priority: KeyPriority): void
-  /** Something has happened to a key that waits already: its position may have to change. */
+  /** Reports an event for a waiting key: its position may have to change. */
   touch(key: string): void
-  /** The next key that can start now; undefined when no key waits or all of them have to. */
+  /** Takes the next key that can start. Undefined: no key waits, or no waiting key can start. */
   take(): string | undefined
-  /** The work on a taken key has ended; others may wait for that. */
+  /** Reports the end of the work on a taken key. Other keys may wait for that. */
   release(key: string): void
-  /** The group that a key waits for though a worker may be free; undefined where it only waits for its turn. */
+  /** The full group that a key waits for. Undefined: the key waits for its turn only. */
   blockedBy?(key: string): string | undefined
 }
 
-/** While normal keys wait, retries get one of this many picks. */
+/** While normal keys wait, one of this many picks is a retry. */
 export const FAIRNESS_INTERVAL = 4
 
 const RESERVED_SHARE = 0.4
 
-/** How many keys start beyond so many workers while retries occupy all of them. With one worker nothing overlaps. */
+/**
+ * The number of keys that start beyond the workers while retries occupy all of them. With one worker nothing overlaps.
+ */
 export function reservedFor(workers: number): number {
   return workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_SHARE))
 }

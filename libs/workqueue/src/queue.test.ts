@@ -9,7 +9,7 @@ import { Queue } from './queue.ts'
 const reason = new Error('shutting down')
 const settle = (): Promise<void> => new FakeClock().settle()
 
-/** What the queue hands out right now, until it has nothing more; undefined at the end means that it is shut down. */
+/** Takes all keys that the queue hands out now. A last undefined means that the queue is shut down. */
 async function takeAll(queue: Queue): Promise<(string | undefined)[]> {
   const taken: (string | undefined)[] = []
   for (;;) {
@@ -57,7 +57,7 @@ describe('a queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 1])
   })
 
-  test('hands out a key in work no further time for what its run has seen', async () => {
+  test('does not hand out a key in work again for additions that its run has seen', async () => {
     const queue = new Queue()
     queue.add('a')
     queue.markSeen('a')
@@ -74,20 +74,20 @@ describe('a queue', () => {
     expect(await takeAll(queue)).toEqual(['a'])
   })
 
-  test('serves those that wait in the order in which they came', async () => {
+  test('serves waiting workers in the order of their arrival', async () => {
     const queue = new Queue()
     const gets = [queue.get(), queue.get(), queue.get()]
     for (const key of ['a', 'b', 'c']) queue.add(key)
     expect(await Promise.all(gets)).toEqual(['a', 'b', 'c'])
   })
 
-  test('refuses the end of work that was never begun', () => {
+  test('throws for the end of work that never began', () => {
     const queue = new Queue()
     queue.add('a')
     expect(() => queue.done('a')).toThrow(InvariantError)
   })
 
-  test('touches the order when a waiting key is added again, and leaves one that is in work alone', async () => {
+  test('touches the order if a waiting key is added again, but not for a key in work', async () => {
     const calls: string[] = []
     let keys: string[] = []
     const order: KeyOrder = {
@@ -213,7 +213,7 @@ describe('shutdown', () => {
     expect(await takeAll(queue)).toEqual(['a', undefined])
   })
 
-  test('sends home all that wait', async () => {
+  test('ends the waits of all workers', async () => {
     const queue = new Queue()
     const { signal } = new AbortController()
     const gets = [queue.get(signal), queue.get()]

@@ -9,16 +9,18 @@ interface Waiter {
 }
 
 /**
- * Hands keys to workers. Promises:
+ * Hands keys to workers.
+ *
+ * Guarantees:
  * - fair: keys leave in their order;
- * - stingy: a key that is added many times before it is worked on is worked on once;
+ * - stingy: a key that is added many times before its run runs once;
  * - exclusive: a key is never in two workers;
- * - nothing lost: a key that is added while it is worked on is worked on once more afterwards, unless `markSeen` follows.
+ * - nothing is lost: a key that is added during its run runs once more afterwards, unless `markSeen` follows.
  */
 export class Queue {
-  /** Keys that need work. A key in work is here too when it was added again meanwhile. */
+  /** The keys that need a run. A key in work is here, too, if it was added again. */
   readonly #dirty = new Set<string>()
-  /** Keys that a worker holds: from `get` to `done`. Those that are dirty too are not in the order. */
+  /** The keys that workers hold, from `get` to `done`. A dirty key in work is not in the order. */
   readonly #processing = new Set<string>()
   readonly #order: KeyOrder
   readonly #observer: QueueObserver
@@ -30,7 +32,7 @@ export class Queue {
     this.#observer = options.observer ?? unobserved
   }
 
-  /** Keys that wait, not those in work. */
+  /** The number of waiting keys, without keys in work. */
   get length(): number {
     return this.#order.length
   }
@@ -43,17 +45,17 @@ export class Queue {
     return this.#processing.has(key)
   }
 
-  /** The group that the key waits for though workers may be free. */
+  /** The full group that the key waits for, even if workers are free. */
   blockedBy(key: string): string | undefined {
     return this.#order.blockedBy?.(key)
   }
 
-  /** Whether the key is in work or to be worked on. */
+  /** Reports whether the key is in work or waits for a run. */
   isPending(key: string): boolean {
     return this.#processing.has(key) || this.#dirty.has(key)
   }
 
-  /** No key is taken any more: from `shutDown` on. */
+  /** True once `shutDown` was called: no key is added. */
   get isShut(): boolean {
     return this.#state === 'shut'
   }
@@ -65,7 +67,7 @@ export class Queue {
       this.#dirty.add(key)
       this.#observer.added(key)
     }
-    // Its turn comes after `done`.
+    // The next run of the key begins after `done`.
     if (this.#processing.has(key)) return
     if (!known) this.#order.push(key, priority)
     else if (priority === 'normal') this.#order.touch(key)
@@ -73,16 +75,16 @@ export class Queue {
   }
 
   /**
-   * The run over a key in work reads its objects now: what it was added for until now needs no other run, which would
-   * not wait for the back-off of this one.
+   * Marks the additions so far as seen by the run over a key in work: they need no other run. Such a run would not wait
+   * for the back-off of the current run.
    */
   markSeen(key: string): void {
     if (this.#processing.has(key) && this.#dirty.delete(key)) this.#observer.dropped(key)
   }
 
   /**
-   * The next key, when there is one; undefined once the queue is shut down and empty.
-   * Every key must be given back by `done`.
+   * Returns the next key, or undefined once the queue is shut down and empty. The caller gives every key back by
+   * `done`.
    */
   get(signal?: AbortSignal): Promise<string | undefined> {
     if (signal?.aborted) return Promise.reject(signal.reason)
@@ -98,7 +100,7 @@ export class Queue {
     })
   }
 
-  /** The worker has finished with the key, whatever the result. */
+  /** Gives a key back, whatever the result of its run. */
   done(key: string): void {
     invariant(this.#processing.delete(key), `done of ${key}, which is not in work`)
     this.#order.release(key)
@@ -108,7 +110,7 @@ export class Queue {
     this.#retireWhenIdle()
   }
 
-  /** Hands out nothing more until `resume`. Keys in work continue; keys can still be added. */
+  /** Hands out no key until `resume`. Keys in work continue, and keys can still be added. */
   pause(): void {
     if (this.#state === 'open') this.#state = 'paused'
   }
@@ -119,7 +121,7 @@ export class Queue {
     this.#handOut()
   }
 
-  /** Takes no more keys. Those that wait are still handed out, then workers get undefined. */
+  /** Refuses further keys. Waiting keys are still handed out, then workers get undefined. */
   shutDown(): void {
     this.#state = 'shut'
     this.#handOut()

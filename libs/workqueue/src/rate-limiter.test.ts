@@ -13,7 +13,7 @@ describe('the exponential limiter', () => {
     expect([limiter.when('b'), limiter.when('a'), limiter.when('c')]).toEqual([1000, 2000, 1000])
   })
 
-  test('starts afresh once a key is fine', () => {
+  test('starts again once a key has succeeded', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     limiter.when('a')
     limiter.when('a')
@@ -22,14 +22,14 @@ describe('the exponential limiter', () => {
     expect(limiter.when('a')).toBe(1000)
   })
 
-  test('knows which keys have failed', () => {
+  test('lists the keys that have failed', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     for (const key of ['a', 'b', 'a', 'c']) limiter.when(key)
     limiter.forget('b')
     expect([...limiter.failed()]).toEqual(['a', 'c'])
   })
 
-  test('holds a key that fails for ever at its limit', () => {
+  test('keeps the wait of a key that fails for ever at the limit', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
     for (let failure = 0; failure < 3000; failure += 1) limiter.when('a')
     expect(limiter.when('a')).toBe(300_000)

@@ -1,16 +1,16 @@
 import { exponential } from '@csi-sidecars/base'
 
-/** How long a key has to wait before it is tried again. */
+/** The back-off of failing keys. */
 export interface RateLimiter {
-  /** The wait of the next try, in milliseconds. Counts as a failure of the key. */
+  /** Counts a failure of the key. Returns the wait before the next try, in milliseconds. */
   when(key: string): number
-  /** The key has succeeded: its failures no longer count. */
+  /** Forgets the failures of a key that has succeeded. */
   forget(key: string): void
-  /** The keys that have failed since they last succeeded. */
+  /** The keys that have failed since their last success. */
   failed(): Iterable<string>
 }
 
-/** For each key base x 2^failures, at most max. Remembers only keys that failed. */
+/** A wait of `baseMs` x 2^failures for each key, at most `maxMs`. Remembers only keys that have failed. */
 export function perKeyExponential({ baseMs, maxMs }: { baseMs: number; maxMs: number }): RateLimiter {
   const growth = { initialMs: baseMs, maxMs }
   const failures = new Map<string, number>()

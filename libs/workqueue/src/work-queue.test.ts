@@ -33,7 +33,7 @@ describe('a work queue', () => {
     expect(await queue.get()).toBe('a')
   })
 
-  test('starts keys first that are added for a cause, also one whose delay was over already', async () => {
+  test('starts added keys before keys whose delay is over', async () => {
     const { clock, queue } = make()
     for (const key of ['a', 'b', 'c']) queue.addAfter(key, 300)
     await clock.advance(300)
@@ -49,7 +49,7 @@ describe('a work queue', () => {
     expect([queue.length, clock.pending]).toEqual([1, 0])
   })
 
-  test('makes a key wait longer with each failure, until it is fine', async () => {
+  test('makes a key wait longer with each failure, until it succeeds', async () => {
     const { clock, queue } = make()
     queue.add('a')
     const waits: (number | undefined)[] = []
@@ -64,7 +64,7 @@ describe('a work queue', () => {
     expect(queue.dueIn('a')).toBe(1000)
   })
 
-  test('works on a key that is added for a cause without waiting, and neither forgets nor repeats what it had planned', async () => {
+  test('runs an added key without waiting, and neither forgets nor repeats its planned run', async () => {
     const { clock, queue } = make()
     queue.add('a')
     await fail(queue)
@@ -100,7 +100,7 @@ describe('a work queue', () => {
     expect(await served).toBe('a')
   })
 
-  test('while it is paused keeps what falls due', async () => {
+  test('keeps keys that fall due while it is paused', async () => {
     const { clock, queue } = make()
     queue.pause()
     const got = queue.get()
@@ -111,7 +111,7 @@ describe('a work queue', () => {
     expect(await got).toBe('a')
   })
 
-  test('drops at shutdown what is planned for later, and plans no more', async () => {
+  test('drops planned keys at shutdown, and plans no further keys', async () => {
     const { clock, queue } = make()
     queue.add('a')
     queue.addAfter('later', 100)
@@ -123,7 +123,7 @@ describe('a work queue', () => {
     expect([await queue.get(), clock.pending, queue.length]).toEqual([undefined, 0, 0])
   })
 
-  test('knows what is pending, what is planned and what has failed', async () => {
+  test('lists pending, planned and failed keys', async () => {
     const { queue } = make()
     queue.add('failing')
     await fail(queue)

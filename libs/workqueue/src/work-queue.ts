@@ -10,14 +10,20 @@ export interface WorkQueueOptions {
   readonly limiter: RateLimiter
   readonly order?: KeyOrder
   readonly observer?: QueueObserver
-  /** Of which each key takes one whose delay is over. */
+  /** The tokens for keys whose delay is over: each of them takes one. Default: no limit. */
   readonly pace?: TokenBucket
 }
 
 /**
- * A queue whose keys can also be added after a delay, or after the wait that follows from their failures.
- * Adding a key for a cause neither waits for its delay nor shortens the next one. Such a key goes before those whose
- * delay is over, which are retries: work that fails again and again blocks no other.
+ * A queue whose keys can also be added after a delay, or after a back-off that grows with their failures.
+ *
+ * Guarantees: a key is never in two workers. An addition is never lost, and neither waits for the key's delay nor
+ * changes it. Added keys go before keys whose delay is over, which are retries: work that fails again and again blocks
+ * no other work.
+ *
+ * Caveats: the caller calls `done` for every key from `get`. `addRateLimited` counts a failure; `forget` resets it.
+ *
+ * Errors: `get` rejects with the reason of its signal. `done` of a key that is not in work throws InvariantError.
  */
 export class WorkQueue {
   readonly #queue: Queue
@@ -33,7 +39,7 @@ export class WorkQueue {
     this.#observer = options.observer
   }
 
-  /** Keys that wait for a worker. */
+  /** The number of keys that wait for a worker. */
   get length(): number {
     return this.#queue.length
   }
@@ -46,22 +52,22 @@ export class WorkQueue {
     return this.#queue.isInWork(key)
   }
 
-  /** Whether the key is in work or to be worked on. */
+  /** Reports whether the key is in work or waits for a run. */
   isPending(key: string): boolean {
     return this.#queue.isPending(key)
   }
 
-  /** The group that the key waits for though workers may be free. */
+  /** The full group that the key waits for, even if workers are free. */
   blockedBy(key: string): string | undefined {
     return this.#queue.blockedBy(key)
   }
 
-  /** Keys that are to be added later. */
+  /** The keys that are planned for later. */
   planned(): Iterable<string> {
     return this.#delays.keys()
   }
 
-  /** Keys that have failed since they last succeeded. */
+  /** The keys that have failed since their last success. */
   failed(): Iterable<string> {
     return this.#limiter.failed()
   }
@@ -70,7 +76,7 @@ export class WorkQueue {
     this.#queue.add(key, priority)
   }
 
-  /** Adds the key after `ms`, unless it is worked on before: that run decides again. */
+  /** Adds the key after `ms`, unless it runs earlier: that run decides again. */
   addAfter(key: string, ms: number): void {
     if (this.#queue.isShut) return
     this.#observer?.retried()
@@ -83,12 +89,12 @@ export class WorkQueue {
     this.addAfter(key, this.#limiter.when(key))
   }
 
-  /** The key has succeeded: its next failure waits as the first one does. */
+  /** Forgets the failures of the key: its next failure waits as the first one does. */
   forget(key: string): void {
     this.#limiter.forget(key)
   }
 
-  /** Milliseconds until the key is added by itself; undefined when nothing is planned. */
+  /** Milliseconds until the key is added. Undefined: nothing is planned. */
   dueIn(key: string): number | undefined {
     return this.#delays.dueIn(key)
   }
@@ -99,7 +105,7 @@ export class WorkQueue {
     return key
   }
 
-  /** The run over the key reads its objects now: what it was added for until now needs no other run. */
+  /** Marks the additions so far as seen by the run over the key: they need no other run. */
   markSeen(key: string): void {
     this.#queue.markSeen(key)
   }
@@ -116,7 +122,7 @@ export class WorkQueue {
     this.#queue.resume()
   }
 
-  /** Drops the keys that are planned for later and takes no more; waiting keys are still handed out. */
+  /** Drops the planned keys and refuses further keys. Waiting keys are still handed out. */
   shutDown(): void {
     this.#delays.clear()
     this.#queue.shutDown()

@@ -1,5 +1,5 @@
-import type { Cases, Step } from './case.ts'
-import { CORE, configMap, type Fields, IN_DEFAULT, RBAC, STORAGE } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { type BodyFields, CORE, configMap, IN_DEFAULT, RBAC, STORAGE } from './objects.ts'
 import { get, merge, post, put } from './steps.ts'
 
 const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
@@ -7,14 +7,15 @@ const TOKENS = '/apis/authentication.k8s.io/v1/tokenreviews'
 const ROLES = `${RBAC}/namespaces/default/roles`
 const BINDINGS = `${RBAC}/namespaces/default/rolebindings`
 
-const asAlice = (ask: string, rest: Partial<Step> = {}): Step => ({ ask, as: 'alice', ...rest })
-const clusterRole = (name: string, rules: unknown): Step => post(`${RBAC}/clusterroles`, { metadata: { name }, rules })
-const clusterBinding = (name: string, role: string, subjects: unknown): Step =>
+const asAlice = (ask: string, rest: Partial<CaseStep> = {}): CaseStep => ({ ask, as: 'alice', ...rest })
+const clusterRole = (name: string, rules: unknown): CaseStep =>
+  post(`${RBAC}/clusterroles`, { metadata: { name }, rules })
+const clusterBinding = (name: string, role: string, subjects: unknown): CaseStep =>
   post(`${RBAC}/clusterrolebindings`, { metadata: { name }, roleRef: { kind: 'ClusterRole', name: role }, subjects })
 const ALICE = [{ kind: 'User', name: 'alice' }]
-const may = (user: string, resourceAttributes: Fields): Step =>
+const may = (user: string, resourceAttributes: BodyFields): CaseStep =>
   post(REVIEWS, { spec: { user, resourceAttributes } }, { only: ['spec', 'status'] })
-const mayPath = (user: string, nonResourceAttributes: Fields, rest: Partial<Step> = {}): Step => ({
+const mayPath = (user: string, nonResourceAttributes: BodyFields, rest: Partial<CaseStep> = {}): CaseStep => ({
   ...rest,
   ask: `POST ${REVIEWS}`,
   body: { spec: { user, uid: 'u', groups: ['g'], extra: { a: ['b'] }, nonResourceAttributes } },

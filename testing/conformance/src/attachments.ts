@@ -1,13 +1,13 @@
-import type { Cases, Step } from './case.ts'
-import { attachment, type Fields, STORAGE } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { attachment, type BodyFields, STORAGE } from './objects.ts'
 import { get, merge, post, put, remove } from './steps.ts'
 
 const ATTACHMENTS = `${STORAGE}/volumeattachments`
 
-const made = (name: string, spec: Fields = {}, rest: Fields = {}): Step =>
+const made = (name: string, spec: BodyFields = {}, rest: BodyFields = {}): CaseStep =>
   post(ATTACHMENTS, attachment(name, spec, rest))
-const status = (name: string, fields: object): Step => merge(`${ATTACHMENTS}/${name}/status`, { status: fields })
-const inline = (spec: object): Fields => ({
+const status = (name: string, fields: object): CaseStep => merge(`${ATTACHMENTS}/${name}/status`, { status: fields })
+const inline = (spec: object): BodyFields => ({
   source: { inlineVolumeSpec: { accessModes: ['ReadWriteOnce'], csi: { driver: 'a.b', volumeHandle: 'h' }, ...spec } },
 })
 

@@ -1,5 +1,5 @@
 /** One request. Exactly one of the bodies may be given; each sets its content type. */
-export interface Step {
+export interface CaseStep {
   /** `POST /api/v1/persistentvolumes`. */
   readonly ask: string
   /** JSON. */
@@ -24,10 +24,10 @@ export interface Step {
 }
 
 /** Requests that belong together, by the names of cases. They run in order, and what they create is removed afterwards. */
-export type Cases = Readonly<Record<string, readonly Step[]>>
+export type Cases = Readonly<Record<string, readonly CaseStep[]>>
 
 /** The answer, without what differs from run to run. */
-export interface Answer {
+export interface CaseAnswer {
   readonly code: number
   readonly body: unknown
   readonly warnings?: readonly string[]
@@ -36,5 +36,5 @@ export interface Answer {
 export interface RecordedAnswer {
   readonly title: string
   readonly asked: string
-  readonly answer: Answer
+  readonly answer: CaseAnswer
 }

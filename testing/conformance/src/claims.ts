@@ -1,15 +1,15 @@
-import type { Cases, Step } from './case.ts'
-import { BOUND, claim, type Fields, IN_DEFAULT, STORAGE, storageClass } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { BOUND, type BodyFields, claim, IN_DEFAULT, STORAGE, storageClass } from './objects.ts'
 import { get, merge, post, put, strategic } from './steps.ts'
 
 const CLAIMS = `${IN_DEFAULT}/persistentvolumeclaims`
 
-function made(name: string, spec: Fields = {}): Step {
+function made(name: string, spec: BodyFields = {}): CaseStep {
   return post(CLAIMS, claim(name, spec))
 }
 
 /** A claim that is bound, with a class that allows expansion unless another is named. */
-function bound(name: string, className: string | undefined = 'c-expands', status: object = {}): readonly Step[] {
+function bound(name: string, className: string | undefined = 'c-expands', status: object = {}): readonly CaseStep[] {
   return [
     made(name, className === undefined ? { volumeName: 'pv-c' } : { storageClassName: className, volumeName: 'pv-c' }),
     merge(`${CLAIMS}/${name}/status`, { status: { ...BOUND, ...status } }),
@@ -17,11 +17,11 @@ function bound(name: string, className: string | undefined = 'c-expands', status
 }
 
 const request = (storage: string): object => ({ spec: { resources: { requests: { storage } } } })
-const EXPANDS: Step = post(`${STORAGE}/storageclasses`, storageClass('c-expands', { allowVolumeExpansion: true }))
-const FIXED: Step = post(`${STORAGE}/storageclasses`, storageClass('c-fixed'))
+const EXPANDS: CaseStep = post(`${STORAGE}/storageclasses`, storageClass('c-expands', { allowVolumeExpansion: true }))
+const FIXED: CaseStep = post(`${STORAGE}/storageclasses`, storageClass('c-fixed'))
 
-const asStatus = (name: string, status: object): Step => merge(`${CLAIMS}/${name}/status`, { status })
-const wantsClass = (name: string, className: string | null): Step =>
+const asStatus = (name: string, status: object): CaseStep => merge(`${CLAIMS}/${name}/status`, { status })
+const wantsClass = (name: string, className: string | null): CaseStep =>
   merge(`${CLAIMS}/${name}`, { spec: { volumeAttributesClassName: className } })
 
 export const CLAIM_CASES: Cases = {

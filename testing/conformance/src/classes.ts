@@ -1,5 +1,5 @@
-import type { Cases, Step } from './case.ts'
-import { DRIVER, type Fields, STORAGE, storageClass } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { type BodyFields, DRIVER, STORAGE, storageClass } from './objects.ts'
 import { get, merge, post, put, remove, strategic } from './steps.ts'
 
 const CLASSES = `${STORAGE}/storageclasses`
@@ -7,10 +7,10 @@ const ATTRIBUTES = `${STORAGE}/volumeattributesclasses`
 const CSI_NODES = `${STORAGE}/csinodes`
 const CSI_DRIVERS = `${STORAGE}/csidrivers`
 
-const attributes = (name: string, rest: Fields = {}): Step =>
+const attributes = (name: string, rest: BodyFields = {}): CaseStep =>
   post(ATTRIBUTES, { metadata: { name }, driverName: DRIVER, parameters: { iops: '100' }, ...rest })
-const csiNode = (name: string, drivers: unknown): Step => post(CSI_NODES, { metadata: { name }, spec: { drivers } })
-const csiDriver = (name: string, spec: Fields = {}): Step => post(CSI_DRIVERS, { metadata: { name }, spec })
+const csiNode = (name: string, drivers: unknown): CaseStep => post(CSI_NODES, { metadata: { name }, spec: { drivers } })
+const csiDriver = (name: string, spec: BodyFields = {}): CaseStep => post(CSI_DRIVERS, { metadata: { name }, spec })
 
 export const CLASS_CASES: Cases = {
   'storage classes': [

@@ -1,5 +1,5 @@
-import type { Cases, Step } from './case.ts'
-import { CORE, configMap, type Fields, IN_DEFAULT, pod } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { type BodyFields, CORE, configMap, IN_DEFAULT, pod } from './objects.ts'
 import { get, merge, post, put, remove, strategic } from './steps.ts'
 
 const PODS = `${IN_DEFAULT}/pods`
@@ -8,7 +8,7 @@ const CONFIGS = `${IN_DEFAULT}/configmaps`
 const EVENTS = `${IN_DEFAULT}/events`
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
 
-const event = (name: string, rest: Fields = {}): Fields => ({
+const event = (name: string, rest: BodyFields = {}): BodyFields => ({
   metadata: { name },
   involvedObject: { kind: 'Pod', namespace: 'default', name: 'p' },
   reason: 'Because',
@@ -20,11 +20,11 @@ const event = (name: string, rest: Fields = {}): Fields => ({
   count: 1,
   ...rest,
 })
-const lease = (name: string, spec: Fields = {}, metadata: Fields = {}): Fields => ({
+const lease = (name: string, spec: BodyFields = {}, metadata: BodyFields = {}): BodyFields => ({
   metadata: { name, ...metadata },
   spec,
 })
-const secret = (name: string, rest: Fields = {}): Step => post(SECRETS, { metadata: { name }, ...rest })
+const secret = (name: string, rest: BodyFields = {}): CaseStep => post(SECRETS, { metadata: { name }, ...rest })
 
 const BINDINGS = `${IN_DEFAULT}/bindings`
 const binding = (name: string, node: string, uid?: string) => ({

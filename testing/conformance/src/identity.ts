@@ -1,4 +1,4 @@
-import type { Cases, Step } from './case.ts'
+import type { CaseStep, Cases } from './case.ts'
 import { attachment, claim, IN_DEFAULT, pod, STORAGE, volume } from './objects.ts'
 import { merge, post, remove } from './steps.ts'
 
@@ -12,7 +12,7 @@ const OBJECTS: readonly { readonly name: string; readonly place: string; readonl
 ]
 
 /** Every kind of patch that carries a uid, to the object or to its status. */
-function patches(path: string): readonly Step[] {
+function patches(path: string): readonly CaseStep[] {
   const ask = `PATCH ${path}`
   const annotations = { seen: 'yes' }
   const test = { op: 'test', path: '/metadata/uid', value: OTHER_UID }

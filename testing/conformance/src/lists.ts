@@ -1,13 +1,13 @@
-import type { Cases, Step } from './case.ts'
+import type { CaseStep, Cases } from './case.ts'
 import { CORE, configMap, IN_DEFAULT } from './objects.ts'
 import { get, merge, post, remove } from './steps.ts'
 
 const CONFIGS = `${IN_DEFAULT}/configmaps`
 
-const made = (name: string, labels: Readonly<Record<string, string>> = { set: 'one' }): Step =>
+const made = (name: string, labels: Readonly<Record<string, string>> = { set: 'one' }): CaseStep =>
   post(CONFIGS, configMap(name, { metadata: { name, labels } }))
-const labelled = (name: string, labels: object): Step => merge(`${CONFIGS}/${name}`, { metadata: { labels } })
-const select = (selector: string): Step =>
+const labelled = (name: string, labels: object): CaseStep => merge(`${CONFIGS}/${name}`, { metadata: { labels } })
+const select = (selector: string): CaseStep =>
   get(`${CONFIGS}?labelSelector=${encodeURIComponent(selector)}`, {
     only: ['kind', 'message', 'items.0.metadata.name', 'items.1.metadata.name', 'items.2.metadata.name', 'items.3'],
   })

@@ -1,4 +1,4 @@
-import type { Answer, Step } from './case.ts'
+import type { CaseAnswer, CaseStep } from './case.ts'
 import { DIFFERENCES } from './differences.ts'
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
@@ -11,7 +11,7 @@ const AGE = /^(\d+[ydhms]){1,2}$/
 const LONGEST_TEXT = 400
 
 /** Removes from an answer what differs from run to run, and what the list of differences allows. */
-export function normalised(answer: Answer, { only }: Pick<Step, 'only'>): Answer {
+export function normalised(answer: CaseAnswer, { only }: Pick<CaseStep, 'only'>): CaseAnswer {
   const body = plain(answer.body, '')
   if (only === undefined) return { ...answer, body }
   return { ...answer, body: Object.fromEntries(only.map((path) => [path, partAt(body, path)])) }

@@ -8,9 +8,9 @@ export const IN_DEFAULT = `${CORE}/namespaces/default`
 /** Accepts a table of objects. */
 export const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1'
 
-export type Fields = Readonly<Record<string, unknown>>
+export type BodyFields = Readonly<Record<string, unknown>>
 
-export function volume(name: string, spec: Fields = {}, metadata: Fields = {}): Fields {
+export function volume(name: string, spec: BodyFields = {}, metadata: BodyFields = {}): BodyFields {
   const csi = { driver: DRIVER, volumeHandle: `handle-of-${name}` }
   return {
     apiVersion: 'v1',
@@ -20,7 +20,7 @@ export function volume(name: string, spec: Fields = {}, metadata: Fields = {}): 
   }
 }
 
-export function claim(name: string, spec: Fields = {}, metadata: Fields = {}): Fields {
+export function claim(name: string, spec: BodyFields = {}, metadata: BodyFields = {}): BodyFields {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
@@ -29,7 +29,7 @@ export function claim(name: string, spec: Fields = {}, metadata: Fields = {}): F
   }
 }
 
-export function attachment(name: string, spec: Fields = {}, rest: Fields = {}): Fields {
+export function attachment(name: string, spec: BodyFields = {}, rest: BodyFields = {}): BodyFields {
   return {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'VolumeAttachment',
@@ -39,16 +39,16 @@ export function attachment(name: string, spec: Fields = {}, rest: Fields = {}): 
   }
 }
 
-export function storageClass(name: string, rest: Fields = {}): Fields {
+export function storageClass(name: string, rest: BodyFields = {}): BodyFields {
   return { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name }, provisioner: DRIVER, ...rest }
 }
 
-export function pod(name: string, spec: Fields = {}): Fields {
+export function pod(name: string, spec: BodyFields = {}): BodyFields {
   const containers = [{ name: 'main', image: 'none' }]
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { containers, ...spec } }
 }
 
-export function configMap(name: string, rest: Fields = {}): Fields {
+export function configMap(name: string, rest: BodyFields = {}): BodyFields {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, ...rest }
 }
 

@@ -1,11 +1,11 @@
-import type { Cases, Step } from './case.ts'
-import { CORE, type Fields, IN_DEFAULT, pod, STORAGE, TABLE } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { type BodyFields, CORE, IN_DEFAULT, pod, STORAGE, TABLE } from './objects.ts'
 import { get, merge, post, remove } from './steps.ts'
 
 const CAPACITIES = `${STORAGE}/namespaces/default/csistoragecapacities`
 const PODS = `${IN_DEFAULT}/pods`
 
-const capacity = (name: string, fields: Fields = {}): Step =>
+const capacity = (name: string, fields: BodyFields = {}): CaseStep =>
   post(CAPACITIES, {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'CSIStorageCapacity',
@@ -14,15 +14,15 @@ const capacity = (name: string, fields: Fields = {}): Step =>
     capacity: '1Gi',
     ...fields,
   })
-const declares = (source: Fields): Step => {
-  const { spec, ...rest } = pod('declares') as { readonly spec: Fields }
+const declares = (source: BodyFields): CaseStep => {
+  const { spec, ...rest } = pod('declares') as { readonly spec: BodyFields }
   const body = { ...rest, spec: { ...spec, volumes: [{ name: 'v', ...source }] } }
   return post(`${PODS}?dryRun=All`, body, { only: ['code', 'message'] })
 }
 const LABELS = { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] }
 
 /** All that charts of CSI drivers say of their pods and that a server completes. */
-const DRIVER_POD: Fields = {
+const DRIVER_POD: BodyFields = {
   containers: [
     {
       name: 'main',
@@ -95,7 +95,7 @@ export const OTHER_CASES: Cases = {
         { resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'default' } },
         { nonResourceAttributes: { verb: 'get', path: '/api/v9' } },
         {},
-      ].map((spec): Step => {
+      ].map((spec): CaseStep => {
         const ask = 'POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
         return { ask, body: { spec }, ...(as === undefined ? {} : { as }) }
       }),
@@ -127,5 +127,5 @@ export const OTHER_CASES: Cases = {
     'application/json;as=Table;g=meta.k8s.io;v=v2, application/json;as=Table;g=meta.k8s.io;v=v1',
     'application/json; charset=utf-8',
     'application/nothing',
-  ].map((accept): Step => get(`${CORE}/namespaces/default`, { accept, only: ['kind', 'reason', 'message'] })),
+  ].map((accept): CaseStep => get(`${CORE}/namespaces/default`, { accept, only: ['kind', 'reason', 'message'] })),
 }

@@ -1,17 +1,17 @@
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps, Agent as SecureAgent } from 'node:https'
 import { systemClock } from '@csi-sidecars/base'
-import type { Answer, Cases, RecordedAnswer, Step } from './case.ts'
+import type { CaseAnswer, CaseStep, Cases, RecordedAnswer } from './case.ts'
 import { normalised } from './normalise.ts'
 
 /** A server to ask. Both users exist there; `alice` may do nothing. */
-export interface Server {
+export interface ComparedServer {
   readonly url: string
   readonly tokens: { readonly admin: string; readonly alice: string }
 }
 
 /** Sends the requests of all cases to a server, and returns its answers in order. */
-export async function runConformance(server: Server, cases: Cases): Promise<readonly RecordedAnswer[]> {
+export async function runConformance(server: ComparedServer, cases: Cases): Promise<readonly RecordedAnswer[]> {
   const answers: RecordedAnswer[] = []
   for (const [title, steps] of Object.entries(cases)) {
     const runner = new CaseRunner(server)
@@ -39,20 +39,20 @@ const GRANT_TRIES = 50
 const GRANT_PAUSE_MS = 100
 
 /** By a refusal, or by the answer to a review. */
-function isDenied({ code, body }: Answer): boolean {
+function isDenied({ code, body }: CaseAnswer): boolean {
   return code === 403 || Reflect.get(Object(Reflect.get(Object(body), 'status')), 'allowed') === false
 }
 
 class CaseRunner {
-  readonly #server: Server
+  readonly #server: ComparedServer
   readonly #kept = new Map<string, unknown>()
   readonly #created: string[] = []
 
-  constructor(server: Server) {
+  constructor(server: ComparedServer) {
     this.#server = server
   }
 
-  async ask(step: Step): Promise<Answer> {
+  async ask(step: CaseStep): Promise<CaseAnswer> {
     const [method = 'GET', path = '/'] = this.#filled(step.ask).split(' ')
     const question = { ...step, method, path, ...this.#bodyOf(step) }
     let answer = await send(this.#server, question)
@@ -78,7 +78,7 @@ class CaseRunner {
     }
   }
 
-  #bodyOf(step: Step): { text?: string; contentType?: string } {
+  #bodyOf(step: CaseStep): { text?: string; contentType?: string } {
     if (step.text !== undefined) return { text: step.text, contentType: step.type ?? BODY_TYPES.body }
     for (const kind of ['body', 'merge', 'strategic', 'json'] as const) {
       if (step[kind] === undefined) continue
@@ -97,13 +97,13 @@ class CaseRunner {
   }
 }
 
-interface Question extends Step {
+interface Question extends CaseStep {
   readonly method: string
   readonly path: string
   readonly contentType?: string
 }
 
-function send(server: Server, question: Question): Promise<Answer> {
+function send(server: ComparedServer, question: Question): Promise<CaseAnswer> {
   const { method, path, text, contentType, accept = 'application/json', as, frames } = question
   const tokens = { ...server.tokens, wrongToken: 'a-wrong-token' }
   const headers: Record<string, string | number> = { accept }
@@ -125,7 +125,7 @@ function send(server: Server, question: Question): Promise<Answer> {
   })
 }
 
-async function read(response: IncomingMessage, frames: number | undefined): Promise<Answer> {
+async function read(response: IncomingMessage, frames: number | undefined): Promise<CaseAnswer> {
   let text = ''
   for await (const chunk of response) {
     text += String(chunk)

@@ -1,4 +1,4 @@
-import type { Cases, Step } from './case.ts'
+import type { CaseStep, Cases } from './case.ts'
 import {
   attachment,
   BOUND,
@@ -21,10 +21,10 @@ const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscov
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
 
 /** A table of one object, without the descriptions of its columns. */
-const table = (path: string): Step =>
+const table = (path: string): CaseStep =>
   get(path, { accept: TABLE, only: ['kind', 'apiVersion', 'columnDefinitions', 'rows'] })
 /** Cells that are ages differ by the duration of the case. */
-const made = (ask: string, body: unknown): Step => post(ask, body, { only: ['metadata.name'] })
+const made = (ask: string, body: unknown): CaseStep => post(ask, body, { only: ['metadata.name'] })
 
 export const SHAPE_CASES: Cases = {
   tables: [

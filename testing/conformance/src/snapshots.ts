@@ -1,5 +1,5 @@
-import type { Cases, Step } from './case.ts'
-import { DRIVER, type Fields, TABLE } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { type BodyFields, DRIVER, TABLE } from './objects.ts'
 import { get, jsonPatch, merge, post, put, remove, strategic } from './steps.ts'
 
 const GROUP = '/apis/snapshot.storage.k8s.io/v1'
@@ -14,12 +14,12 @@ const GROUP_CONTENTS = `${GROUPS}/volumegroupsnapshotcontents`
 const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 const NO_UID = '11111111-2222-3333-4444-555555555555'
 
-function object(kind: string, name: string, rest: Fields): Fields {
+function object(kind: string, name: string, rest: BodyFields): BodyFields {
   const group = kind.includes('Group') ? 'groupsnapshot' : 'snapshot'
   return { apiVersion: `${group}.storage.k8s.io/v1`, kind, metadata: { name }, ...rest }
 }
 
-const content = (change: Fields = {}): Fields =>
+const content = (change: BodyFields = {}): BodyFields =>
   object('VolumeSnapshotContent', 's-c', {
     spec: {
       driver: DRIVER,
@@ -29,7 +29,7 @@ const content = (change: Fields = {}): Fields =>
       ...change,
     },
   })
-const groupContent = (change: Fields = {}): Fields =>
+const groupContent = (change: BodyFields = {}): BodyFields =>
   object('VolumeGroupSnapshotContent', 's-gc', {
     spec: {
       driver: DRIVER,
@@ -39,13 +39,13 @@ const groupContent = (change: Fields = {}): Fields =>
       ...change,
     },
   })
-const snapshot = (source: unknown, spec: Fields = {}): Fields =>
+const snapshot = (source: unknown, spec: BodyFields = {}): BodyFields =>
   object('VolumeSnapshot', 's', { spec: { source, ...spec } })
-const groupSnapshot = (source: unknown, spec: Fields = {}): Fields =>
+const groupSnapshot = (source: unknown, spec: BodyFields = {}): BodyFields =>
   object('VolumeGroupSnapshot', 'g', { spec: { source, ...spec } })
 
-const changed = (place: string, spec: unknown): Step => merge(place, { spec })
-const status = (place: string, value: unknown): Step => merge(`${place}/status`, { status: value })
+const changed = (place: string, spec: unknown): CaseStep => merge(place, { spec })
+const status = (place: string, value: unknown): CaseStep => merge(`${place}/status`, { status: value })
 
 /** Needs the CRDs of external-snapshotter. */
 export const SNAPSHOT_CASES: Cases = {

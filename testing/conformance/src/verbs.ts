@@ -1,11 +1,11 @@
-import type { Cases, Step } from './case.ts'
-import { CORE, configMap, type Fields, IN_DEFAULT, STORAGE, volume } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { type BodyFields, CORE, configMap, IN_DEFAULT, STORAGE, volume } from './objects.ts'
 import { get, jsonPatch, merge, post, put, remove, strategic } from './steps.ts'
 
 const CONFIGS = `${IN_DEFAULT}/configmaps`
 const VOLUMES = `${CORE}/persistentvolumes`
 
-const made = (name: string, rest: Fields = {}): Step => post(CONFIGS, configMap(name, rest))
+const made = (name: string, rest: BodyFields = {}): CaseStep => post(CONFIGS, configMap(name, rest))
 
 export const VERB_CASES: Cases = {
   'bodies that cannot be read': [

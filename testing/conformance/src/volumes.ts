@@ -1,13 +1,13 @@
-import type { Cases, Step } from './case.ts'
-import { CORE, type Fields, volume } from './objects.ts'
+import type { CaseStep, Cases } from './case.ts'
+import { type BodyFields, CORE, volume } from './objects.ts'
 import { get, jsonPatch, merge, post, put, remove } from './steps.ts'
 
 const VOLUMES = `${CORE}/persistentvolumes`
 
-const made = (name: string, spec: Fields = {}, metadata: Fields = {}): Step =>
+const made = (name: string, spec: BodyFields = {}, metadata: BodyFields = {}): CaseStep =>
   post(VOLUMES, volume(name, spec, metadata))
-const changed = (name: string, spec: object): Step => merge(`${VOLUMES}/${name}`, { spec })
-const withFinalizers = (name: string, finalizers: readonly string[] | null): Step =>
+const changed = (name: string, spec: object): CaseStep => merge(`${VOLUMES}/${name}`, { spec })
+const withFinalizers = (name: string, finalizers: readonly string[] | null): CaseStep =>
   merge(`${VOLUMES}/${name}`, { metadata: { finalizers } })
 
 export const VOLUME_CASES: Cases = {

@@ -2,9 +2,9 @@
 // memory, descriptors, the delay of the event loop, and that no work is lost. One line a minute, and a verdict.
 
 import { join, resolve } from 'node:path'
+import { NUMBER, readArguments } from '@csi-sidecars/command'
 import { between, pick, seeded } from '@csi-sidecars/disturb'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import { NUMBER, readArguments } from '@csi-sidecars/testkit'
 import { startEmulated } from '../harness/api/emulated.ts'
 import { refusal, retryAfter } from '../harness/api/gate.ts'
 import { grant } from '../harness/api/roles.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { inParallel } from '@csi-sidecars/base'
-import type { Progress } from '@csi-sidecars/testkit'
+import type { Progress } from '@csi-sidecars/command'
 import type { Cluster } from './api/cluster.ts'
 import { errorText, TestContext } from './context.ts'
 import { LONG } from './long.ts'

@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { messageOf } from '@csi-sidecars/base'
+import { COUNT, readArguments } from '@csi-sidecars/command'
 import {
   type Finding,
   runSeeds,
@@ -13,7 +14,6 @@ import {
   type Verdict,
 } from '@csi-sidecars/disturb'
 import { APPS, byApp } from '@csi-sidecars/sidecars'
-import { COUNT, readArguments } from '@csi-sidecars/testkit'
 import type { Cluster } from '../harness/api/cluster.ts'
 import { errorText, TestContext } from '../harness/context.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'

@@ -1,6 +1,6 @@
 import { between, pick, type Random, scattered, seeded, type Timed, weighted } from '@csi-sidecars/disturb'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
-import type { App } from '../harness/subject.ts'
+import type { App as AnyApp } from '../harness/subject.ts'
 import type { Outcome } from '../model/back-end.ts'
 import { ATTACHMENT_MOVES, type AttachmentMove, CLAIM_MOVES, type ClaimMove } from '../model/moves.ts'
 
@@ -26,6 +26,9 @@ export interface History {
   readonly size: Size
   readonly steps: readonly Timed<Step>[]
 }
+
+/** The sidecars with histories. */
+type App = Exclude<AnyApp, 'provisioner'>
 
 /** The numbers of objects of a history. */
 export interface Size {

@@ -2,7 +2,7 @@
 // and under the embedded cluster's controllers, each on a real kube-apiserver; what differs in each settled state.
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readArguments } from '@csi-sidecars/testkit'
+import { readArguments } from '@csi-sidecars/command'
 import { controlPlaneBinaries } from '../tools/binaries.ts'
 import { type NumberedScenario, play, type Verdict } from './play.ts'
 import { attachScenarios } from './scenarios/attach.ts'

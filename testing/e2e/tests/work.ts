@@ -16,6 +16,7 @@ const OF_ATTACHER = ['volumeattachments', 'csinodes']
 export const WATCHED: Readonly<Record<Subject, readonly string[]>> = {
   attacher: [...OF_ATTACHER, 'persistentvolumes'],
   resizer: ['persistentvolumes', 'persistentvolumeclaims'],
+  provisioner: ['persistentvolumes', 'persistentvolumeclaims', 'storageclasses'],
   both: [...OF_ATTACHER, 'persistentvolumes', 'persistentvolumeclaims'],
 }
 

@@ -2,7 +2,7 @@ import { messageOf, systemClock } from '@csi-sidecars/base'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { editedInputs, knownInputs, lineOf } from './inputs.ts'
-import type { Reader } from './reader.ts'
+import type { BytesReader } from './reader.ts'
 import { httpAnswers } from './readers/http.ts'
 import { protobufObjects } from './readers/objects.ts'
 import { statusDetails } from './readers/status-details.ts'
@@ -10,7 +10,7 @@ import { durations, flags, kubeconfigs, quantities } from './readers/texts.ts'
 import { jsonFrames, protobufFrames } from './readers/watch.ts'
 
 /** All readers that read bytes from outside without knowing who wrote them. */
-const READERS: readonly Reader[] = [
+const READERS: readonly BytesReader[] = [
   httpAnswers,
   jsonFrames,
   protobufFrames,
@@ -32,7 +32,7 @@ const RUNS = 4_000
 const HANG_MS = 10_000
 
 /** Why an input breaks a promise of the reader. */
-function problemWith(reader: Reader, input: Buffer): string | undefined {
+function problemWith(reader: BytesReader, input: Buffer): string | undefined {
   const start = systemClock.monotonic()
   try {
     reader.read(input)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import fc from 'fast-check'
-import type { Reader } from './reader.ts'
+import type { BytesReader } from './reader.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../corpus')
 /** Readers that are not linear show it with less; longer inputs are only slower. */
@@ -10,7 +10,7 @@ const MOST_EDITS = 5
 const MOST_REPEATS = 200
 
 /** The seeds of a reader, and the inputs that were kept: a line each, as JSON whose characters are the bytes. */
-export function knownInputs({ name, seeds }: Reader): readonly Buffer[] {
+export function knownInputs({ name, seeds }: BytesReader): readonly Buffer[] {
   const lines = readFileSync(resolve(FOLDER, `${name}.jsonl`), 'utf8').split('\n')
   const corpus = lines.filter((line) => line !== '').map((line) => Buffer.from(String(JSON.parse(line)), 'latin1'))
   return [...seeds.map((seed) => Buffer.from(seed)), ...corpus]
@@ -31,7 +31,7 @@ interface Edit {
 }
 
 /** Known inputs with a few edits: bytes, words of the reader, or a part of another input take the place of bytes. */
-export function editedInputs(reader: Reader): fc.Arbitrary<Buffer> {
+export function editedInputs(reader: BytesReader): fc.Arbitrary<Buffer> {
   const known = fc.constantFrom(...knownInputs(reader))
   const words = fc.constantFrom(...reader.words.map((word) => Buffer.from(word)))
   const bytes = fc.uint8Array({ maxLength: 4 }).map((array) => Buffer.from(array))

@@ -1,5 +1,5 @@
 /** A reader of outside bytes, and what it promises of any of them. */
-export interface Reader {
+export interface BytesReader {
   readonly name: string
   /** Where its inputs begin. */
   readonly seeds: readonly (string | Buffer)[]

@@ -13,10 +13,10 @@ import type {
 } from '@csi-sidecars/kube-types'
 
 /** What differs from the shortest valid object: fields to set, at any depth, and null for those to leave out. */
-export type Change<T> = T extends readonly unknown[]
+export type ObjectChange<T> = T extends readonly unknown[]
   ? T
   : T extends object
-    ? { readonly [K in keyof T]?: Change<T[K]> | null }
+    ? { readonly [K in keyof T]?: ObjectChange<T[K]> | null }
     : T
 
 /** An object that surely has a name. */
@@ -24,26 +24,26 @@ export type Made<T> = T & { readonly metadata: { readonly name: string } }
 
 export const DRIVER = 'csi.example.com'
 
-function made<T>(shortest: T, change: Change<T> | undefined): Made<T> {
+function made<T>(shortest: T, change: ObjectChange<T> | undefined): Made<T> {
   return (change === undefined ? shortest : applyMergePatch(shortest as Json, change as Json)) as Made<T>
 }
 
 const STORAGE = 'storage.k8s.io/v1'
 
-export function va(name = 'va-1', change?: Change<VolumeAttachment>): Made<VolumeAttachment> {
+export function va(name = 'va-1', change?: ObjectChange<VolumeAttachment>): Made<VolumeAttachment> {
   const spec = { attacher: DRIVER, nodeName: 'node-1', source: { persistentVolumeName: 'pv-1' } }
   return made<VolumeAttachment>({ apiVersion: STORAGE, kind: 'VolumeAttachment', metadata: { name }, spec }, change)
 }
 
 /** A volume of the driver, with the handle `vol-` and its name's number. */
-export function pv(name = 'pv-1', change?: Change<PersistentVolume>): Made<PersistentVolume> {
+export function pv(name = 'pv-1', change?: ObjectChange<PersistentVolume>): Made<PersistentVolume> {
   const csi = { driver: DRIVER, volumeHandle: name.replace(/^pv-/, 'vol-') }
   const spec = { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], csi }
   return made<PersistentVolume>({ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name }, spec }, change)
 }
 
 /** An unbound claim. */
-export function pvc(name = 'pvc-1', change?: Change<PersistentVolumeClaim>): Made<PersistentVolumeClaim> {
+export function pvc(name = 'pvc-1', change?: ObjectChange<PersistentVolumeClaim>): Made<PersistentVolumeClaim> {
   const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'sc-1' }
   const metadata = { name, namespace: 'default' }
   return made<PersistentVolumeClaim>({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec }, change)
@@ -51,7 +51,11 @@ export function pvc(name = 'pvc-1', change?: Change<PersistentVolumeClaim>): Mad
 
 /** A claim and its volume, bound to each other as the PV controller leaves them. */
 export function bound(
-  options: { claim?: Change<PersistentVolumeClaim>; volume?: Change<PersistentVolume>; number?: number } = {},
+  options: {
+    claim?: ObjectChange<PersistentVolumeClaim>
+    volume?: ObjectChange<PersistentVolume>
+    number?: number
+  } = {},
 ): { readonly claim: Made<PersistentVolumeClaim>; readonly volume: Made<PersistentVolume> } {
   const { number = 1 } = options
   const names = { claim: `pvc-${number}`, volume: `pv-${number}` }
@@ -70,13 +74,13 @@ export function bound(
 }
 
 /** The node and its id at the driver, `<name>-id`. */
-export function csiNode(name = 'node-1', change?: Change<CSINode>): Made<CSINode> {
+export function csiNode(name = 'node-1', change?: ObjectChange<CSINode>): Made<CSINode> {
   const spec = { drivers: [{ name: DRIVER, nodeID: `${name}-id`, topologyKeys: [] }] }
   return made<CSINode>({ apiVersion: STORAGE, kind: 'CSINode', metadata: { name }, spec }, change)
 }
 
 /** A class that allows expansion. */
-export function storageClass(name = 'sc-1', change?: Change<StorageClass>): Made<StorageClass> {
+export function storageClass(name = 'sc-1', change?: ObjectChange<StorageClass>): Made<StorageClass> {
   const metadata = { name }
   const shortest = {
     apiVersion: STORAGE,
@@ -88,7 +92,7 @@ export function storageClass(name = 'sc-1', change?: Change<StorageClass>): Made
   return made<StorageClass>(shortest, change)
 }
 
-export function vac(name = 'vac-1', change?: Change<VolumeAttributesClass>): Made<VolumeAttributesClass> {
+export function vac(name = 'vac-1', change?: ObjectChange<VolumeAttributesClass>): Made<VolumeAttributesClass> {
   const parameters = { iops: '1000' }
   const shortest = {
     apiVersion: STORAGE,
@@ -101,7 +105,7 @@ export function vac(name = 'vac-1', change?: Change<VolumeAttributesClass>): Mad
 }
 
 /** A pod on node-1 that uses pvc-1. */
-export function pod(name = 'pod-1', change?: Change<Pod>): Made<Pod> {
+export function pod(name = 'pod-1', change?: ObjectChange<Pod>): Made<Pod> {
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'pvc-1' } }]
   const spec = { nodeName: 'node-1', containers: [{ name: 'main', image: 'none' }], volumes }
   const metadata = { name, namespace: 'default' }
@@ -116,12 +120,12 @@ export function secret(name = 'secret-1', values: Readonly<Record<string, string
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default' }, type: 'Opaque', data }
 }
 
-export function configMap(name = 'config-1', change?: Change<ConfigMap>): Made<ConfigMap> {
+export function configMap(name = 'config-1', change?: ObjectChange<ConfigMap>): Made<ConfigMap> {
   return made<ConfigMap>({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } }, change)
 }
 
 /** A lease without a holder. */
-export function lease(name = 'lease-1', change?: Change<Lease>): Made<Lease> {
+export function lease(name = 'lease-1', change?: ObjectChange<Lease>): Made<Lease> {
   const metadata = { name, namespace: 'default' }
   return made<Lease>({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: {} }, change)
 }

@@ -19,7 +19,7 @@ export interface ClusterOptions {
 }
 
 /** An API server and a CSI driver, in this process, with their own directory. */
-export interface Cluster extends AsyncDisposable {
+export interface EmulatedCluster extends AsyncDisposable {
   readonly api: ApiServer
   readonly driver: CsiDriver
   readonly directory: string
@@ -35,7 +35,7 @@ export interface Cluster extends AsyncDisposable {
  * Starts both, for one test: `await using cluster = await startCluster()`.
  * Unlike the driver on its own, this one takes on volumes that it does not know, so PersistentVolumes need no creation.
  */
-export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster(options: ClusterOptions = {}): Promise<EmulatedCluster> {
   const directory = await mkdtemp(join(tmpdir(), 'csi-'))
   const api = await startApiServer(options.api)
   const socket = join(directory, 'csi.sock')

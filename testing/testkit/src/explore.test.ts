@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { explore, type Model, type Move } from './explore.ts'
+import { explore, type Model, type ModelMove } from './explore.ts'
 
 interface Counter {
   readonly at: number
@@ -11,7 +11,7 @@ function counter(parts: Partial<Model<Counter>> = {}, fault?: number): Model<Cou
     initial: [{ at: 0 }],
     isGoal: ({ at }) => at === 3,
     violationOf: () => undefined,
-    *movesFrom({ at }): Generator<Move<Counter>> {
+    *movesFrom({ at }): Generator<ModelMove<Counter>> {
       if (at < 10) yield { name: 'count', to: { at: (at + 1) % 4 }, fair: true }
       if (at === fault) yield { name: 'fail', to: { at: 10 }, fair: false }
     },
@@ -31,7 +31,7 @@ it('shows the shortest way to a state from which no path leads to the goal', () 
 })
 
 it('a move that need not take place is no path to the goal', () => {
-  const movesFrom = ({ at }: Counter): Move<Counter>[] => [
+  const movesFrom = ({ at }: Counter): ModelMove<Counter>[] => [
     { name: 'user', to: { at: Math.min(at + 1, 3) }, fair: at > 0 },
   ]
   expect(explore(counter({ movesFrom })).problem).toBe('No path leads to the goal\n  begin: {"at":0}')
@@ -45,7 +45,7 @@ it('shows the shortest way to a violation', () => {
 })
 
 it('gives up a model that grows without end', () => {
-  const movesFrom = ({ at }: Counter): Move<Counter>[] => [{ name: 'grow', to: { at: at + 1 }, fair: true }]
+  const movesFrom = ({ at }: Counter): ModelMove<Counter>[] => [{ name: 'grow', to: { at: at + 1 }, fair: true }]
   expect(() => explore(counter({ movesFrom, mostStates: 100 }))).toThrow(
     'more than 100 states, the last one: {"at":100}',
   )

@@ -1,5 +1,5 @@
 /** One step from a state of a model to the next. */
-export interface Move<S> {
+export interface ModelMove<S> {
   /** What happens, for counterexamples. */
   readonly name: string
   readonly to: S
@@ -15,7 +15,7 @@ export interface Model<S> {
   readonly initial: readonly S[]
   /** Two states with the same key are one; by their JSON when absent. */
   keyOf?(state: S): string
-  movesFrom(state: S): Iterable<Move<S>>
+  movesFrom(state: S): Iterable<ModelMove<S>>
   /** The desired state and the actual state agree. When absent, each state that no fair move leaves is a goal. */
   isGoal?(state: S): boolean
   /** What must never be true; undefined where nothing is wrong. */

@@ -2,13 +2,13 @@ import { join } from 'node:path'
 import { ControllerPublishVolume, type ControllerPublishVolumeResponse } from '@csi-sidecars/csi-proto'
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js'
 import { expect, test } from '@jest/globals'
-import type { Cluster } from './cluster.ts'
-import { runScenario, type Step } from './scenario.ts'
+import type { EmulatedCluster } from './cluster.ts'
+import { runScenario, type ScenarioStep } from './scenario.ts'
 
 const seen: string[] = []
 
 /** The program of these tests: publishes volumes one after another. */
-async function publishAll(cluster: Cluster, ids: readonly string[]): Promise<void> {
+async function publishAll(cluster: EmulatedCluster, ids: readonly string[]): Promise<void> {
   const client = new Client(`unix:${join(cluster.directory, 'csi.sock')}`, credentials.createInsecure())
   for (const volumeId of ids) {
     const { path, requestSerialize, responseDeserialize } = ControllerPublishVolume
@@ -26,13 +26,13 @@ async function publishAll(cluster: Cluster, ids: readonly string[]): Promise<voi
   client.close()
 }
 
-const call = (volumeId: string, rest: object = {}): Step => ({
+const call = (volumeId: string, rest: object = {}): ScenarioStep => ({
   call: 'ControllerPublishVolume',
   request: { volumeId },
   ...rest,
 })
 
-function scenario(ids: readonly string[], steps: readonly Step[]): Promise<void> {
+function scenario(ids: readonly string[], steps: readonly ScenarioStep[]): Promise<void> {
   seen.length = 0
   return runScenario({ run: (cluster) => publishAll(cluster, ids), steps, timeoutMs: 30_000 })
 }

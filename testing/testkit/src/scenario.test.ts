@@ -1,12 +1,12 @@
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { expect, test } from '@jest/globals'
 import { pv, va } from './builders.ts'
-import type { Cluster } from './cluster.ts'
-import { ANY, runScenario, type Scenario } from './scenario.ts'
+import type { EmulatedCluster } from './cluster.ts'
+import { ANY, runScenario, type ScenarioScript } from './scenario.ts'
 
 /** The program of these tests: patches the status of each new attachment. */
 async function markAttached(
-  cluster: Cluster,
+  cluster: EmulatedCluster,
   signal: AbortSignal,
   body: object = { status: { attached: true } },
 ): Promise<void> {
@@ -22,7 +22,7 @@ async function markAttached(
   leave()
 }
 
-const scenario: Scenario = {
+const scenario: ScenarioScript = {
   given: { objects: [pv()] },
   run: (cluster, signal) => markAttached(cluster, signal),
   when: (cluster) => cluster.add(va()),
@@ -40,14 +40,15 @@ test('a program that does what the script says passes', async () => {
 })
 
 test('another body fails it, and the message shows both', async () => {
-  const run = (cluster: Cluster, signal: AbortSignal): Promise<void> => markAttached(cluster, signal, { status: {} })
+  const run = (cluster: EmulatedCluster, signal: AbortSignal): Promise<void> =>
+    markAttached(cluster, signal, { status: {} })
   await expect(runScenario({ ...scenario, run })).rejects.toThrow(
     /step 1: an unexpected write\n.*<any>.*\n.*"status":\{\}/,
   )
 })
 
 test('one write too many fails it', async () => {
-  const when = (cluster: Cluster): void => cluster.add(va(), va('va-2'))
+  const when = (cluster: EmulatedCluster): void => cluster.add(va(), va('va-2'))
   await expect(runScenario({ ...scenario, when })).rejects.toThrow(
     /step 2: an unexpected write\n {2}expected: nothing more/,
   )

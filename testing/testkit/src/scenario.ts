@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { CancelledError, scope, systemClock } from '@csi-sidecars/base'
 import { type CodeName, type DriverCall, DriverFailure, type LoggedRequest } from '@csi-sidecars/emulator'
-import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
+import { type ClusterOptions, type EmulatedCluster, startCluster } from './cluster.ts'
 
 /** A CSI call that is expected, and how the driver answers it. */
 export interface ExpectedCall {
@@ -22,20 +22,20 @@ export interface ExpectedWrite {
   readonly code?: number
 }
 
-export type Step = ExpectedCall | ExpectedWrite
+export type ScenarioStep = ExpectedCall | ExpectedWrite
 
-export interface Scenario {
+export interface ScenarioScript {
   readonly given?: ClusterOptions
   /** The program under test, until the signal is aborted. Runs beside `when`. */
-  readonly run: (cluster: Cluster, signal: AbortSignal) => Promise<void>
+  readonly run: (cluster: EmulatedCluster, signal: AbortSignal) => Promise<void>
   /** What other clients do then. */
-  readonly when?: (cluster: Cluster) => Promise<void> | void
+  readonly when?: (cluster: EmulatedCluster) => Promise<void> | void
   /** All calls that the driver gets and all writes that the API gets, in order; without its discovery, leases and events. */
-  readonly steps: readonly Step[]
+  readonly steps: readonly ScenarioStep[]
   /** Other calls that may come at any time, such as ListVolumes. */
   readonly ignoreCalls?: readonly string[]
   /** Looks at the outcome. */
-  readonly check?: (cluster: Cluster) => void
+  readonly check?: (cluster: EmulatedCluster) => void
   readonly timeoutMs?: number
 }
 
@@ -56,7 +56,7 @@ const DISCOVERY = [
  * Runs a program against a fresh cluster and holds what it does against the script. Throws at the first step that
  * differs, naming both; a call that the script does not have is refused and fails the scenario.
  */
-export async function runScenario(scenario: Scenario): Promise<void> {
+export async function runScenario(scenario: ScenarioScript): Promise<void> {
   await using cluster = await startCluster(scenario.given)
   const script = new Script(scenario, cluster)
   using run = scope()
@@ -75,7 +75,7 @@ export async function runScenario(scenario: Scenario): Promise<void> {
   scenario.check?.(cluster)
 }
 
-async function happen(scenario: Scenario, cluster: Cluster, script: Script): Promise<void> {
+async function happen(scenario: ScenarioScript, cluster: EmulatedCluster, script: Script): Promise<void> {
   await scenario.when?.(cluster)
   const { timeoutMs = 5_000 } = scenario
   const cancel = systemClock.schedule(timeoutMs, () => script.giveUp(timeoutMs))
@@ -90,7 +90,7 @@ async function happen(scenario: Scenario, cluster: Cluster, script: Script): Pro
 
 /** The steps, and how far they have come. */
 class Script {
-  readonly #steps: readonly Step[]
+  readonly #steps: readonly ScenarioStep[]
   readonly #seen: string[] = []
   readonly #finished = Promise.withResolvers<void>()
   readonly #leave: (() => void)[] = []
@@ -99,7 +99,7 @@ class Script {
   #next = 0
   #broken: Error | undefined
 
-  constructor(scenario: Scenario, cluster: Cluster) {
+  constructor(scenario: ScenarioScript, cluster: EmulatedCluster) {
     this.#steps = scenario.steps
     this.#ignored = new Set([...DISCOVERY, ...(scenario.ignoreCalls ?? [])])
     // throwIfBroken reports rejections too, so there need not be a waiting caller.
@@ -133,7 +133,7 @@ class Script {
     if (this.#broken !== undefined) throw this.#broken
   }
 
-  #called(cluster: Cluster, call: DriverCall): void {
+  #called(cluster: EmulatedCluster, call: DriverCall): void {
     if (this.#started.has(call) || this.#ignored.has(call.method)) return
     this.#started.add(call)
     const step = this.#steps[this.#next]

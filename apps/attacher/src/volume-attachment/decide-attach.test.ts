@@ -151,30 +151,35 @@ describe('decideAttach', () => {
     expect(summary(decideAttach(view(row.view)))).toStrictEqual(row.plan)
   })
 
-  const waits: [string, Partial<AttachmentView>, unknown][] = [
-    ['the volume', { volume: ofPv(undefined) }, { on: 'volume', name: 'pv1' }],
+  const PV1 = { on: 'volume', name: 'pv1' }
+  const NODE1 = { on: 'node', name: 'node1' }
+  const waits: [string, Partial<AttachmentView>, unknown, string | undefined][] = [
+    ['the volume', { volume: ofPv(undefined) }, PV1, 'PersistentVolumeMissing'],
     [
       'a volume that replaces a deleted one',
       { volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })) },
-      { on: 'volume', name: 'pv1' },
+      PV1,
+      'PersistentVolumeDeleting',
     ],
     [
       'a volume that replaces a volume without CSI',
       { volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
-      { on: 'volume', name: 'pv1' },
+      PV1,
+      undefined,
     ],
     [
       'a volume that replaces a volume with unsupported access modes',
       { volume: ofPv(volume({ accessModes: [] })) },
-      { on: 'volume', name: 'pv1' },
+      PV1,
+      undefined,
     ],
-    ['the node', { node: { known: 'noNode' } }, { on: 'node', name: 'node1' }],
-    ['the driver on the node', { node: { known: 'noDriver' } }, { on: 'node', name: 'node1' }],
-    ['nothing that could come', { volume: { from: 'nowhere' } }, undefined],
-    ['nothing if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined],
+    ['the node', { node: { known: 'noNode' } }, NODE1, 'CSINodeMissing'],
+    ['the driver on the node', { node: { known: 'noDriver' } }, NODE1, 'DriverNotOnNode'],
+    ['nothing that could come', { volume: { from: 'nowhere' } }, undefined, undefined],
+    ['nothing if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined, undefined],
   ]
-  it.each(waits)('waits for %s', (_, change, waitsFor) => {
-    expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor })
+  it.each(waits)('waits for %s', (_, change, waitsFor, obstacle) => {
+    expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor, obstacle })
   })
 })
 

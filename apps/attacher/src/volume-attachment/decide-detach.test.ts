@@ -139,25 +139,28 @@ describe('decideDetach', () => {
     })
   })
 
-  const waits: [string, Partial<AttachmentView>, unknown][] = [
-    ['the volume', { volume: ofPv(undefined) }, { on: 'volume', name: 'pv1' }],
+  const PV1 = { on: 'volume', name: 'pv1' }
+  const waits: [string, Partial<AttachmentView>, string, unknown, string | undefined][] = [
+    ['the volume', { volume: ofPv(undefined) }, 'block', PV1, 'PersistentVolumeMissing'],
     [
       'the node',
       { node: { known: 'noNode' }, va: withFinalizer({ ...deleting, nodeId: undefined }) },
+      'fail',
       { on: 'node', name: 'node1' },
+      'CSINodeMissing',
     ],
     [
       'a volume that replaces a volume without CSI',
       { volume: ofPv(volume({ nfs: { server: 's', path: '/' } })) },
-      { on: 'volume', name: 'pv1' },
+      'fail',
+      PV1,
+      undefined,
     ],
-    ['nothing that could come', { volume: { from: 'nowhere' } }, undefined],
+    ['nothing that could come', { volume: { from: 'nowhere' } }, 'fail', undefined, undefined],
   ]
-  it.each(waits)('waits for %s', (_, change, waitsFor) => {
-    expect(decideDetach(view({ va: withFinalizer(deleting), ...change })).at(-1)).toMatchObject({
-      do: change.volume?.from === 'pv' && change.volume.pv === undefined ? 'block' : 'fail',
-      waitsFor,
-    })
+  it.each(waits)('waits for %s', (_, change, step, waitsFor, obstacle) => {
+    const steps = decideDetach(view({ va: withFinalizer(deleting), ...change }))
+    expect(steps.at(-1)).toMatchObject({ do: step, waitsFor, obstacle })
   })
 
   it('uses the handle of the publish for a translated volume, and marks it as migrated', () => {

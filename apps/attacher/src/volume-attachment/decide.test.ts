@@ -52,6 +52,7 @@ describe('hasStaleError', () => {
     ['a detach error beside attached', withFinalizer({ attached: true, detachError: attachError }), false],
     ['a detach error of one that is detached', attachment({ deleting: true, detachError: attachError }), true],
     ['metadata of one that is detached', attachment({ deleting: true, metadata: { a: 'b' } }), true],
+    ['one that is detached, without error and metadata', attachment({ deleting: true }), false],
     ['a detach error of one that is not detached', withFinalizer({ deleting: true, detachError: attachError }), false],
   ])('returns for %s: case %#', (_, object, stale) => {
     expect(hasStaleError(object, FINALIZER)).toBe(stale)

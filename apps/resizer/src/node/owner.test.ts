@@ -1,6 +1,6 @@
+import type { NodeSelectorRequirement, NodeSelectorTerm } from '@csi-sidecars/kube-types'
 import { expect, test } from '@jest/globals'
 import { type LocalNode, type Owner, ownerOf } from './owner.ts'
-import type { NodeSelectorRequirement, NodeSelectorTerm } from './selector.ts'
 
 const NODE: LocalNode = {
   name: 'a',

@@ -1,5 +1,5 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { matchesTerm, NAME_FIELD, type NodeSelectorRequirement, type NodeSelectorTerm } from './selector.ts'
+import { matchesTerm, NAME_FIELD, type NodeSelectorRequirement, type NodeSelectorTerm } from '@csi-sidecars/kube-types'
 
 /** The node of this process: its Node object, and what its CSINode says about the driver. */
 export interface LocalNode {

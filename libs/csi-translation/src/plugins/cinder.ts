@@ -1,7 +1,7 @@
-import { csiSource, fsTypeAndReadOnly } from '../csi-source.ts'
-import { createPlugin, type VolumeSource } from '../plugin.ts'
-import { renameFsType, withParameters, withTopologyKey } from '../storage-class.ts'
-import { affinityToCsi, topologyToInTree } from '../topology.ts'
+import { csiSource, fsTypeAndReadOnly } from '../rules/csi-source.ts'
+import { createPlugin, type VolumeSource } from '../rules/plugin.ts'
+import { renameFsType, withParameters, withTopologyKey } from '../rules/storage-class.ts'
+import { affinityToCsi, topologyToInTree } from '../rules/topology.ts'
 
 const DRIVER = 'cinder.csi.openstack.org'
 const ZONE_KEY = 'topology.cinder.csi.openstack.org/zone'

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { BETA, GA, type TopologyLabels } from '../topology.ts'
+import { BETA, GA, type TopologyLabels } from '../rules/topology.ts'
 import { repairVolumeHandle, translateCSIPVToInTree, translateInTreePVToCSI } from '../translate.ts'
 
 const DRIVER = 'pd.csi.storage.gke.io'

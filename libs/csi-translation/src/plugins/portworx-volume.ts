@@ -1,7 +1,7 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { csiSource, fsTypeAndReadOnly, secretReference } from '../csi-source.ts'
-import { createPlugin, type VolumeSource } from '../plugin.ts'
-import { type ParameterRule, withParameters } from '../storage-class.ts'
+import { csiSource, fsTypeAndReadOnly, secretReference } from '../rules/csi-source.ts'
+import { createPlugin, type VolumeSource } from '../rules/plugin.ts'
+import { type ParameterRule, withParameters } from '../rules/storage-class.ts'
 
 const DRIVER = 'pxd.portworx.com'
 const SECRET_NAME = 'openstorage.io/auth-secret-name'

@@ -1,6 +1,6 @@
 import type { NodeSelectorRequirement } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
-import { BETA, GA, type TopologyLabels } from '../topology.ts'
+import { BETA, GA, type TopologyLabels } from '../rules/topology.ts'
 import { translateCSIPVToInTree, translateInTreeInlineVolumeToCSI, translateInTreePVToCSI } from '../translate.ts'
 
 const ZONE = 'topology.csi.vmware.com/zone'

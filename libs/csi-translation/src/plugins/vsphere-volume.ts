@@ -1,8 +1,8 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { csiSource } from '../csi-source.ts'
-import { createPlugin, type VolumeSource } from '../plugin.ts'
-import { type ParameterRule, renameFsType, withParameters, withTopologyKey } from '../storage-class.ts'
-import { type Affinity, familyOf, keyToCsi, labelled, renamed, valuesOf } from '../topology.ts'
+import { csiSource } from '../rules/csi-source.ts'
+import { createPlugin, type VolumeSource } from '../rules/plugin.ts'
+import { type ParameterRule, renameFsType, withParameters, withTopologyKey } from '../rules/storage-class.ts'
+import { type Affinity, familyOf, keyToCsi, labelled, renamed, valuesOf } from '../rules/topology.ts'
 
 const DRIVER = 'csi.vsphere.vmware.com'
 const ZONE_KEY = 'topology.csi.vmware.com/zone'

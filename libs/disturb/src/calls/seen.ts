@@ -12,7 +12,7 @@ export interface SeenCall {
 }
 
 /** Calls the listener for each CSI call that was answered; returns the undo. */
-export type CallSource = (listener: (call: SeenCall) => void) => () => void
+export type CallFeed = (listener: (call: SeenCall) => void) => () => void
 
 /** One CSI call: reported when it begins and again, with the same id, when it has been answered. */
 export interface LiveCall {

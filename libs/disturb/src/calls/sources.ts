@@ -1,7 +1,7 @@
 import { CODES } from '@csi-sidecars/csi'
 import type { CsiDriver, DriverCall } from '@csi-sidecars/emulator'
 import type { ProxiedCall } from '../proxy/call.ts'
-import type { CallSource, LiveCall, LiveCalls } from './seen.ts'
+import type { CallFeed, LiveCall, LiveCalls } from './seen.ts'
 
 /** All calls to the emulated driver, of all clients. */
 export function callsOf(driver: CsiDriver): LiveCalls {
@@ -31,7 +31,7 @@ export class ProxiedCalls {
 }
 
 /** Those that have been answered. */
-export function answered(calls: LiveCalls): CallSource {
+export function answered(calls: LiveCalls): CallFeed {
   return (listener) =>
     calls(({ method, request, end }) => {
       if (end === undefined) return

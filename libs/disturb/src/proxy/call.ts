@@ -39,7 +39,7 @@ export interface ProxiedCall {
 export type ChooseFault = (call: Pick<ProxiedCall, 'method' | 'request'>) => CallFault | undefined
 
 /** How a call ended at the driver. */
-export interface Answer {
+export interface ProxyAnswer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
   readonly trailers: Readonly<Record<string, string>>
@@ -64,20 +64,20 @@ export function requestOf(path: string, body: Buffer): ProxiedCall['request'] {
   return definition === undefined ? {} : (decoded(body, (bytes) => definition.requestDeserialize(bytes)) ?? {})
 }
 
-export function responseOf(path: string, answer: Answer): ProxiedCall['response'] {
+export function responseOf(path: string, answer: ProxyAnswer): ProxiedCall['response'] {
   const definition = DEFINITIONS.get(path)
   if (definition === undefined || codeOf(answer) !== 0) return undefined
   return decoded(answer.body, (bytes) => definition.responseDeserialize(bytes))
 }
 
 /** A driver that sends no status at all has failed for an unknown reason: Unknown, as gRPC says. */
-export function codeOf({ headers, trailers }: Answer): number {
+export function codeOf({ headers, trailers }: ProxyAnswer): number {
   const status = trailers['grpc-status'] ?? headers['grpc-status']
   return status === undefined ? 2 : Number(status)
 }
 
 /** The message is percent-encoded on the wire. One with a wrong encoding is shown unchanged. */
-export function messageTextOf({ headers, trailers }: Answer): string {
+export function messageTextOf({ headers, trailers }: ProxyAnswer): string {
   const message = trailers['grpc-message'] ?? headers['grpc-message'] ?? ''
   try {
     return decodeURIComponent(message)

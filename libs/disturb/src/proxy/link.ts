@@ -10,7 +10,7 @@ import {
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import { onAbort } from '@csi-sidecars/base'
-import type { Answer } from './call.ts'
+import type { ProxyAnswer } from './call.ts'
 
 /** A call as it came in, and the means to pass it on. */
 export interface PassingCall {
@@ -19,8 +19,8 @@ export interface PassingCall {
   /** Aborted when the caller has given the call up. */
   readonly givenUp: AbortSignal
   /** Sends it to the driver; undefined when the driver was lost, or the signal aborted, before there was an answer. */
-  forward(signal: AbortSignal): Promise<Answer | undefined>
-  answer(answer: Answer): void
+  forward(signal: AbortSignal): Promise<ProxyAnswer | undefined>
+  answer(answer: ProxyAnswer): void
   /** Ends the call as a broken stream. */
   reset(): void
   /** Breaks the connection with all of its calls, on both sides. */
@@ -81,13 +81,13 @@ interface Question {
   readonly givenUp: AbortSignal
 }
 
-function ask(driver: ClientHttp2Session, { headers, body, givenUp }: Question): Promise<Answer | undefined> {
+function ask(driver: ClientHttp2Session, { headers, body, givenUp }: Question): Promise<ProxyAnswer | undefined> {
   if (driver.destroyed || driver.closed || givenUp.aborted) return Promise.resolve(undefined)
   return new Promise((resolve) => {
     const stream = driver.request(headers, { endStream: false })
     const chunks: Buffer[] = []
-    let first: Answer['headers'] | undefined
-    let last: Answer['trailers'] = {}
+    let first: ProxyAnswer['headers'] | undefined
+    let last: ProxyAnswer['trailers'] = {}
     const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL)
     const ignoreAbort = onAbort(givenUp, cancel)
     stream.on('error', () => undefined) // its close says the same
@@ -109,7 +109,7 @@ function ask(driver: ClientHttp2Session, { headers, body, givenUp }: Question): 
   })
 }
 
-function give(stream: ServerHttp2Stream, { headers, body, trailers }: Answer): void {
+function give(stream: ServerHttp2Stream, { headers, body, trailers }: ProxyAnswer): void {
   if (stream.destroyed || stream.closed) return
   const first: OutgoingHttpHeaders = { ':status': 200, ...headers }
   if (Object.keys(trailers).length === 0) {

@@ -2,12 +2,12 @@ import { rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { CancelledError, type Clock, deadline, isAbort } from '@csi-sidecars/base'
 import {
-  type Answer,
   type ChooseFault,
   codeOf,
   messageTextOf,
   methodOf,
   type ProxiedCall,
+  type ProxyAnswer,
   requestOf,
   responseOf,
 } from './call.ts'
@@ -138,7 +138,7 @@ class Passage {
   }
 
   /** What a repetition is answered with counts, as it would for a caller that has not received the first answer. */
-  async #again(call: PassingCall, asked: Asked, first: Answer): Promise<Answer> {
+  async #again(call: PassingCall, asked: Asked, first: ProxyAnswer): Promise<ProxyAnswer> {
     for (let left = REPEATS; left > 0; left -= 1) {
       const again = await this.#ask(call, { ...asked, fault: 'repeat' }, call.givenUp)
       if (again === undefined) return first
@@ -157,7 +157,7 @@ class Passage {
     call: PassingCall,
     asked: Pick<ProxiedCall, 'method' | 'request' | 'fault'>,
     signal: AbortSignal,
-  ): Promise<Answer | undefined> {
+  ): Promise<ProxyAnswer | undefined> {
     const { clock, report } = this.#options
     calls += 1
     const begun: ProxiedCall = {

@@ -2,11 +2,11 @@ import { abortable, deadline } from '@csi-sidecars/base'
 import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { alreadyExists } from './http/api-failure.ts'
 import { applyMergePatch } from './patch/merge-patch.ts'
-import { type Json, type KubeObject, withMeta } from './schema/json.ts'
-import { groupVersionOf, type Kind, kindNamed } from './schema/kinds.ts'
+import { type ApiObject, type Json, withMeta } from './schema/json.ts'
+import { groupVersionOf, kindNamed, type ServedKind } from './schema/kinds.ts'
 import { completed } from './schema/typed.ts'
 import { ensureNamespace } from './storage/bootstrap.ts'
-import { commit, existing, keyOf, type Registry, systemFields, type Target } from './storage/registry.ts'
+import { commit, existing, keyOf, type ObjectRegistry, systemFields, type WriteTarget } from './storage/registry.ts'
 import { defaulted } from './strategies/index.ts'
 import { remove } from './verbs/deletion.ts'
 import { isFinished } from './verbs/updating.ts'
@@ -22,13 +22,13 @@ interface ObjectChange<T> {
  * set the status: they state what is, as controllers that are not there would have made it.
  */
 export class DirectAccess {
-  readonly #registry: Registry
+  readonly #registry: ObjectRegistry
 
-  constructor(registry: Registry) {
+  constructor(registry: ObjectRegistry) {
     this.#registry = registry
   }
 
-  kindOf(resource: { readonly group: string; readonly plural: string }): Kind {
+  kindOf(resource: { readonly group: string; readonly plural: string }): ServedKind {
     return kindNamed(resource)
   }
 
@@ -45,10 +45,10 @@ export class DirectAccess {
   /** Stores an object as it is given, status included. Its namespace is made when it is missing. */
   create<T>(resource: Resource<T>, object: T): T {
     const kind = kindNamed(resource)
-    const given = object as unknown as KubeObject
+    const given = object as unknown as ApiObject
     const namespace = kind.namespaced ? (given.metadata.namespace ?? 'default') : undefined
     if (namespace !== undefined) ensureNamespace(this.#registry, namespace)
-    const target: Target = { kind, namespace, name: given.metadata.name ?? '', status: false }
+    const target: WriteTarget = { kind, namespace, name: given.metadata.name ?? '', status: false }
     if (this.#registry.store.of(kind).get(keyOf(target)) !== undefined) throw alreadyExists(kind, target.name)
     const typed = { ...plain(given), apiVersion: groupVersionOf(kind), kind: kind.kind }
     const { uid, creationTimestamp } = systemFields(this.#registry)
@@ -67,7 +67,7 @@ export class DirectAccess {
   update<T>(resource: Resource<T>, ref: ObjectRef, change: (object: T) => T): T {
     const target = targetOf(resource, ref)
     const { object: old } = existing(this.#registry, target)
-    const asked = plain(change(old as unknown as T) as unknown as KubeObject)
+    const asked = plain(change(old as unknown as T) as unknown as ApiObject)
     const changed = completed(target.kind, defaulted(target.kind, asked))
     if (isFinished(changed)) return this.#registry.store.remove(target.kind, keyOf(target), old).object as unknown as T
     return commit(this.#registry, target, { object: changed, dryRun: false }).object as unknown as T
@@ -125,12 +125,12 @@ interface Wait {
   readonly timeoutMs?: number
 }
 
-function targetOf(resource: Resource<unknown>, ref: ObjectRef): Target {
+function targetOf(resource: Resource<unknown>, ref: ObjectRef): WriteTarget {
   const kind = kindNamed(resource)
   return { kind, namespace: kind.namespaced ? (ref.namespace ?? 'default') : undefined, name: ref.name, status: false }
 }
 
 /** A copy in JSON's terms: nothing undefined, nothing shared with the caller. */
-function plain(object: KubeObject): KubeObject {
-  return JSON.parse(JSON.stringify(object)) as KubeObject
+function plain(object: ApiObject): ApiObject {
+  return JSON.parse(JSON.stringify(object)) as ApiObject
 }

@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { OpenExchange } from '../exchange-log.ts'
 import type { FaultAction, FaultResponse, FaultSubject, Faults } from '../faults/request-faults.ts'
-import type { User } from './access/authentication.ts'
+import type { AuthenticatedUser } from './access/authentication.ts'
 import { accessOf, requireAccess } from './access/authorization.ts'
 import { servedAs } from './access/impersonation.ts'
 import { objectIn } from './codec/decode.ts'
@@ -17,12 +17,11 @@ import { type RequestInfo, type ResourceInfo, requestInfo, served } from './http
 import { documentAt } from './openapi/discovery.ts'
 import type { LoggedRequest, RequestLog } from './request-log.ts'
 import type { Json } from './schema/json.ts'
-import { type Kind, kindAt } from './schema/kinds.ts'
-import { answer, type Parts } from './verbs/answer.ts'
-import type { Call } from './verbs/call.ts'
+import { kindAt, type ServedKind } from './schema/kinds.ts'
+import { answer, type ResourceCall, type VerbParts } from './verbs/answer.ts'
 import type { Watches } from './watch/watches.ts'
 
-export interface HandlerParts extends Parts {
+export interface HandlerParts extends VerbParts {
   readonly watches: Watches
   readonly requests: RequestLog
   readonly faults: Faults
@@ -38,7 +37,7 @@ interface Exchange {
   readonly response: HttpResponse
   readonly url: URL
   readonly info: RequestInfo
-  readonly user: User
+  readonly user: AuthenticatedUser
   readonly logged: OpenExchange<LoggedRequest>
 }
 
@@ -128,7 +127,7 @@ async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction 
   await parts.watches.serve(response, kind, asked)
 }
 
-function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
+function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): ResourceCall {
   const contentType = exchange.request.headers['content-type']
   const asked = served(info, exchange.parts.registry.absent)
   return {
@@ -141,7 +140,7 @@ function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): Call {
   }
 }
 
-function renderingOf({ parts, request, url, info }: Exchange, kind: Kind): Rendering {
+function renderingOf({ parts, request, url, info }: Exchange, kind: ServedKind): Rendering {
   const reads = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch'
   const shape = shapeOf(request.headers.accept, url.searchParams, kind)
   // Tables are for reading: a write is answered with the object.
@@ -166,7 +165,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
 }
 
 /** Carries out a request and drops its answer, except for internal errors. */
-function applyAnyway(parts: Parts, call: () => Call): void {
+function applyAnyway(parts: VerbParts, call: () => ResourceCall): void {
   try {
     answer(parts, call())
   } catch (error) {

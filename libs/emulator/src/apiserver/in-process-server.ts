@@ -1,6 +1,6 @@
 import { type Clock, messageOf, systemClock } from '@csi-sidecars/base'
 import { type Logger, silentLogger } from '@csi-sidecars/telemetry'
-import { createFaults, type FaultRule, type Faults } from '../faults/request-faults.ts'
+import { createFaults, type Faults, type RequestRule } from '../faults/request-faults.ts'
 import { Authentication, type TokenGrant } from './access/authentication.ts'
 import { DirectAccess } from './direct-access.ts'
 import { type HandlerParts, handle } from './handler.ts'
@@ -21,7 +21,7 @@ export interface InProcessServerOptions {
   readonly adminToken?: string
   /** Tokens of other users; RBAC roles and bindings say what they may do. */
   readonly tokens?: readonly TokenGrant[]
-  readonly faults?: readonly FaultRule[]
+  readonly faults?: readonly RequestRule[]
   /** How much of the past is kept for watches and list pages, for each kind. */
   readonly history?: HistoryLimits
   /** How many requests the log keeps with their bodies; 0: it counts them, and reads no body twice. */

@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { ExchangeLog } from '../exchange-log.ts'
 import { sameFields } from '../faults/fault-rules.ts'
-import type { Verb } from '../verb.ts'
+import type { Verb } from '../faults/request-faults.ts'
 import type { Json } from './schema/json.ts'
 
 /** One request as it arrived and as it was answered. */

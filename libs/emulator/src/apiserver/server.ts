@@ -3,11 +3,11 @@ import { type SelfSigned, selfSignedCertificate } from '@csi-sidecars/base/self-
 import { type Logger, silentLogger } from '@csi-sidecars/telemetry'
 import type { HandlerParts } from './handler.ts'
 import { kubeconfigText } from './http/kubeconfig.ts'
-import { type Listener, openListener } from './http/listener.ts'
+import { openListener, type PortListener } from './http/listener.ts'
 import { handlerParts, InProcessServer, type InProcessServerOptions } from './in-process-server.ts'
 import { DataFile } from './storage/data-file.ts'
 import { Saver } from './storage/saver.ts'
-import { restore, type Snapshot, snapshotText } from './storage/snapshot.ts'
+import { restore, type SavedObjects, snapshotText } from './storage/snapshot.ts'
 import { Store } from './storage/store.ts'
 import { newUid } from './storage/uid.ts'
 
@@ -34,13 +34,13 @@ export class ApiServer extends InProcessServer implements AsyncDisposable {
   readonly port: number
   /** The administrator's. */
   readonly token: string
-  readonly #listener: Listener
+  readonly #listener: PortListener
   readonly #authority: string | undefined
   readonly #saver: Saver | undefined
 
   constructor(
     parts: HandlerParts,
-    how: { listener: Listener; token: string; authority: string | undefined; saver: Saver | undefined },
+    how: { listener: PortListener; token: string; authority: string | undefined; saver: Saver | undefined },
   ) {
     super(parts)
     this.url = how.listener.url
@@ -88,7 +88,7 @@ function certificateOf(clock: Clock, hostNames: readonly string[]): SelfSigned {
   return selfSignedCertificate({ ...who, now: clock.now(), days: 365 })
 }
 
-function openStore({ history }: ApiServerOptions, snapshot: Snapshot | undefined): Store {
+function openStore({ history }: ApiServerOptions, snapshot: SavedObjects | undefined): Store {
   const store = new Store({
     ...(history === undefined ? {} : { history }),
     ...(snapshot === undefined ? {} : { startsAt: snapshot.resourceVersion }),

@@ -1,21 +1,21 @@
 import type { CreateVolumeRequest, NodePublishVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
 import { status } from '@grpc/grpc-js'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { Controller } from './controller.ts'
-import { Node } from './node.ts'
+import { EmulatedController } from './controller.ts'
+import { EmulatedNode } from './node.ts'
 import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
 import { Volumes } from './volumes.ts'
 
 let settings: DriverSettings
 let volumes: Volumes
-let controller: Controller
-let node: Node
+let controller: EmulatedController
+let node: EmulatedNode
 
 beforeEach(() => {
   settings = { ...DEFAULT_SETTINGS, controller: [...DEFAULT_SETTINGS.controller, 'CLONE_VOLUME'] }
   volumes = new Volumes(settings)
-  controller = new Controller(settings, volumes)
-  node = new Node(settings, volumes)
+  controller = new EmulatedController(settings, volumes)
+  node = new EmulatedNode(settings, volumes)
 })
 
 const USE: VolumeCapability = { accessType: { $case: 'block', value: {} }, accessMode: { mode: 1 } }

@@ -31,9 +31,9 @@ export interface CallMatch {
 }
 
 /** Every call, in the order in which they began; `until` with a code waits for their end. */
-export type CallLog = ExchangeLog<DriverCall, CallMatch>
+export type DriverCallLog = ExchangeLog<DriverCall, CallMatch>
 
-export function createCallLog(clock: Clock): CallLog {
+export function createCallLog(clock: Clock): DriverCallLog {
   return new ExchangeLog({ clock, noun: 'calls', fits })
 }
 

@@ -1,22 +1,22 @@
 import { VolumeCapability_AccessMode_Mode as Mode, type VolumeCapability } from '@csi-sidecars/csi-proto'
 import { status } from '@grpc/grpc-js'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { Controller } from './controller.ts'
+import { EmulatedController } from './controller.ts'
 import { DriverFailure } from './driver-failure.ts'
-import { Node } from './node.ts'
+import { EmulatedNode } from './node.ts'
 import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
 import { Volumes } from './volumes.ts'
 
 let settings: DriverSettings
 let volumes: Volumes
-let controller: Controller
-let node: Node
+let controller: EmulatedController
+let node: EmulatedNode
 
 beforeEach(() => {
   settings = { ...DEFAULT_SETTINGS, nodes: ['n1', 'n2'] }
   volumes = new Volumes(settings)
-  controller = new Controller(settings, volumes)
-  node = new Node(settings, volumes)
+  controller = new EmulatedController(settings, volumes)
+  node = new EmulatedNode(settings, volumes)
 })
 
 const capability = (mode: Mode = Mode.SINGLE_NODE_WRITER): VolumeCapability => ({

@@ -9,7 +9,7 @@ import { DriverFailure, invalidArgument } from './driver-failure.ts'
 import type { Request, Response } from './methods.ts'
 import type { ControllerCapability, DriverSettings } from './settings.ts'
 import type { StoredSnapshot } from './snapshots.ts'
-import type { StoredVolume, VolumeSource, Volumes } from './volumes.ts'
+import type { StoredVolume, StoredVolumeSource, Volumes } from './volumes.ts'
 
 const DEFAULT_BYTES = 1024n ** 3n
 const MOST_BYTES = 2n ** 50n
@@ -17,7 +17,7 @@ const MOST_BYTES = 2n ** 50n
 type Segments = Readonly<Record<string, string>>
 
 /** The Controller service. Each method takes its request at once, so calls never see each other half done. */
-export class Controller {
+export class EmulatedController {
   readonly #settings: DriverSettings
   readonly #volumes: Volumes
 
@@ -64,7 +64,7 @@ export class Controller {
     return { volume: described(this.#volumes.add(wanted)) }
   }
 
-  #sourceOf({ volumeContentSource }: Request<'CreateVolume'>): VolumeSource | undefined {
+  #sourceOf({ volumeContentSource }: Request<'CreateVolume'>): StoredVolumeSource | undefined {
     const type = volumeContentSource?.type
     if (type === undefined) return undefined
     if (!this.#has(type.$case === 'volume' ? 'CLONE_VOLUME' : 'CREATE_DELETE_SNAPSHOT')) {
@@ -75,7 +75,7 @@ export class Controller {
       : { of: 'snapshot', id: type.value.snapshotId }
   }
 
-  #sizeOf({ of, id }: VolumeSource): bigint {
+  #sizeOf({ of, id }: StoredVolumeSource): bigint {
     return of === 'volume' ? this.#volumes.require(id).capacityBytes : this.#volumes.snapshots.require(id).sizeBytes
   }
 
@@ -286,7 +286,7 @@ function described(volume: StoredVolume): Volume {
   }
 }
 
-function sourceOf({ of, id }: VolumeSource): VolumeContentSource {
+function sourceOf({ of, id }: StoredVolumeSource): VolumeContentSource {
   if (of === 'volume') return { type: { $case: 'volume', value: { volumeId: id } } }
   return { type: { $case: 'snapshot', value: { snapshotId: id } } }
 }

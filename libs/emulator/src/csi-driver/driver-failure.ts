@@ -1,5 +1,5 @@
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
-import type { CodeName } from '../faults/call-faults.ts'
+import type { GrpcCodeName } from '../faults/call-faults.ts'
 import { bytesField, varintField } from '../protobuf-write.ts'
 
 /** A call that ends with a gRPC code other than OK. */
@@ -8,7 +8,7 @@ export class DriverFailure extends Error {
   readonly code: number
   readonly retryAfterMs: number | undefined
 
-  constructor(code: CodeName | number, message: string, options: { retryAfterMs?: number | undefined } = {}) {
+  constructor(code: GrpcCodeName | number, message: string, options: { retryAfterMs?: number | undefined } = {}) {
     super(message)
     this.code = typeof code === 'number' ? code : status[code]
     this.retryAfterMs = options.retryAfterMs

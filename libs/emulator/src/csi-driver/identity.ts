@@ -3,7 +3,7 @@ import type { Response } from './methods.ts'
 import type { DriverSettings } from './settings.ts'
 
 /** The Identity service. */
-export class Identity {
+export class EmulatedIdentity {
   readonly #settings: DriverSettings
 
   constructor(settings: DriverSettings) {

@@ -8,21 +8,23 @@ import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceI
 /** As Linux has it, and the end of the text after it. */
 const LONGEST_PATH = 107
 
-export interface Service {
+export interface GrpcService {
   readonly definition: ServiceDefinition
   readonly handlers: UntypedServiceImplementation
 }
 
 /** A gRPC server on a unix socket whose connections can be broken as the death of a process breaks them. */
-export interface Listener {
+export interface SocketListener {
   /** Breaks all connections and stops listening. */
   kill(): Promise<void>
 }
 
 /** Starts and stops in the order in which they are asked for, so that no two listen at once. */
-export function restartable(listen: () => Promise<Listener>): { start(): Promise<void>; stop(): Promise<void> } {
-  let last: Promise<Listener | undefined> = Promise.resolve(undefined)
-  const then = async (step: (listener: Listener | undefined) => Promise<Listener | undefined>): Promise<void> => {
+export function restartable(listen: () => Promise<SocketListener>): { start(): Promise<void>; stop(): Promise<void> } {
+  let last: Promise<SocketListener | undefined> = Promise.resolve(undefined)
+  const then = async (
+    step: (listener: SocketListener | undefined) => Promise<SocketListener | undefined>,
+  ): Promise<void> => {
     const done = last.then(step)
     // The caller gets the failure. The next step begins without a listener.
     last = done.catch(() => undefined)
@@ -35,7 +37,7 @@ export function restartable(listen: () => Promise<Listener>): { start(): Promise
 }
 
 /** Replaces the socket of a killed process, and nothing else. */
-export async function listen(path: string, services: readonly Service[]): Promise<Listener> {
+export async function listen(path: string, services: readonly GrpcService[]): Promise<SocketListener> {
   const grpc = new Server()
   for (const { definition, handlers } of services) grpc.addService(definition, handlers)
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure())

@@ -23,7 +23,7 @@ function isInline(volumeId: string): boolean {
 }
 
 /** The Node service. Nothing is mounted: it tracks what would be mounted. */
-export class Node {
+export class EmulatedNode {
   readonly #settings: DriverSettings
   readonly #volumes: Volumes
 

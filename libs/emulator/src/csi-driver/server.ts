@@ -2,13 +2,13 @@ import { type Clock, systemClock } from '@csi-sidecars/base'
 import { ControllerService, GroupControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
 import { type ServerUnaryCall, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js'
 import { createDriverFaults, type DriverFaults, type DriverResponse, type DriverRule } from '../faults/call-faults.ts'
-import { type CallLog, createCallLog, type DriverCall, subjectOf } from './call-log.ts'
-import { Controller } from './controller.ts'
+import { createCallLog, type DriverCall, type DriverCallLog, subjectOf } from './call-log.ts'
+import { EmulatedController } from './controller.ts'
 import { DriverFailure } from './driver-failure.ts'
 import { GroupController } from './group-controller.ts'
-import { Identity } from './identity.ts'
-import { listen, restartable, type Service } from './listener.ts'
-import { Node } from './node.ts'
+import { EmulatedIdentity } from './identity.ts'
+import { type GrpcService, listen, restartable } from './listener.ts'
+import { EmulatedNode } from './node.ts'
 import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
 import { Volumes } from './volumes.ts'
 
@@ -35,7 +35,7 @@ export interface CsiDriver extends AsyncDisposable {
   readonly faults: DriverFaults
   /** In the order in which they began. */
   readonly calls: readonly DriverCall[]
-  readonly log: CallLog
+  readonly log: DriverCallLog
   /** Answers one method by a function of the test's own; undefined gives it back. It throws DriverFailure to refuse. */
   script<Q, R extends object>(method: string, answer: ((request: Q) => R | Promise<R>) | undefined): void
   /** Its own answer, regardless of scripts. */
@@ -57,9 +57,9 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
   const faults = createDriverFaults(clock, rules)
   const scripts = new Map<string, Answer>()
   const services = [
-    new Identity(settings),
-    new Controller(settings, volumes),
-    new Node(settings, volumes),
+    new EmulatedIdentity(settings),
+    new EmulatedController(settings, volumes),
+    new EmulatedNode(settings, volumes),
     new GroupController(settings, volumes),
   ]
   const crash = async (): Promise<void> => {
@@ -99,7 +99,7 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
 interface DispatcherParts {
   readonly services: readonly object[]
   readonly scripts: ReadonlyMap<string, Answer>
-  readonly log: CallLog
+  readonly log: DriverCallLog
   readonly faults: DriverFaults
   readonly clock: Clock
   readonly crash: () => Promise<void>
@@ -115,7 +115,7 @@ class Dispatcher {
     this.#parts = parts
   }
 
-  serviceOf(definition: ServiceDefinition): Service {
+  serviceOf(definition: ServiceDefinition): GrpcService {
     const handlers = Object.fromEntries(
       Object.values(definition).map(({ path }) => {
         const method = path.slice(path.lastIndexOf('/') + 1)

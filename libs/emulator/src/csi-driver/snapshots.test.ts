@@ -1,7 +1,7 @@
 import type { CreateVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
 import { status } from '@grpc/grpc-js'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { Controller } from './controller.ts'
+import { EmulatedController } from './controller.ts'
 import { DriverFailure } from './driver-failure.ts'
 import { GroupController } from './group-controller.ts'
 import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
@@ -10,7 +10,7 @@ import { Volumes } from './volumes.ts'
 let now: number
 let settings: DriverSettings
 let volumes: Volumes
-let controller: Controller
+let controller: EmulatedController
 let groups: GroupController
 
 beforeEach(() => {
@@ -21,7 +21,7 @@ beforeEach(() => {
     controller: [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'GET_SNAPSHOT'],
   }
   volumes = new Volumes(settings, { now: () => now })
-  controller = new Controller(settings, volumes)
+  controller = new EmulatedController(settings, volumes)
   groups = new GroupController(settings, volumes)
   for (const id of ['v1', 'v2']) volumes.add({ id, name: id, capacityBytes: 10n })
 })
@@ -29,7 +29,7 @@ beforeEach(() => {
 const take = (name: string, sourceVolumeId = 'v1') =>
   controller.CreateSnapshot({ name, sourceVolumeId, secrets: {}, parameters: {}, accessibilityRequirements: undefined })
     .snapshot
-const list = (change: Partial<Parameters<Controller['ListSnapshots']>[0]> = {}) =>
+const list = (change: Partial<Parameters<EmulatedController['ListSnapshots']>[0]> = {}) =>
   controller.ListSnapshots({
     maxEntries: 0,
     startingToken: '',

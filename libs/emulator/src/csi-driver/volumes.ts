@@ -5,12 +5,12 @@ import type { DriverSettings } from './settings.ts'
 import { Snapshots } from './snapshots.ts'
 
 /** How a volume is attached to one node. */
-export interface Attachment {
+export interface StoredAttachment {
   readonly capability: VolumeCapability
   readonly readonly: boolean
 }
 
-export interface VolumeSource {
+export interface StoredVolumeSource {
   readonly of: 'volume' | 'snapshot'
   readonly id: string
 }
@@ -23,11 +23,11 @@ export interface StoredVolume {
   readonly parameters: Readonly<Record<string, string>>
   mutableParameters: Readonly<Record<string, string>>
   /** The volume or the snapshot that the volume was created from. */
-  readonly source: VolumeSource | undefined
+  readonly source: StoredVolumeSource | undefined
   /** Where it can be reached from; undefined: from everywhere. */
   readonly topology: Readonly<Record<string, string>> | undefined
   /** By node id. */
-  readonly attachments: Map<string, Attachment>
+  readonly attachments: Map<string, StoredAttachment>
   /** By staging path. */
   readonly staged: Map<string, VolumeCapability>
   /** By target path. */

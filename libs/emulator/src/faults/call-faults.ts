@@ -1,9 +1,9 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { status } from '@grpc/grpc-js'
-import { FaultRules, type Rule, sameFields } from './fault-rules.ts'
+import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
 
 /** The name of a gRPC code. */
-export type CodeName = keyof typeof status
+export type GrpcCodeName = keyof typeof status
 
 /** Which calls a rule is about. */
 export interface DriverMatch {
@@ -22,7 +22,7 @@ export interface DriverMatch {
 export type DriverResponse =
   | {
       readonly do: 'fail'
-      readonly code: CodeName
+      readonly code: GrpcCodeName
       readonly message?: string
       /** Sent along as google.rpc.RetryInfo. */
       readonly retryAfterMs?: number
@@ -38,7 +38,7 @@ export type DriverAction =
   /** Answers as usual, but later. */
   | { readonly do: 'delay'; readonly ms: number }
 
-export type DriverRule = Rule<DriverMatch, DriverAction>
+export type DriverRule = FaultRuleFor<DriverMatch, DriverAction>
 export type DriverFaults = FaultRules<DriverSubject, DriverMatch, DriverAction>
 
 /** What rules look at. */

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { messageOf } from '@csi-sidecars/base'
 import type { DriverRule } from './call-faults.ts'
-import type { FaultRule } from './request-faults.ts'
+import type { RequestRule } from './request-faults.ts'
 
 /** What a fault file holds: rules for each of the two servers. */
 interface FaultFile {
-  readonly api: readonly FaultRule[]
+  readonly api: readonly RequestRule[]
   readonly driver: readonly DriverRule[]
 }
 
@@ -50,7 +50,7 @@ export function parseFaults(value: unknown): FaultFile {
   }
   check(api, 'api', { match: API_MATCH, actions: API_ACTIONS })
   check(driver, 'driver', { match: DRIVER_MATCH, actions: DRIVER_ACTIONS })
-  return { api: api as readonly FaultRule[], driver: driver as readonly DriverRule[] }
+  return { api: api as readonly RequestRule[], driver: driver as readonly DriverRule[] }
 }
 
 interface Known {

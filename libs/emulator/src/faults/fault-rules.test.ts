@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, test } from '@jest/globals'
-import { FaultRules, type Rule, sameFields } from './fault-rules.ts'
+import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
 
 interface Subject {
   readonly method: string
@@ -15,7 +15,7 @@ const get = { method: 'get', name: 'a' }
 const meetings = (faults: ReturnType<typeof book>, count: number): (string | undefined)[] =>
   Array.from({ length: count }, () => faults.match(get))
 
-test.each<[string, Rule<Partial<Subject>, string>, (string | undefined)[]]>([
+test.each<[string, FaultRuleFor<Partial<Subject>, string>, (string | undefined)[]]>([
   ['a rule without a match hits everything', { action: 'x' }, ['x', 'x', 'x']],
   [
     'all that is given must fit',

@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 
 /** Which requests fail, and how. */
-export interface Rule<Match, Action> {
+export interface FaultRuleFor<Match, Action> {
   readonly name?: string
   /** All given fields must match; without `match` every request does. */
   readonly match?: Match
@@ -30,7 +30,7 @@ export interface Hold {
 }
 
 interface State<Match, Action> {
-  readonly rule: Rule<Match, Action>
+  readonly rule: FaultRuleFor<Match, Action>
   seen: number
   hits: number
 }
@@ -45,14 +45,14 @@ export class FaultRules<Subject extends object, Match extends object, Action> {
   constructor(
     clock: Clock,
     fits: (subject: Subject, match: Match) => boolean,
-    rules: readonly Rule<Match, Action>[] = [],
+    rules: readonly FaultRuleFor<Match, Action>[] = [],
   ) {
     this.#clock = clock
     this.#fits = fits
     for (const rule of rules) this.add(rule)
   }
 
-  add(rule: Rule<Match, Action>): ActiveRule {
+  add(rule: FaultRuleFor<Match, Action>): ActiveRule {
     const state = { rule, seen: 0, hits: 0 }
     this.#rules.push(state)
     return {

@@ -1,6 +1,8 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Verb } from '../verb.ts'
-import { FaultRules, type Rule, sameFields } from './fault-rules.ts'
+import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
+
+/** What a request for a resource does, as roles name it. */
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
 
 /** Which requests a rule is about. */
 export interface FaultMatch {
@@ -42,7 +44,7 @@ export type FaultAction =
 
 export type WatchEnd = 'close' | 'cut' | 'expired' | 'garbage' | 'silent'
 
-export type FaultRule = Rule<FaultMatch, FaultAction>
+export type RequestRule = FaultRuleFor<FaultMatch, FaultAction>
 
 /** The facts of a request that rules look at. */
 export interface FaultSubject {
@@ -57,7 +59,7 @@ export interface FaultSubject {
 
 export type Faults = FaultRules<FaultSubject, FaultMatch, FaultAction>
 
-export function createFaults(clock: Clock, rules: readonly FaultRule[] = []): Faults {
+export function createFaults(clock: Clock, rules: readonly RequestRule[] = []): Faults {
   return new FaultRules(clock, fits, rules)
 }
 

@@ -62,7 +62,7 @@ export class FaultyServer {
     return this.#version
   }
 
-  /** Creates or changes an object; the result is what a writer gets. */
+  /** Creates or changes an object. Returns the answer that a writer gets. */
   put(name: string): Thing {
     const before = this.objects.get(name)
     this.#version += 1

@@ -115,7 +115,7 @@ export interface KubeClient {
     options?: RequestOptions & SubresourceOption,
   ): Promise<T>
   /** Resolves when the server has accepted it: finalizers may keep the object for longer. */
-  delete<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions & GracePeriodOption): Promise<void>
+  delete<T>(resource: Resource<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void>
   /** Page by page; a page is dropped as soon as it is projected. A continue token that expired throws Gone. */
   list<T, P>(resource: Resource<T>, options: ListOptions & Projecting<T, P>): AsyncIterable<ListPage<P>>
   /** The last frame is END, and there is always one unless the signal or the reader ends it. A refused request throws. */
@@ -132,9 +132,11 @@ export interface KubeClient {
 /** `object` is undefined when there is none of that name. Returns whether that was news. */
 export type RereadListener<T> = (ref: ObjectRef, object: T | undefined) => boolean
 
-export interface GracePeriodOption {
+export interface DeleteOptions extends RequestOptions {
   /** How long a pod may take to end; 0 removes it at once. Absent: as the object itself says. */
   readonly gracePeriodSeconds?: number | undefined
+  /** The server refuses to delete an object with another UID. */
+  readonly uid?: string | undefined
 }
 
 export interface SubresourceOption {

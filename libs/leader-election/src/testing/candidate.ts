@@ -9,7 +9,7 @@ import type { LeaseServer } from './lease-server.ts'
 
 export const TIMINGS = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 5_000 }
 
-/** One process that takes part in the election: what it did, and how to stop it. */
+/** One process that takes part in the election: its actions, and how to stop it. */
 export class Candidate {
   readonly log = recordingLogger()
   readonly metrics = new Metrics()

@@ -58,7 +58,7 @@ test('a driver is not ready once its last answer is too old, or a Probe has fail
   expect(probes).toEqual([10_000])
 })
 
-test('a request waits for half a second, for a slow driver the next one has its answer', async () => {
+test('a request waits for half a second, and the next request gets the answer of a slow driver', async () => {
   const slow = (clock: FakeClock): Promise<boolean> => clock.sleep(2_000).then(() => true)
   const { at, probes } = started(slow)
   expect(await at(30_000)).toBe(SILENT(31))
@@ -75,7 +75,7 @@ test('a driver that comes back from silence is ready with the first Probe that i
   expect(await at(30_000)).toBeUndefined()
 })
 
-test('a driver that says that it is not ready is not', async () => {
+test('a driver that answers `not ready` is not ready', async () => {
   const { at } = started(async () => false)
   expect(await at(10_000)).toBe('CSI driver csi.example.com answers that it is not ready')
 })
@@ -84,7 +84,7 @@ test.each([
   ['driver', undefined],
   ['none', SILENT(10)],
   ['client', SILENT(10)],
-] as const)('an error of origin %s makes it: %s', async (origin, reason) => {
+] as const)('after an error of origin %s the reason is: %s', async (origin, reason) => {
   const { at } = started(() => Promise.reject(new RpcError(CODES.Unimplemented, 'x', { origin })))
   expect(await at(10_000)).toBe(reason)
 })

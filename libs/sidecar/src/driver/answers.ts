@@ -4,27 +4,27 @@ import { DRIVER_ANSWER_AGE_SECONDS, type Metrics } from '@csi-sidecars/telemetry
 
 /** The time limit of a Probe. */
 export const PROBE_MS = 5_000
-/** Probes do not load the driver, however often a client asks. */
+/** The pause between two Probes: they must not load the driver, however often a client asks. */
 const PERIOD_MS = 10_000
-/** The kubelet waits for a second at most. */
+/** How long a request waits for a Probe. The kubelet waits for a second. */
 const WAIT_MS = 500
-/** Longer than the period and the time limit of a Probe together. */
+/** How long an answer is valid: longer than the period and the time limit of a Probe together. */
 const VALID_MS = 15_000
 
 export interface DriverAnswersOptions {
   readonly driver: Pick<Driver, 'name' | 'subscribe'>
   readonly clock: Clock
   readonly metrics: Metrics
-  /** One Probe, on a connection of its own: whether the driver is ready. */
+  /** Sends one Probe on a separate connection. Returns whether the driver is ready. */
   readonly probe: (signal: AbortSignal) => Promise<boolean>
 }
 
-/** What the last Probe found. */
+/** The result of the last Probe. */
 type Result = 'ready' | 'not ready' | 'no answer'
 
 /**
- * Whether the driver answers. A driver may hang while its connection is open, so it is probed, but only while a client
- * asks: no more often than once in ten seconds.
+ * Reports whether the driver answers. A driver may hang while its connection is open, so it is probed, but only while a
+ * client asks, and at most once in ten seconds.
  */
 export class DriverAnswers {
   readonly #options: DriverAnswersOptions
@@ -36,7 +36,7 @@ export class DriverAnswers {
   #running: Promise<void> | undefined
   #asked = false
 
-  /** The driver has just answered: the handshake precedes this. */
+  /** Begins after the handshake, so the driver has just answered. */
   constructor(options: DriverAnswersOptions) {
     this.#options = options
     const { driver, clock, metrics } = options
@@ -51,7 +51,7 @@ export class DriverAnswers {
     })
   }
 
-  /** Why the driver is not ready, by a recent Probe. Takes half a second at most. */
+  /** Returns why the driver is not ready, by a recent Probe. Takes at most half a second. */
   async whyNotReady(): Promise<string | undefined> {
     const { clock, driver } = this.#options
     this.#asked = true
@@ -66,7 +66,7 @@ export class DriverAnswers {
     return this.#result === 'ready' ? undefined : `CSI driver ${driver.name} answers that it is not ready`
   }
 
-  /** Ends the Probe that runs. */
+  /** Ends a running Probe. */
   stop(): void {
     this.#unsubscribe()
     this.#life.abort(new CancelledError('the process is ending'))
@@ -82,7 +82,7 @@ export class DriverAnswers {
     try {
       this.#record((await probe(this.#life.signal)) ? 'ready' : 'not ready')
     } catch (error) {
-      // An error that the driver has sent is an answer.
+      // An error from the driver is an answer.
       this.#record(error instanceof RpcError && error.origin === 'driver' ? 'ready' : 'no answer')
     } finally {
       this.#running = undefined

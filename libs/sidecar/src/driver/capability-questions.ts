@@ -12,21 +12,21 @@ import {
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import { failing, type SentenceFailure, type StartError } from '../start-error.ts'
 
-/** How a step of the start fails: the line `message`, in whose `err` `during` precedes the cause. */
+/** The failure of a step: the line `message`, and in its `err` the text `during` before the cause. */
 export interface StepFailure {
   readonly message: string | SentenceFailure
   readonly during?: string
   readonly pairs?: Pairs
 }
 
-/** One look at what the driver can do. Of several at the same thing the last counts. */
+/** One question about the driver's capabilities. If several are about the same thing, the last answer counts. */
 export interface CapabilityQuestion {
   readonly about: 'plugin' | 'controller' | 'node'
-  /** Left out: it is always asked. */
+  /** Reports whether the question is necessary. Default: always. */
   readonly when?: (known: DriverCapabilities) => boolean
   readonly limitMs: number
   readonly failure: StepFailure
-  /** Why the start cannot continue with this answer. */
+  /** Returns why the start cannot continue with this answer. */
   readonly startError?: (known: DriverCapabilities) => StartError | undefined
 }
 
@@ -34,11 +34,11 @@ export interface AskOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly log?: Logger
-  /** How long all questions together may take. */
+  /** Milliseconds for all questions together. Default: no limit. */
   readonly togetherMs?: number | undefined
 }
 
-/** What has been answered so far. */
+/** The answers so far. */
 interface Answers {
   readonly plugin: PluginCapabilities
   readonly controller?: DriverCapabilities['controller']
@@ -66,7 +66,7 @@ export async function askAtStart(
   return known(answers)
 }
 
-/** Asks a driver that has come back, about each thing once. */
+/** Asks a driver after a reconnect, about each thing once. */
 export async function askAgain(
   driver: Caller,
   questions: readonly CapabilityQuestion[],
@@ -99,7 +99,7 @@ async function answer(driver: Caller, { about }: CapabilityQuestion, options: Ca
   }
 }
 
-/** For `catch`: ends the start with the step's line. */
+/** Returns a function for `catch` that ends the start with the line of the step. */
 export function stepFailed({ message, during, pairs = {} }: StepFailure): (cause: unknown) => never {
   const fail = failing(message, pairs)
   return (cause) => fail(during === undefined ? cause : new Error(`${during}: ${messageOf(cause)}`, { cause }))

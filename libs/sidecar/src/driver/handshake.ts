@@ -16,14 +16,16 @@ import { DriverAnswers, PROBE_MS } from './answers.ts'
 import { askAgain, askAtStart, stepFailed } from './capability-questions.ts'
 import type { ConnectionFailures, HandshakeTable } from './handshake-table.ts'
 
-/** The driver as far as the start has identified it. */
+/** A driver with a known name and a connection. */
 export interface IdentifiedDriver {
   readonly name: string
   readonly connection: Connection
   readonly operations: OperationMetrics
 }
 
-/** Connects, waits until the driver is ready and asks its name. To one with an in-tree ancestor it connects again. */
+/**
+ * Connects, waits until the driver is ready and asks its name. A driver with an in-tree ancestor is connected to again.
+ */
 export async function identifyDriver(context: StartContext, table: HandshakeTable): Promise<IdentifiedDriver> {
   const { failures, limits, namedFrom } = table
   const operations = new OperationMetrics(context.metrics)
@@ -61,7 +63,7 @@ async function ready(
   return connection
 }
 
-/** Reads the driver's capabilities and watches its connection from then on. */
+/** Reads the driver's capabilities, and watches its connection from then on. */
 export async function openDriver(
   context: StartContext,
   table: HandshakeTable,
@@ -91,7 +93,7 @@ export async function openDriver(
   })
 }
 
-/** Whether the driver answers from now on. These Probes are not counted with the calls of the work. */
+/** Reports whether the driver answers. These Probes are not counted with the calls of the controllers. */
 export function answersOf({ standard, clock, log, metrics, atEnd }: StartContext, driver: Driver): DriverAnswers {
   const address = standard.values['csi-address']
   const probe = (signal: AbortSignal): Promise<boolean> =>

@@ -28,7 +28,7 @@ export interface AppChoice<A extends FlaggedApp> {
   readonly onRequest?: readonly A[]
 }
 
-/** Standard flags that an app may take otherwise than the rest of the process. */
+/** The standard flags that an app may accept with another value than the rest of the process. */
 const STANDARD_FOR_ONE = new Set([
   'feature-gates',
   'leader-election',
@@ -41,7 +41,7 @@ const STANDARD_FOR_ONE = new Set([
   'retry-interval-start',
 ])
 
-/** The flags of one app as it would have read them by itself. */
+/** The flags of one app, as the app alone would have read them. */
 export interface FlagsOfApp {
   readonly values: Readonly<Record<string, unknown>>
   readonly given: ReadonlySet<string>
@@ -56,7 +56,7 @@ export type CombinedFlags<A extends FlaggedApp> =
       readonly running: readonly A[]
       readonly singleLease: string
       readonly flagsOf: (app: A) => FlagsOfApp
-      /** The standard flags without any app's own. */
+      /** The standard flags, without those of a single app. */
       readonly standard: FlagsOfApp
     }
 
@@ -87,15 +87,18 @@ export function allOf<A extends FlaggedApp>({ byDefault, onRequest = [] }: AppCh
 
 const prefixesOf = (apps: readonly FlaggedApp[]): readonly string[] => apps.map(({ prefix }) => prefix)
 
-/** What may be set for one app: its own flags, and standard ones that it may take otherwise than the others. */
+/**
+ * The flags with a prefix: the app's own flags, and standard flags that it may accept with another value than the other
+ * apps.
+ */
 export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
   const own = driverFlags?.own ?? STANDARD_FOR_ONE
   return [...flags, ...STANDARD_FLAGS.filter(({ name }) => own.has(name))]
 }
 
 /**
- * Reads a command line for several apps. A flag without prefix is for all that have it; with an app's prefix it is for
- * that one, and wins.
+ * Reads a command line for several apps. A flag without prefix is for all apps that have it. A flag with the prefix of
+ * an app is for this app only, and wins.
  */
 export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: readonly string[]): CombinedFlags<A> {
   const apps = allOf(choice)
@@ -125,7 +128,7 @@ export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: 
   }
 }
 
-/** Every flag that there is, each once. Of an app's other spellings only those that no other flag has. */
+/** Every flag of the process, each once. Other spellings of an app's flag are included if no other flag has them. */
 function combinedTable(choice: AppChoice<FlaggedApp>): FlagTable {
   const apps = allOf(choice)
   const table = new Map<string, Flag>()
@@ -162,7 +165,7 @@ function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps:
   return { apps: apps.filter(({ prefix }) => names.includes(prefix)) }
 }
 
-/** A given standard flag that no running app takes: only where all of them ask the driver alone. */
+/** Returns a given standard flag that no running app accepts. There is one only if all apps ask the driver alone. */
 function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<string>): string | undefined {
   const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => given.has(name))
   return standard.find((name) =>
@@ -170,7 +173,7 @@ function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<s
   )
 }
 
-/** Whether the flag is for this app alone: by its prefix, or because no app that runs has it. */
+/** Reports whether the flag is for this app alone: by its prefix, or because no running app has it. */
 function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
   if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
   const has = (each: FlaggedApp): boolean =>
@@ -192,7 +195,7 @@ function pick(app: FlaggedApp, running: readonly FlaggedApp[], all: FlagsOfApp):
   return { values, given }
 }
 
-/** The spellings without prefix that mean this flag of the app; another's own flag of that name is not it. */
+/** The names of the flag without the prefix, unless another app defines the same name. */
 function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: readonly FlaggedApp[]): readonly string[] {
   if (running.length > 1 && app.driverFlags?.own.has(name)) return []
   const others = running.filter((each) => each !== app).flatMap(({ flags }) => flags.map((flag) => flag.name))
@@ -201,12 +204,12 @@ function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: rea
 
 type Gates = ReadonlyMap<string, boolean>
 
-/** They mean gates of every app. */
+/** These names mean gates of every app. */
 const ALL_OF_A_STAGE = ['AllAlpha', 'AllBeta']
 
 /**
- * Of the shared gates those that the app knows; a gate that no app knows stays with the first one, whose start refuses
- * it. Gates that are given for the app alone win.
+ * Returns the gates of the app: the shared gates that it knows, then its own, which win. A gate that no app knows stays
+ * with the first app, whose start refuses it.
  */
 function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, given }: FlagsOfApp): Gates {
   const shared = values['feature-gates'] as Gates

@@ -4,13 +4,13 @@ import { type FeatureGate, type GateStage, type GateTable, GENERIC_GATES } from 
 /** The gates of one process. */
 export interface FeatureGates<N extends string = string> {
   enabled(name: N): boolean
-  /** Whether the command line named it. AllAlpha and AllBeta do not count. */
+  /** Reports whether the command line names the gate. AllAlpha and AllBeta do not count. */
   explicit(name: N): boolean
-  /** The same gates with another default for one of them; an explicit setting stays. */
+  /** Returns the gates with another default for one of them. An explicit setting stays. */
   withDefault(name: N, value: boolean): FeatureGates<N>
 }
 
-/** An info line that setting a gate is worth. */
+/** An info line about a given gate. */
 export interface GateNotice {
   readonly message: string
   readonly pairs: { readonly featureGate: string; readonly value: boolean }
@@ -20,7 +20,7 @@ export type ResolvedGates<N extends string> =
   | { readonly kind: 'gates'; readonly gates: FeatureGates<N>; readonly notices: readonly GateNotice[] }
   | { readonly kind: 'refused'; readonly error: string }
 
-/** Applies what the command line asks for. One error lists every wrong name or value. */
+/** Applies the gates of a command line. One error lists every wrong name or value. */
 export function resolveGates<N extends string>(
   table: GateTable<N>,
   requested: ReadonlyMap<string, boolean>,
@@ -55,7 +55,10 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 }
 
 const IGNORED = 'Ignoring feature gate that is always on'
-/** Manifests in the field still say so; their sidecars would end where upstream's of that time did not. */
+/**
+ * Manifests in the field still turn the gate off. Their sidecars would end, which the originals of that time did not
+ * do.
+ */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 
 const NOTICES: Readonly<Partial<Record<GateStage, string>>> = {
@@ -79,7 +82,7 @@ function gatesOf<N extends string>(
   }
 }
 
-/** For the usage: the gates that do something here, one a line. Those of the API server library are accepted as well. */
+/** Returns the gates with an effect for the usage, one a line. Gates of the API server library are accepted, too. */
 export function knownGatesText(table: GateTable): string {
   const lines = Object.entries<FeatureGate>(table.own).map(
     ([name, gate]) => `${name}=true|false (${gate.stage.toUpperCase()} - default=${gate.default})`,

@@ -7,11 +7,11 @@ export type StandardFlags = Flags<typeof STANDARD_FLAGS>
 export type StandardValues = StandardFlags['values']
 
 /**
- * Checks of flag values after parsing. Each returns the text that goes into `err` of the line that ends the start, or
- * undefined. The order of the checks is the app's.
+ * The checks of flag values after parsing. Each returns the `err` of the line that ends the start, or undefined. The
+ * app decides the order of the checks.
  */
 
-/** For the line `LoggingConfiguration is invalid`. */
+/** Returns the `err` of the line `LoggingConfiguration is invalid`. */
 export function loggingError(values: StandardValues): string | undefined {
   const flush = values['log-flush-frequency']
   const format = values['logging-format']
@@ -37,20 +37,20 @@ export function loggingError(values: StandardValues): string | undefined {
   return aggregate(errors)
 }
 
-/** For the line that says it itself; the resizer ends it with a full stop. */
+/** Reports whether both addresses are given. The line has no `err`; the resizer ends it with a full stop. */
 export function bothAddresses(values: StandardValues): boolean {
   return values['metrics-address'] !== '' && values['http-endpoint'] !== ''
 }
 
-/** An info line for a flag that asks for what cannot be had; once, at the start. */
+/** Returns an info line for a flag that this program cannot follow. It is logged once, at the start. */
 export function automaxprocsNotice(values: StandardValues): string | undefined {
   return values.automaxprocs ? 'Flag --automaxprocs has no effect: this program uses one CPU' : undefined
 }
 
-/** Jitter stretches a retry period by up to this much. */
+/** The longest stretch of a retry period by jitter. */
 const JITTER_FACTOR = 1.2
 
-/** Exit code 2. Only with leader election. */
+/** Returns why the lease timings are impossible, which ends the start with code 2. Called only with leader election. */
 export function leaseTimingError(values: StandardValues): string | undefined {
   const lease = values['leader-election-lease-duration']
   const renew = values['leader-election-renew-deadline']
@@ -61,7 +61,7 @@ export function leaseTimingError(values: StandardValues): string | undefined {
   return undefined
 }
 
-/** Several errors in one text, as the Kubernetes libraries join them; a repeated text is listed once. */
+/** Joins errors as the Kubernetes libraries do. A repeated text is listed once. */
 export function aggregate(errors: readonly string[]): string | undefined {
   const distinct = [...new Set(errors)]
   return distinct.length > 1 ? `[${distinct.join(', ')}]` : distinct[0]

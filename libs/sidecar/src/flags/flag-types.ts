@@ -12,10 +12,10 @@ import {
   ValueError,
 } from './go-values.ts'
 
-/** What each type of flag holds once it is read. */
+/** The values of each type of flag. */
 export interface FlagValues {
   bool: boolean
-  /** A switch whose reader reports errors as Go's `flag.BoolFunc` does. */
+  /** A switch with the error texts of Go's `flag.BoolFunc`. */
   switch: boolean
   string: string
   /** One of the words in `choices`. */
@@ -35,15 +35,18 @@ export interface FlagValues {
 
 export type FlagTypeName = keyof FlagValues
 
-/** How a type reads its text and shows itself in the usage. */
+/** The reader and the usage text of a type of flag. */
 export interface FlagType<T> {
-  /** Follows the flag's name in the usage. */
+  /** The text after the flag's name in the usage. */
   readonly placeholder: string
-  /** The value may be omitted, and is then true. */
+  /** True: the value may be omitted and is then true. */
   readonly boolean?: boolean
-  /** Throws an Error with the text of Go. `before` is what an earlier flag set; `choices` are the allowed values. */
+  /**
+   * Reads a text. Throws an Error with the text of Go. `before`: the value of an earlier flag of the name. `choices`:
+   * the allowed values.
+   */
   read(text: string, before: T | undefined, choices: readonly string[]): T
-  /** The default as the usage shows it; undefined where Go shows none. */
+  /** Returns the default for the usage. Undefined: Go shows none. */
   show(value: T): string | undefined
 }
 
@@ -67,7 +70,7 @@ export const FLAG_TYPES: { readonly [N in FlagTypeName]: FlagType<FlagValues[N]>
   labels: { placeholder: 'value', read: readLabels, show: () => undefined },
 }
 
-/** The error that Go's strconv itself reports, where a flag does not replace it by a shorter one. */
+/** Throws the error of Go's strconv, unless the flag has a shorter one. */
 function readStrconv<T>(name: string, text: string, read: (text: string) => T): T {
   try {
     return read(text)
@@ -87,7 +90,7 @@ function readChoice(text: string, _before: string | undefined, choices: readonly
   return text
 }
 
-/** `pattern=N,...`; empty items are skipped, repeats add to what is there. */
+/** Reads `pattern=N,...`. Empty items are skipped, and repeated flags add rules. */
 function readVmodule(text: string, before: readonly VmoduleRule[] = []): readonly VmoduleRule[] {
   const rules = [...before]
   for (const item of text.split(',')) {
@@ -105,7 +108,7 @@ function readVmodule(text: string, before: readonly VmoduleRule[] = []): readonl
   return rules
 }
 
-/** `Gate=bool,...`; empty items are skipped, repeats merge. */
+/** Reads `Gate=bool,...`. Empty items are skipped, and repeated flags merge. */
 function readGates(text: string, before?: ReadonlyMap<string, boolean>): ReadonlyMap<string, boolean> {
   const gates = new Map(before)
   for (const item of text.split(',')) {
@@ -123,7 +126,7 @@ function readGates(text: string, before?: ReadonlyMap<string, boolean>): Readonl
   return gates
 }
 
-/** `key:value,...`; repeats merge. */
+/** Reads `key:value,...`. Repeated flags merge. */
 function readLabels(text: string, before?: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const labels = new Map(before)
   for (const item of text.split(',')) {

@@ -1,29 +1,32 @@
-/** How far a gate has come; decides what AllAlpha and AllBeta touch and which warning its use gives. */
+/** The stage of a gate. It decides which of AllAlpha and AllBeta sets the gate, and which warning its use gives. */
 export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
 
 export interface FeatureGate {
   readonly stage: GateStage
   readonly default: boolean
-  /** May be set to its default only. */
+  /** True: the gate may be set to its default only. */
   readonly locked?: boolean
 }
 
 /** The gates of one binary. */
 export interface GateTable<N extends string = string> {
   readonly own: Readonly<Record<N, FeatureGate>>
-  /** Gates that upstream made permanent and then removed, with the value that they have for ever. Taken with either. */
+  /** Gates that upstream made permanent and then removed, with their fixed value. Either value is accepted. */
   readonly permanent: Readonly<Record<string, true>>
 }
 
-/** Of every sidecar. Beta and on, other than in the Go originals, where it is alpha and off: a lease is worth handing over. */
+/**
+ * The gate of every sidecar. It is beta and on, because a lease is worth handing over. In the Go originals it is alpha
+ * and off.
+ */
 export const RELEASE_ON_EXIT: FeatureGate = { stage: 'beta', default: true }
 
 const ALPHA: FeatureGate = { stage: 'alpha', default: false }
 const BETA: FeatureGate = { stage: 'beta', default: true }
 
 /**
- * Gates of the API server library in Kubernetes 1.37. They do nothing in a sidecar, but the Go originals link that
- * library and so take them, and command lines in the field name some.
+ * The gates of the API server library in Kubernetes 1.37. They have no effect, but the Go originals accept them, and
+ * command lines in the field name some of them.
  */
 export const GENERIC_GATES: Readonly<Record<string, FeatureGate>> = {
   AllAlpha: ALPHA,

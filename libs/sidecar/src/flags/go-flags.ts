@@ -3,7 +3,7 @@ import { goQuote } from '@csi-sidecars/telemetry'
 import { FLAG_TYPES, type FlagType, type FlagTypeName, type FlagValues } from './flag-types.ts'
 import { nearestFlag } from './nearest-flag.ts'
 
-/** One flag as data: the parser, the usage text, the documentation and the chart are made from it. */
+/** One flag as data. Parser, usage, documentation and chart are made from it. */
 export type Flag = {
   readonly [N in FlagTypeName]: {
     readonly name: string
@@ -11,7 +11,7 @@ export type Flag = {
     readonly default: FlagValues[N]
     /** A word in back quotes becomes the placeholder, as in Go. */
     readonly help: string
-    /** Other spellings; of all spellings the last one given wins. */
+    /** Other spellings. The last one given of all spellings wins. */
     readonly aliases?: readonly string[]
     /** For type `choice`. */
     readonly choices?: readonly string[]
@@ -22,40 +22,40 @@ export type Flag = {
 export type FlagTable = readonly Flag[]
 
 /**
- * How the Helm chart sets a flag. Templates, schema and tables of the chart are made from it, and their tests; the build
- * leaves it out of the executables (`tools/chart-keys.mjs`).
+ * The Helm chart's setting of a flag. Templates, schema and tables of the chart are made from it, and their tests. The
+ * build leaves it out of the executables (`tools/chart-keys.mjs`).
  */
 export type ChartKey =
   | {
-      /** Below the section of the sidecar, or with a dot below the values as a whole. */
+      /** The key below the section of the sidecar; a key with a dot is below the root of the values. */
       readonly key: string
-      /** A value for tests that is not the default. */
+      /** A value for tests. It is not the default. */
       readonly sample: unknown
-      /** What the sample is passed as, where that is not its own text. */
+      /** The text of the sample on the command line. Default: the sample itself. */
       readonly text?: string
-      /** The least number that the chart takes. */
+      /** The least number that the chart accepts. */
       readonly minimum?: number
-      /** The template of this flag is written by hand, because it is not the plain value. */
+      /** The template of this flag is written by hand, because the flag is not the plain value. */
       readonly by?: 'hand'
     }
-  /** Only additionalArgs passes it, for this reason. */
+  /** No value of the chart sets the flag, for this reason. Only `additionalArgs` passes it. */
   | { readonly none: string }
 
-/** What a flag holds: the word list of a choice, otherwise the value of its type. */
+/** The value of a flag: one of the allowed values of a choice, otherwise the value of its type. */
 type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (infer W)[] } ? W : FlagValues[F['type']]
 
 export interface Flags<T extends FlagTable> {
   readonly values: { readonly [F in T[number] as F['name']]: ValueOf<F> }
-  /** Which flags were on the command line, whatever their value. */
+  /** The flags on the command line, whatever their value. */
   readonly given: ReadonlySet<T[number]['name']>
 }
 
-/** Why a command line is refused. */
+/** The reason why a command line is refused. */
 export interface RefusedFlags {
   readonly kind: 'refused'
-  /** As Go has it. */
+  /** The error text of Go. */
   readonly error: string
-  /** The flag that an unknown one was most likely meant to be. */
+  /** The known flag that is nearest to an unknown flag. */
   readonly nearest?: string
 }
 
@@ -67,7 +67,7 @@ export type ParsedFlags<T extends FlagTable> =
 
 /**
  * Reads arguments as Go's `flag` package does: `-f=v --f=v -f v --f v`, booleans only with `=`, the last one wins, maps
- * merge. Parsing ends at the first argument that is no flag, at `-` and after `--`; what follows is ignored.
+ * merge. Parsing ends at the first argument that is not a flag, at `-` and after `--`; later arguments are ignored.
  */
 export function parseFlags<const T extends FlagTable>(table: T, args: readonly string[]): ParsedFlags<T> {
   const reader = new Reader(table)
@@ -77,7 +77,7 @@ export function parseFlags<const T extends FlagTable>(table: T, args: readonly s
     if (step.kind !== 'next') return step
     at = step.at
   }
-  // The reader sets, under each name of the table, what its flag's type reads, which is what ValueOf says.
+  // The reader sets a value of the flag's type under each name of the table, as `ValueOf` requires.
   return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], given: reader.given } }
 }
 
@@ -99,7 +99,7 @@ class Reader {
     }
   }
 
-  /** Reads the flag that begins at `at`, with its value where that is an argument of its own. */
+  /** Reads the flag that begins at `at`, and its value if that is a separate argument. */
   read(args: readonly string[], at: number): Step {
     const argument = args[at] ?? ''
     if (argument.length < 2 || !argument.startsWith('-') || argument === '--') return { kind: 'end' }
@@ -128,10 +128,10 @@ class Reader {
     return { ...refused(`flag provided but not defined: -${name}`), ...(nearest !== undefined && { nearest }) }
   }
 
-  /** Returns what is wrong with the text. */
+  /** Sets the value of a flag. Returns the error of a wrong text. */
   #set(flag: Flag, name: string, text: string): string | undefined {
     const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
-    // Each type reads back only what it has set itself.
+    // Each type reads back only its own values.
     const type = FLAG_TYPES[flag.type] as FlagType<unknown>
     try {
       this.values[flag.name] = type.read(text, before, flag.choices ?? [])

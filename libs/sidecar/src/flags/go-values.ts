@@ -39,7 +39,7 @@ const MAX_INT64 = 2n ** 63n - 1n
 
 /** Prefixes as in Go's source: 0x, 0o, 0b, a leading 0 for octal, `_` between digits. */
 const PREFIXED = /^0(?:[xX](?<hex>.*)|[bB](?<binary>.*)|[oO](?<octal>.*)|(?<plain>.+))$/s
-/** Digits without a sign, at most `max`. Like Go it meets what is too large before what is wrong further on. */
+/** Reads digits without a sign, at most `max`. Like Go it finds a number that is too large before a wrong character. */
 function parseMagnitude(text: string, max: bigint): bigint {
   const { hex, binary, octal, plain } = PREFIXED.exec(text)?.groups ?? {}
   const base = hex !== undefined ? 16 : binary !== undefined ? 2 : octal !== undefined || plain !== undefined ? 8 : 10

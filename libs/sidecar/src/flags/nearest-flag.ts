@@ -1,6 +1,6 @@
 /**
- * The name that an unknown one was most likely meant to be: it begins with it, or the other way round, or differs from
- * it in at most one of three characters. A name of one letter is never near by spelling.
+ * Returns the known name that is nearest to an unknown name: one begins with the other, or they differ in at most one
+ * of three characters. A name of one letter is never near by spelling.
  */
 export function nearestFlag(name: string, names: Iterable<string>): string | undefined {
   let nearest: string | undefined
@@ -20,7 +20,10 @@ function sameBeginning(name: string, known: string): boolean {
   return name.length > 2 && (known.startsWith(name) || name.startsWith(known))
 }
 
-/** How many characters to insert, remove or replace if fewer than `limit`, with neither case nor the kind of dash counted. */
+/**
+ * Returns how many characters to insert, remove or replace, if fewer than `limit`. The case and the kind of dash do not
+ * count.
+ */
 function edits(left: string, right: string, limit: number): number {
   if (Math.abs(left.length - right.length) >= limit) return limit
   const [a, b] = [plain(left), plain(right)]

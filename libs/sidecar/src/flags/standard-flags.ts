@@ -8,7 +8,7 @@ const NOTHING = Quantity.parse('0')
 const REFUSED = 'Without effect: any value but the default ends the start with an error.'
 const UNSET: ChartKey = { none: 'any value but the default is refused' }
 
-/** The flags that both sidecars have, standard error as usage shows them; names, types and defaults never change. */
+/** The flags of every sidecar. Names, types and defaults never change. */
 export const STANDARD_FLAGS = [
   {
     name: 'automaxprocs',
@@ -235,7 +235,7 @@ export const STANDARD_FLAGS = [
   ...SECURE_FLAGS,
 ] as const satisfies readonly Flag[]
 
-/** Those that configure the log. */
+/** The flags that configure the log. */
 export const LOGGING_FLAGS: readonly string[] = STANDARD_FLAGS.map(({ name }) => name)
   .filter((name) => /^log(?:ging)?-/.test(name) || name === 'v' || name === 'vmodule')
   .filter((name) => name !== 'log-backlog-interval')

@@ -2,8 +2,8 @@ import { FLAG_TYPES, type FlagType } from './flag-types.ts'
 import type { Flag, FlagTable } from './go-flags.ts'
 
 /**
- * The usage text as Go's `flag` package lays it out, flags in byte order.
- * `notes` are further lines of the help, by flag: what only the caller knows, such as the gates of the app.
+ * Returns the usage text in the layout of Go's `flag` package, with the flags in byte order. `notes` are further lines
+ * of the help by flag, such as the gates of the app.
  */
 export function usageText(program: string, table: FlagTable, notes: Readonly<Record<string, string>> = {}): string {
   const helpOf = ({ name, help }: Flag): string => (Object.hasOwn(notes, name) ? `${help}\n${notes[name]}` : help)
@@ -20,7 +20,7 @@ export const replacesText = (originals: readonly string[]): string =>
   `\nTakes the place of ${originals.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.\n`
 
 function entryText(name: string, help: string, flag: Flag): string {
-  // The default of a flag is of the flag's own type.
+  // The default of a flag has the flag's type.
   const type = FLAG_TYPES[flag.type] as FlagType<unknown>
   const quoted = /`([^`]*)`/.exec(help)
   const placeholder = quoted?.[1] ?? type.placeholder
@@ -28,6 +28,6 @@ function entryText(name: string, help: string, flag: Flag): string {
   const head = `  -${name}${placeholder === '' ? '' : ` ${placeholder}`}`
   const shown = type.show(flag.default)
   const tail = shown === undefined ? '' : ` (default ${shown})`
-  // One letter and nothing after it leaves room for the text on the same line.
+  // A flag of one letter without a placeholder leaves room for the text on the same line.
   return `${head}${head.length <= 4 ? '\t' : '\n    \t'}${text.replaceAll('\n', '\n    \t')}${tail}\n`
 }

@@ -1,18 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import { systemCodeOf } from '@csi-sidecars/base'
 
-/** What the lease library takes as a name: letters, digits and dashes, not ending in a dash. */
+/** Returns a name that the lease library accepts: letters, digits and dashes, without a dash at the end. */
 export function sanitizeName(name: string): string {
   const clean = name.replace(/[^a-zA-Z0-9-]/gu, '-')
   return clean.endsWith('-') ? `${clean}X` : clean
 }
 
-/** How an app names its lease: `external-attacher-leader-` and `external-resizer-` before the driver's name. */
+/** Returns the name of an app's lease: `external-attacher-leader-` or `external-resizer-` before the driver's name. */
 export function leaseName(prefix: string, driver: string): string {
   return sanitizeName(`${prefix}${driver}`)
 }
 
-/** Who holds the lease: the host's name, which is the pod's. Two replicas on one host name are one holder. */
+/**
+ * Returns the holder's identity: the name of the host, which is the pod's. Two replicas with one host name are one
+ * holder.
+ */
 export function leaseIdentity(hostName: string): string {
   return sanitizeName(hostName)
 }
@@ -20,14 +23,14 @@ export function leaseIdentity(hostName: string): string {
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
 
 export interface NamespaceSources {
-  /** Of --leader-election-namespace. */
+  /** The value of --leader-election-namespace. */
   readonly flag: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The service account's file. */
+  /** The file of the service account. */
   readonly file?: string
 }
 
-/** The flag, else $POD_NAMESPACE, else the service account's namespace, else `default`. */
+/** Returns the flag, else $POD_NAMESPACE, else the namespace of the service account, else `default`. */
 export async function leaseNamespace({ flag, env, file = NAMESPACE_FILE }: NamespaceSources): Promise<string> {
   const podNamespace = env['POD_NAMESPACE'] ?? ''
   if (flag !== '') return flag
@@ -35,7 +38,7 @@ export async function leaseNamespace({ flag, env, file = NAMESPACE_FILE }: Names
   return (await readTrimmed(file)) || 'default'
 }
 
-/** Outside a pod there is no such file, and one that cannot be read is as good as none. */
+/** Outside a pod the file does not exist. An unreadable file counts as missing. */
 async function readTrimmed(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim()

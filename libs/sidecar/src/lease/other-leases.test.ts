@@ -62,14 +62,14 @@ describe('before the first term', () => {
     ['there are none', undefined],
     ['they were released', ''],
     ['this host held them', 'me'],
-  ])('waits for nothing where %s', async (_, holder) => {
+  ])('does not wait if %s', async (_, holder) => {
     if (holder !== undefined) holders.set('left', holder)
     wait()
     await clock.settle()
     expect(free).toBe(true)
   })
 
-  it('is known to wait from the first that is held on', async () => {
+  it('reports that it waits once it has found a held lease', async () => {
     let waits = false
     others.waits.then(
       () => {
@@ -85,7 +85,7 @@ describe('before the first term', () => {
     expect([waits, free]).toEqual([true, false])
   })
 
-  it('waits while one is held and says so once, until it was not renewed for its duration', async () => {
+  it('waits while a lease is held and logs it once, until the lease expires', async () => {
     holders.set('right', 'original')
     wait()
     await clock.advance(14_000)
@@ -94,7 +94,7 @@ describe('before the first term', () => {
     expect(free).toBe(true)
   })
 
-  it('waits while one cannot be read, and ends when it is stopped', async () => {
+  it('waits while a lease cannot be read, and ends when it is stopped', async () => {
     failing = true
     wait()
     await clock.advance(60_000)
@@ -105,7 +105,7 @@ describe('before the first term', () => {
   })
 })
 
-it('says while it leads that one is held again, once a minute', async () => {
+it('logs once a minute, while it leads, that a lease is held again', async () => {
   const watching = others.watch(stop.signal)
   await clock.advance(60_000)
   expect(lines()).toEqual([])
@@ -116,7 +116,7 @@ it('says while it leads that one is held again, once a minute', async () => {
   await watching
 })
 
-it('says nothing of one that cannot be read while it leads', async () => {
+it('does not log a lease that cannot be read while it leads', async () => {
   failing = true
   const watching = others.watch(stop.signal)
   await clock.advance(120_000)

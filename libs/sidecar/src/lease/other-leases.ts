@@ -7,9 +7,9 @@ export interface OtherLeasesOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly names: readonly string[]
-  /** This process, as it would be named in them. */
+  /** The identity of this process in these Leases. */
   readonly identity: string
-  /** Pause between two looks. */
+  /** The pause between two checks, in milliseconds. */
   readonly periodMs: number
   readonly leaseDurationMs: number
   readonly clock: Clock
@@ -22,12 +22,12 @@ interface Found {
   readonly held: boolean
 }
 
-/** The interval of checks while this process leads: each one logs an unexpected holder. */
+/** The interval of checks while this process leads. Each check logs an unexpected holder. */
 const REMINDER_MS = 60_000
 
 /**
- * The Leases of the Go originals and of the single sidecars, for a process that holds another one in their place: while
- * another process holds one of them it must not act.
+ * The Leases of the Go originals and of single sidecars, for a process that holds one Lease instead of them. While
+ * another process holds one of these Leases, this process must not act.
  */
 export class OtherLeases {
   readonly #options: OtherLeasesOptions
@@ -49,12 +49,12 @@ export class OtherLeases {
     )
   }
 
-  /** Resolves once `whenFree` has found one of them held. */
+  /** Resolves once `whenFree` has found a held Lease. */
   get waits(): Promise<void> {
     return this.#heldAtFirst.promise
   }
 
-  /** Resolves when none of them is held; after the first time at once. Rejects when aborted. */
+  /** Resolves when no Lease is held; after the first time at once. Rejects when aborted. */
   async whenFree(signal: AbortSignal): Promise<void> {
     const { clock, periodMs, log } = this.#options
     let said = ''
@@ -65,14 +65,14 @@ export class OtherLeases {
         return
       }
       this.#heldAtFirst.resolve()
-      // One that cannot be read may be held.
+      // A Lease that cannot be read may be held.
       if (found.lease !== said) log.info('Waiting for a lease of another sidecar', { lease: found.lease })
       said = found.lease
       await clock.sleep(periodMs, signal)
     }
   }
 
-  /** Logs an error when another process takes one of them while this process leads. Ends when aborted. */
+  /** Logs an error if another process takes one of the Leases while this process leads. Ends when aborted. */
   async watch(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     while (!signal.aborted) {
@@ -85,7 +85,7 @@ export class OtherLeases {
     }
   }
 
-  /** The first that is held or cannot be read. */
+  /** Returns the first Lease that is held or cannot be read. */
   async #found(signal: AbortSignal): Promise<Found | undefined> {
     for (const holder of this.#holders) {
       const { name } = holder.identity

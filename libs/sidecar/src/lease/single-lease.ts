@@ -2,12 +2,12 @@ import { goQuote } from '@csi-sidecars/telemetry'
 import { type FlaggedApp, type FlagsOfApp, flagsForOne } from '../flags/combined-flags.ts'
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
-/** As the API server takes it for the name of a Lease. */
+/** The names of Leases that the API server accepts. */
 // bounded: a flag, of which each label is read once
 const LEASE_NAME = new RegExp(`^${LABEL}(\\.${LABEL})*$`)
 const LONGEST_NAME = 253
 
-/** Why one Lease for all cannot be had with these flags. */
+/** Returns why these flags do not allow one Lease for all apps. */
 export function singleLeaseError(apps: readonly FlaggedApp[], { values, given }: FlagsOfApp): string | undefined {
   const name = String(values['single-lease'])
   if (name === '') return undefined

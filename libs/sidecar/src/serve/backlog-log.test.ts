@@ -45,7 +45,7 @@ const begin = (intervalMs = 30_000): void => {
 }
 const said = (): unknown[] => log.lines.splice(0).map(({ message, pairs }) => [message, pairs])
 
-test('says while work waits how much of it, queue by queue', async () => {
+test('logs the depth of each queue while work waits', async () => {
   begin()
   pending = [work('a'), work('b'), work('c', { state: 'calling' }), work('pv', { queue: 'csi-attacher-pv' })]
   await clock.advance(29_999)
@@ -59,14 +59,14 @@ test('says while work waits how much of it, queue by queue', async () => {
 test.each<[string, Partial<PendingWork>]>([
   ['is in work', { state: 'calling' }],
   ['is done by others', { queue: undefined, state: 'waiting' }],
-])('says nothing where all that is pending %s', async (_, change) => {
+])('logs nothing if all pending work %s', async (_, change) => {
   begin()
   pending = [work('a', change)]
   await clock.advance(90_000)
   expect(said()).toEqual([])
 })
 
-test('says nothing about queues with an interval of 0, and what is stuck all the same', async () => {
+test('logs stuck objects, but no queues, with an interval of 0', async () => {
   begin(0)
   pending = [work('a', { stuck: true })]
   await clock.advance(60_000)
@@ -89,7 +89,7 @@ test('says nothing about queues with an interval of 0, and what is stuck all the
   ])
 })
 
-test('names a hundred stuck objects, and counts the others', async () => {
+test('logs a hundred stuck objects, and counts the other ones', async () => {
   begin(0)
   pending = Array.from({ length: 130 }, (_, index) => work(`${index}`, { stuck: true }))
   await clock.advance(60_000)

@@ -3,8 +3,6 @@ import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import { type Logger, objectRef, type Pairs } from '@csi-sidecars/telemetry'
 import type { StartContext } from '../process.ts'
 
-type Parts = Pick<StartContext, 'clock' | 'log'>
-
 /** Between two looks for stuck objects. */
 const STUCK_INTERVAL_MS = 60_000
 /** At most so many objects have a line of their own; the others are a number. */
@@ -14,7 +12,11 @@ const MOST_STUCK_LINES = 100
  * Logs the depth of each queue while work waits, and at -v=2 the stuck objects, until the returned function is called.
  * `intervalMs` is the pause between two lines about the queues. With 0 or less there are none.
  */
-export function logBacklog(backlog: Backlog, { clock, log }: Parts, intervalMs: number): () => void {
+export function logBacklog(
+  backlog: Backlog,
+  { clock, log }: Pick<StartContext, 'clock' | 'log'>,
+  intervalMs: number,
+): () => void {
   const stop = scope()
   const { signal } = stop
   const repeat = async (ms: number, act: () => Promise<void>): Promise<void> => {
@@ -38,7 +40,11 @@ async function logDepths(backlog: Backlog, log: Logger, signal: AbortSignal): Pr
   log.info('Work is waiting', pairs)
 }
 
-async function logStuck(backlog: Backlog, { clock, log }: Parts, signal: AbortSignal): Promise<void> {
+async function logStuck(
+  backlog: Backlog,
+  { clock, log }: Pick<StartContext, 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
   if (log.v(2) === undefined) return
   let count = 0
   const say = (work: PendingWork): void => {

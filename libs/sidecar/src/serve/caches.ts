@@ -12,17 +12,17 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
-/** A cache that is filled on leader and standby alike. */
+/** A cache that is filled on leaders and standbys. */
 export interface Cache {
-  /** What it holds, for people: `VolumeAttachments`. */
+  /** The name of the cached kind, for people: `VolumeAttachments`. */
   readonly name: string
   readonly synced: boolean
-  /** Milliseconds since anything was heard from the API server for it. */
+  /** Milliseconds since the last message from the API server for the cache. */
   readonly silentForMs: number
   run(signal: AbortSignal): Promise<void>
 }
 
-/** An informer as a cache of the process. */
+/** Returns an informer as a cache of the process. */
 export function cacheOf(
   name: string,
   informer: Pick<Informer<unknown, never>, 'store' | 'run' | 'lastActivity'>,
@@ -42,7 +42,7 @@ export function cacheOf(
 
 type CacheOptions<W extends KubeObject, T extends Cached> = Omit<InformerOptions<W, T>, 'client' | 'clock' | 'log'>
 
-/** What a list and a watch are about. All caches of a kind read it in the same way. */
+/** The parts of the options that a list and a watch depend on. All caches of a kind read it in the same way. */
 type WatchedKind<W extends KubeObject> = Pick<InformerOptions<W, Cached>, 'resource' | 'message'>
 
 interface Common {
@@ -50,17 +50,17 @@ interface Common {
   readonly clock: Clock
   readonly log: Logger
   readonly missing?: MissingPermissions
-  /** Whether annotations `traceparent` are kept. */
+  /** True: annotations `traceparent` are kept. */
   readonly traced?: boolean
 }
 
 interface Opened {
   readonly caches: Cache[]
-  /** By the plural of the kind. */
+  /** The watches by the plural of the kind. */
   readonly watches: Map<string, SharedWatch<never>>
 }
 
-/** The caches of one process. Those of one kind share its list and watch, whichever app they are for. */
+/** The caches of one process. Caches of one kind share its list and watch, even between apps. */
 export class CacheRegistry {
   readonly #common: Common
   readonly #opened: Opened
@@ -72,7 +72,7 @@ export class CacheRegistry {
     this.#owner = owner
   }
 
-  /** The same caches, for one app of several: their names say whose they are. */
+  /** Returns the same caches for one app of several. The names of its caches contain the app. */
   ownedBy(owner: string): CacheRegistry {
     return new CacheRegistry(this.#common, this.#opened, owner)
   }
@@ -81,7 +81,7 @@ export class CacheRegistry {
     return this.#opened.caches
   }
 
-  /** A cache of one kind, which runs from the end of the start on. */
+  /** Opens a cache of one kind. It runs from the end of the start on. */
   open<W extends KubeObject, T extends Cached>(name: string, options: CacheOptions<W, T>): Informer<T, W> {
     const informer = this.create({ ...options, watch: this.#watchOf(options) })
     const named = this.#owner === undefined ? name : `${name} of ${this.#owner}`
@@ -89,14 +89,14 @@ export class CacheRegistry {
     return informer
   }
 
-  /** A cache that the caller adds in a form of its own. */
+  /** Creates a cache that the caller adds in another form. */
   create<W extends KubeObject, T extends Cached>(options: CacheOptions<W, T>): Informer<T, W> {
     const project = this.#common.traced === true ? withTraceparent(options.project) : options.project
     return createInformer({ ...this.#common, ...options, project })
   }
 
   #watchOf<W extends KubeObject>({ resource, message }: WatchedKind<W>): SharedWatch<W> {
-    // A resource has one type of objects, so what is kept under its name is a watch of that type.
+    // A resource has one type of objects, so the watch under its name has that type.
     const known = this.#opened.watches.get(resource.plural) as SharedWatch<W> | undefined
     if (known !== undefined) return known
     const created = new SharedWatch({ ...this.#common, resource, message })
@@ -113,7 +113,7 @@ const TRACEPARENT = 'traceparent'
 
 type Project<W, T> = (object: W, intern: Interner) => T | undefined
 
-/** Keeps the annotation beside what is kept otherwise; of an object without it nothing more. */
+/** Keeps the annotation in addition to the projection. An object without the annotation keeps its projection. */
 function withTraceparent<W extends KubeObject, T extends Cached>(project: Project<W, T>): Project<W, T> {
   return (object, intern) => {
     const kept = project(object, intern)

@@ -47,12 +47,12 @@ async function work(controllers: readonly Controller[]): Promise<void> {
   await clock.settle()
 }
 
-test('runs without a tracer or a logger are left unchanged', () => {
+test('`identified` does not change controllers without IDs and traces', () => {
   const controllers = [controllerOf(async () => SETTLED)]
   expect(identified({ clock }, DRIVER, controllers)).toBe(controllers)
 })
 
-test('each run has an id of its own, for what is said of its failure too', async () => {
+test('each run has its own ID, which its failure report has, too', async () => {
   const seen: (string | undefined)[] = []
   const see = (): void => void seen.push(runs.current?.traceId)
   const reconcile = async (): Promise<Outcome> => {

@@ -44,7 +44,7 @@ function traced(
   return { ...controller, order, around }
 }
 
-/** Knows how long each key has waited in the order. */
+/** Measures how long each key waits in the order. */
 class TimedOrder implements KeyOrder {
   readonly #order: KeyOrder
   readonly #clock: Clock
@@ -56,7 +56,7 @@ class TimedOrder implements KeyOrder {
     this.#clock = clock
   }
 
-  /** Of a key that was taken. */
+  /** Returns how long a taken key has waited. */
   waitedMs(key: string): number {
     return this.#waited.get(key) ?? 0
   }

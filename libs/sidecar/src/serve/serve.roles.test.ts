@@ -66,7 +66,7 @@ class Process {
 }
 
 describe('a role that fails', () => {
-  it.each([true, false])('ends nothing of the others, and starts again later (leader election %s)', async (elected) => {
+  it.each([true, false])('starts again later, without effect on other roles (leader election %s)', async (elected) => {
     const running = await Process.start(['sick', 'well'], 2, elected)
     const { clock, log } = running
     expect(log.lines).toEqual([
@@ -87,17 +87,17 @@ describe('a role that fails', () => {
     expect(running.ending).toEqual({ code: 0 })
   })
 
-  it('acts no more in the term in which it failed', async () => {
+  it('may not act in the term in which it failed', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     expect(() => running.terms('sick')[0]?.assertLeading()).toThrow('released')
   })
 
-  it('ends a process that has no other', async () => {
+  it('ends a process without other roles', async () => {
     const running = await Process.start(['sick'], 1)
     expect(running.ending).toEqual(new Error('a bug'))
   })
 
-  it('that waits for its next start does not delay the end', async () => {
+  it('does not delay the end while it waits for its next start', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     running.kill('SIGTERM')
     await running.clock.settle()

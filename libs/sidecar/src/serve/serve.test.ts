@@ -86,7 +86,7 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
     await clock.settle()
   })
 
-  it('takes no more work, lets running work end, and ends with 0', async () => {
+  it('starts no work, lets running work end, and ends with 0', async () => {
     kill('SIGTERM')
     await clock.advance(10_000)
     expect(leads[0]?.stop.aborted).toBe(true)
@@ -149,7 +149,7 @@ describe('a lost lease', () => {
     expect(() => leads[1]?.assertLeading()).not.toThrow()
   })
 
-  it('ends with 1 where that is wanted', async () => {
+  it('ends with 1 if `onLeaseLoss` is `exit`', async () => {
     start({ onLeaseLoss: 'exit' })
     await clock.settle()
     elector.term?.end('lost')
@@ -159,7 +159,7 @@ describe('a lost lease', () => {
 })
 
 describe('a lost driver', () => {
-  it('costs nothing when it is back within the grace period', async () => {
+  it('has no effect if it is back within the grace period', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -170,7 +170,7 @@ describe('a lost driver', () => {
     expect(leads[0]?.stop.aborted).toBe(false)
   })
 
-  it('costs the lease when it stays away, until it is back', async () => {
+  it('costs the lease until it is back, if it stays away', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -186,7 +186,7 @@ describe('a lost driver', () => {
     expect(ending).toBeUndefined()
   })
 
-  it('ends the process with its last word where that is wanted', async () => {
+  it('ends the process with a termination message if `onDriverLoss` is `exit`', async () => {
     start({ onDriverLoss: 'exit' })
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -197,7 +197,7 @@ describe('a lost driver', () => {
     expect(ending).toEqual({ code: 1 })
   })
 
-  it('ends the process when it comes back as another one', async () => {
+  it('ends the process if another driver comes back', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'failed', error: new Error('another name') })
@@ -208,7 +208,7 @@ describe('a lost driver', () => {
 })
 
 describe('caches', () => {
-  it('are filled once the lease was looked at, so that they need not be filled again for the first term', async () => {
+  it('fill once the lease was read, so that the first term needs no other list', async () => {
     start()
     await clock.settle()
     expect(filling).toBe(false)
@@ -220,14 +220,14 @@ describe('caches', () => {
   it.each([
     { where: 'there is no lease', withElection: false, lost: false },
     { where: 'the driver is lost, and there is no election', withElection: true, lost: true },
-  ])('are filled at once where $where', async ({ withElection, lost }) => {
+  ])('fill at once if $where', async ({ withElection, lost }) => {
     if (lost) driver.state = 'lost'
     start({}, withElection)
     await clock.settle()
     expect(filling).toBe(true)
   })
 
-  it('are filled, too, while it may not be looked at', async () => {
+  it('fill while the lease may not be read', async () => {
     const waits = Promise.withResolvers<void>()
     start({}, true, waits.promise)
     await clock.settle()
@@ -237,14 +237,14 @@ describe('caches', () => {
     expect(filling).toBe(true)
   })
 
-  it('have to be as new as the term that works from them', async () => {
+  it('must be as new as the term that reads them', async () => {
     await clock.advance(5000)
     start()
     await clock.settle()
     expect(leads.map(({ soleSince }) => soleSince)).toEqual([5000])
   })
 
-  it('that were never filled do not delay the end', async () => {
+  it('do not delay the end if they were never filled', async () => {
     start()
     await clock.settle()
     kill('SIGTERM')

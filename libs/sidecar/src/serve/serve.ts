@@ -51,10 +51,13 @@ export interface ServeOptions {
   readonly terminationMessage: (message: string) => Promise<void>
 }
 
-/** Limits the delay of the end by what remains once work has stopped: events and listeners. */
+/** The longest delay of the end by events and listeners after the work has stopped. */
 const CLOSE_MS = 3_000
 
-/** Runs a started service until a signal, a lost lease or a lost driver ends it. Stops in the reverse of the start. */
+/**
+ * Runs a started service until a signal, a lost lease or a lost driver ends it. It stops in the reverse order of the
+ * start.
+ */
 export async function serve(options: ServeOptions): Promise<ProcessEnding> {
   const { service, clock } = options
   const { log } = service
@@ -105,16 +108,16 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
 }
 
 /**
- * Caches that are filled once the lease was seen to be free need not be filled again for the first term. A process that
- * must wait before it may look at the lease is a standby like others, and as ready.
+ * Waits for the first look at the lease: caches that are filled after it are new enough for the first term. A process
+ * that may not look yet is a standby like others, and as ready.
  */
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
-  // Without its driver this process takes no part in the election, and never looks.
+  // Without its driver this process takes no part in the election and never looks at the lease.
   if (driver.state !== 'ready') return
   await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
 }
 
-/** The first signal drains, where that is wanted; any other ends the process without waiting. */
+/** Drains at the first signal if that is configured. Any other signal ends the process without waiting. */
 function onSignal(
   { settings, service: { log } }: ServeOptions,
   stop: AbortController,
@@ -128,7 +131,7 @@ function onSignal(
   }
 }
 
-/** Ends the process for a driver that it cannot use, or, where that is configured, for any loss. */
+/** Ends the process for an unusable driver, or, if configured, for any lost driver. */
 function watchDriver(
   { service, settings, terminationMessage }: ServeOptions,
   end: (ending: ProcessEnding) => void,
@@ -145,8 +148,8 @@ function watchDriver(
 }
 
 /**
- * Until stopped, or until a term is lost where that ends the process. One role among several that fails starts again
- * after a pause, and ends nothing of the others; one alone ends the process.
+ * Works until stopped, or until a lost term ends the process. If a role among several fails, it starts again after a
+ * pause, without effect on the others. A single role that fails ends the process.
  */
 async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   const { service, clock } = options
@@ -167,15 +170,15 @@ async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSigna
   }
 }
 
-/** Without leader election no other process acts, so only the drain timeout cuts work short. */
+/** Leads without an election: no other process acts, so only the drain time-out cuts work short. */
 async function leadAlone(role: LeaseRole, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
   using cut = drainLimit(clock, settings.drainMs, { stop })
   await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
 }
 
 /**
- * One election: until stopped, or until a term is lost. A driver that stays lost costs the lease, not the election.
- * Work that fails releases the lease, so that another process may take it; its error is thrown then.
+ * Takes part in the election until stopped or until a term is lost. A driver that stays lost costs the lease, not the
+ * election. Failed work releases the lease, so that another process may take it, and its error is thrown then.
  */
 async function runElection(
   role: LeaseRole & { readonly elector: Elector },
@@ -205,7 +208,7 @@ async function runElection(
   return outcome
 }
 
-/** Aborted when `ms` have passed since `stop`, or with `end`. */
+/** Returns a scope that is aborted `ms` after `stop`, or with `end`. */
 function drainLimit(
   clock: Clock,
   ms: number,
@@ -226,7 +229,7 @@ function drainLimit(
   return { signal: cut.signal, abort: cut.abort, dispose, [Symbol.dispose]: dispose }
 }
 
-/** Aborted when the driver has been gone for longer than the grace period. */
+/** Returns a scope that is aborted when the driver is gone for longer than the grace period. */
 function graceOf({ service: { driver, log }, settings, clock }: ServeOptions): ReturnType<typeof scope> {
   const ms = settings.driverGraceMs
   const gone = scope()
@@ -251,7 +254,7 @@ function graceOf({ service: { driver, log }, settings, clock }: ServeOptions): R
   return { signal: gone.signal, abort: gone.abort, dispose, [Symbol.dispose]: dispose }
 }
 
-/** A replica without a driver takes no part in the election. */
+/** Waits for the driver: a replica without a driver takes no part in the election. */
 function whenReady(driver: Driver, signal: AbortSignal): Promise<void> {
   if (driver.state === 'ready') return Promise.resolve()
   const ready = Promise.withResolvers<void>()

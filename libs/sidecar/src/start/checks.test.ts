@@ -12,7 +12,7 @@ test.each([
   [96 * MIB, 2, undefined],
   [2 ** 64, 1, undefined],
   [undefined, 1, undefined],
-])('a limit of %p bytes for %i sidecars is warned of with %j', (limit, sidecars, pairs) => {
+])('a limit of %p bytes for %i sidecars causes a warning with %j', (limit, sidecars, pairs) => {
   const log = recordingLogger()
   warnOfLittleMemory({ limit, sidecars }, log)
   expect(log.lines.map((line) => line.pairs)).toEqual(pairs === undefined ? [] : [pairs])

@@ -5,7 +5,7 @@ import type { Host, StartContext } from '../process.ts'
 import { PrintAndExit, StartError, stepError } from '../start-error.ts'
 import { type ChosenApp, logOf, type StartPlan, standardOf, withSidecarName } from './program.ts'
 
-/** From this verbosity on the lines of a run name it: they are about steps, and of many runs at once. */
+/** The verbosity from which on the lines of a run contain its ID: they are about steps, and of many runs at once. */
 const STEPS = 4
 
 /**

@@ -1,7 +1,7 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { StandardFlags } from '../flags/flag-checks.ts'
-import type { Host, ProcessEnding, StopSignal } from '../process.ts'
+import type { Host, ProcessEnding, StartContext, StopSignal } from '../process.ts'
 import type { ServeOptions } from '../serve/serve.ts'
 import { PrintAndExit, StartError } from '../start-error.ts'
 import type { Command, StartPlan } from './program.ts'
@@ -72,15 +72,12 @@ export function terminationMessage(host: Host, log: Logger): (message: string) =
       .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
 }
 
-interface EndContext {
-  readonly host: Host
-  readonly log: Logger
-  /** The ending that a signal before the end of the start asked for. */
-  readonly askedFor: ProcessEnding | undefined
-}
-
-/** The ending after an error of the start or of the service. */
-export function endOf(error: unknown, { host, log, askedFor }: EndContext): ProcessEnding {
+/** Returns the ending after an error of the start or of the service. `askedFor`: the ending of a signal during the start. */
+export function endOf(
+  error: unknown,
+  askedFor: ProcessEnding | undefined,
+  { host, log }: Pick<StartContext, 'host' | 'log'>,
+): ProcessEnding {
   if (error instanceof PrintAndExit) {
     host.stdout.write(error.message)
     return { code: 0 }

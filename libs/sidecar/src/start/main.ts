@@ -21,8 +21,8 @@ import { logOf, type Program, releasesOnExit, type StartPlan } from './program.t
 import { type LeadingApp, rolesOf } from './roles.ts'
 import { type HttpEndpoint, kubeClient, loadConfig, openEndpoint, reviewClient, tracingOf } from './steps.ts'
 
-// This page reads from `main` to the first reconcile, in the order of the calls: main -> runProgram -> start ->
-// startControllers -> serve, which elects a leader for each role -> runTerm, whose workers call `reconcile` of each key.
+// This page reads from `main` to the first reconcile, in the order of the calls: `main`, `runProgram`, `start`,
+// `startControllers`, `serve`, which elects a leader for each role, and `runTerm`, whose workers call `reconcile`.
 
 declare const __VERSION__: string | undefined
 
@@ -81,7 +81,7 @@ async function runPlan(
     const settings = serveSettings(standard, release)
     return await serve({ service, settings, clock, onSignal, terminationMessage: terminationMessage(host, log) })
   } catch (error) {
-    return endOf(error, { host, log, askedFor: stop.askedFor() })
+    return endOf(error, stop.askedFor(), { host, log })
   }
 }
 
@@ -142,7 +142,8 @@ async function startControllers(
     const missing = new MissingPermissions({ clock, log, metrics })
     const caches = new CacheRegistry({ ...context, client, missing, traced: context.tracer !== undefined })
     const backlog = new Backlog({ driver: driver.name, clock, metrics, missingPermissions: () => missing.rules })
-    const shared = { ...context, client, driver, caches, backlog, startLog: log, env: context.host.env }
+    const { env, hostName } = context.host
+    const shared = { ...context, client, driver, caches, backlog, startLog: log, env, hostName }
     const selected = await selectControllers(gated, shared)
     const endpoint = early ?? (await open())
     const queues = new QueueMetrics(metrics, clock)

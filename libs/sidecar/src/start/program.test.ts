@@ -69,7 +69,7 @@ const lines = (): string[] =>
     .map((line) => line.replace(/^([IWEF])\d{4} .*?\] /, '$1 '))
 
 describe('the command line', () => {
-  it('is refused with the error, the usage and 2', async () => {
+  it('refuses an unknown flag with the error, the usage and 2', async () => {
     expect(await run(['--nope'])).toEqual({ code: 2 })
     expect(stderr).toMatch(/^flag provided but not defined: -nope\nUsage of \/csi-test:\n/)
     expect(stderr).toContain('  -label string\n    \tLabel to set. (default "seen")\n')
@@ -79,7 +79,7 @@ describe('the command line', () => {
     ['--nope', 'flag provided but not defined: -nope'],
     ['--csi-addr=x', 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address'],
     ['--kube-api-qps=x', 'invalid value "x" for flag -kube-api-qps: parse error'],
-  ])('with %s ends with the error, for which a termination message has room', async (flag, line) => {
+  ])('with %s the last line is the error, so that a termination message contains it', async (flag, line) => {
     await run([flag])
     expect(stderr).toMatch(/\n\nTakes the place of external-test v1\.0\.0\.\n\n[^\n]+\n$/)
     expect(stderr.split('\n').at(-2)).toBe(line)
@@ -93,7 +93,7 @@ describe('the command line', () => {
     expect(stdout).toBe('')
   })
 
-  it('reaches the start, own flags and standard ones', async () => {
+  it('passes own and standard flags to the start', async () => {
     let seen: StartContext | undefined
     await run(['--label=7', '-v=3', '--csi-address', '/s'], async (context) => {
       seen = context
@@ -106,24 +106,24 @@ describe('the command line', () => {
 })
 
 describe('a start that fails', () => {
-  it('is one line that says what and why, and 1', async () => {
+  it('logs one line with the step and the reason, and ends with 1', async () => {
     const start = (): Promise<never> =>
       Promise.reject(new Error('no such file')).catch(failing('Failed to build it', { path: '/x' }))
     expect(await run([], start)).toEqual({ code: 1 })
     expect(lines()).toEqual(['E "Failed to build it" err="no such file" path="/x"'])
   })
 
-  it('is fatal where it ends with 255', async () => {
+  it('logs a fatal line if the exit code is 255', async () => {
     expect(await run([], () => Promise.reject(new StartError('x', { exitCode: 255 })))).toEqual({ code: 255 })
     expect(lines()).toEqual(['F x'])
   })
 
-  it('is reported too when it is unexpected', async () => {
+  it('logs an unexpected error', async () => {
     expect(await run([], () => Promise.reject(new TypeError('oops')))).toEqual({ code: 1 })
     expect(lines()).toEqual(['E "Unexpected failure" err="oops"'])
   })
 
-  it('is no failure when the process was asked to end meanwhile', async () => {
+  it('logs no failure if the process was asked to end during the start', async () => {
     const start = ({ signal }: StartContext): Promise<never> =>
       new Promise((_, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason))
@@ -136,7 +136,7 @@ describe('a start that fails', () => {
     expect(lines()).toEqual([])
   })
 
-  it('is over when the process was asked to end in its last step, which did not wait', async () => {
+  it('ends if the process was asked to end in the last step, which did not wait', async () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       signalled?.('SIGTERM')
       const unused = (): never => {
@@ -149,7 +149,7 @@ describe('a start that fails', () => {
     expect(lines()).toEqual([])
   })
 
-  it('loses no signal that is on its way to its listener when the start hands over to the service', async () => {
+  it('loses no signal that arrives while the start hands over to the service', async () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       const meant = signalled
       const lead = async ({ stop }: Lead): Promise<void> => {
@@ -165,7 +165,7 @@ describe('a start that fails', () => {
   })
 })
 
-it('what was opened is closed, the last one first, also after a start that failed', async () => {
+it('the end closes all opened parts in reverse order, even after a failed start', async () => {
   const closed: string[] = []
   await run([], ({ atEnd }) => {
     for (const what of ['first', 'second']) atEnd(() => closed.push(what))
@@ -174,7 +174,7 @@ it('what was opened is closed, the last one first, also after a start that faile
   expect(closed).toEqual(['second', 'first'])
 })
 
-it('an answer goes to standard output and ends with 0', async () => {
+it('a requested text goes to standard output, and the process ends with 0', async () => {
   expect(await run(['--version'], () => Promise.reject(new PrintAndExit('/csi-test v1.2.3\n')))).toEqual({ code: 0 })
   expect(stdout).toBe('/csi-test v1.2.3\n')
 })
@@ -213,14 +213,14 @@ describe('values that the parser accepts but the process cannot use', () => {
       throw new StartError(elector === undefined ? 'No elector' : 'An elector')
     }
 
-    it('are reported when leader election starts: 2', async () => {
+    it('end the start of leader election with 2', async () => {
       const args = ['--leader-election', '--leader-election-lease-duration=1s']
       expect(await run(args, elect)).toEqual({ code: 2 })
       const line = 'E "Leader election timings are impossible" err="leaseDuration must be greater than renewDeadline"'
       expect(lines()).toEqual([line])
     })
 
-    it('do not matter to a start that ends before', async () => {
+    it('do not matter to a start that fails earlier', async () => {
       await run(['--leader-election', '--leader-election-lease-duration=1s'])
       expect(lines()).toEqual(['E "It does not start"'])
     })
@@ -231,13 +231,13 @@ describe('values that the parser accepts but the process cannot use', () => {
     })
   })
 
-  it('automaxprocs is accepted and said to do nothing', async () => {
+  it('--automaxprocs is accepted, and a line says that it has no effect', async () => {
     await run(['--automaxprocs'])
     expect(lines()[0]).toBe('I "Flag --automaxprocs has no effect: this program uses one CPU"')
   })
 })
 
-it('logs in JSON where that is asked for', async () => {
+it('logs in JSON with --logging-format=json', async () => {
   await run(['--logging-format=json'])
   expect(JSON.parse(stderr)).toMatchObject({ msg: 'It does not start', err: null })
 })
@@ -258,12 +258,12 @@ describe('the id of a run', () => {
     [['--vmodule=other=1,attach=4'], true],
     [['--logging-format=json'], true],
     [['--logging-format=json', '--enable-otel-tracing'], true],
-  ])('with %j is in its lines: %p', async (flags, logged) => {
+  ])('with %j the lines of a run contain its ID: %p', async (flags, logged) => {
     await run(flags, start)
     expect(stderr.includes(id)).toBe(logged)
   })
 
-  it('exists for traces where no line has it', async () => {
+  it('exists for traces even if no line contains it', async () => {
     const seen: boolean[] = []
     for (const flags of [[], ['--enable-otel-tracing']]) {
       await run(flags, async ({ runs }) => {

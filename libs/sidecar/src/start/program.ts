@@ -5,6 +5,7 @@ import { type AppChoice, allOf, flagsForOne, parseCombined, processFlags } from 
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
 import type { StandardFlags } from '../flags/flag-checks.ts'
 import { type Flag, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
+import { parsePFlags } from '../flags/pflag.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
 import { singleLeaseError } from '../lease/single-lease.ts'
@@ -61,15 +62,17 @@ export const DEFAULT_START: StartTable = {
 
 /** The program that is one app. */
 export function programOf(app: App): Program {
-  const table = [...STANDARD_FLAGS, ...app.flags]
+  const table = [...STANDARD_FLAGS.map((flag) => withFormerNames(flag, app)), ...app.flags]
+  const parseArguments = app.flagSyntax === 'pflag' ? parsePFlags : parseFlags
   return {
     name: app.name,
     parse({ argv0, args, env = {} }) {
-      const parsed = parseFlags(table, args)
+      const parsed = parseArguments(table, args)
       const usage = (): string =>
         usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) + replacesText([app.replaces])
       if (parsed.kind !== 'flags') return { ...parsed, usage: usage() }
-      const { flags } = parsed
+      // The table begins with the standard flags, whose former names change no type.
+      const flags = parsed.flags as unknown as AppFlags
       const settings = app.configure?.(flags, env) ?? {}
       if (settings.contradiction !== undefined) {
         return { kind: 'refused', error: settings.contradiction, usage: usage() }
@@ -77,6 +80,11 @@ export function programOf(app: App): Program {
       return planOf({ sidecars: [{ app, flags, settings, companions: [] }], driverApps: [], flags, singleLease: '' })
     },
   }
+}
+
+function withFormerNames(flag: Flag, { formerNames = {} }: App): Flag {
+  const aliases = Object.hasOwn(formerNames, flag.name) ? formerNames[flag.name] : undefined
+  return aliases === undefined ? flag : { ...flag, aliases }
 }
 
 /** The program that runs several apps in one process. With one selected app it starts as that app does alone. */
@@ -135,7 +143,7 @@ function handshakeOf(sidecar: ChosenApp): HandshakeTable {
   return { ...table, questions }
 }
 
-/** One process on each node runs no controller that needs a leader. */
+/** Refuses an app that needs a leader in a process that runs on each node. */
 function onEachNodeError(sidecars: readonly ChosenApp[], running: readonly (App | DriverApp)[]): string | undefined {
   const central = sidecars.filter(({ settings }) => settings.onEachNode !== true).map(({ app }) => app.prefix)
   if (central.length === 0 || central.length === sidecars.length) return undefined
@@ -154,25 +162,25 @@ export function releasesOnExit({ sidecars }: StartPlan): boolean {
   })
 }
 
-/** If several apps run, each line names its sidecar. */
+/** Returns the log of an app. If several apps run, each line names its sidecar. */
 export function logOf({ app, companions }: ChosenApp<App | DriverApp>, log: Logger): Logger {
   return companions.length > 0 ? log.with({ sidecar: app.name }) : log
 }
 
-/** For `catch`: if several apps run, the line that ends the start names the sidecar. */
+/** Returns a function for `catch`. If several apps run, the line that ends the start names the sidecar. */
 export function withSidecarName({ app, companions }: ChosenApp): (error: unknown) => never {
   return (error) => {
     throw error instanceof StartError && companions.length > 0 ? error.with({ pairs: { sidecar: app.name } }) : error
   }
 }
 
-/** An app that does not apply to the driver: if several apps run, the line says how to start without the app. */
+/** Adds advice to the error of an app that does not apply to the driver: how to start without the app. */
 export function notApplicable<E>(error: E, { companions }: ChosenApp): E | StartError {
   if (!(error instanceof StartError) || companions.length === 0) return error
   return error.with({ message: `${error.message}: use --controllers=${companions.join(',')}` })
 }
 
-/** The flags in groups: the shared ones, then those of each app. */
+/** Returns the usage in groups: the shared flags, then the flags of each app. */
 function combinedUsage(argv0: string, choice: AppChoice<App | DriverApp>): string {
   const apps = allOf(choice)
   const gates = new Set(apps.flatMap((app) => ('gates' in app ? knownGatesText(app.gates).split('\n') : [])))

@@ -22,7 +22,10 @@ interface RoleParts {
   readonly apps: readonly LeadingApp[]
 }
 
-/** Each app has the Lease of its Go original, so that the original may run beside it; or all apps share a single Lease. */
+/**
+ * Returns the roles. Each app has the Lease of its Go original, which may run at the same time; or all apps share a
+ * single Lease.
+ */
 export async function rolesOf(
   context: StartContext,
   { singleLease }: StartPlan,

@@ -29,8 +29,10 @@ export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
 ): Promise<ClusterConfig> {
-  const { kubeconfig } = standard.values
-  const master = sidecars.map(({ settings }) => settings.master ?? '').find((url) => url !== '') ?? ''
+  const given = (name: 'master' | 'kubeconfig'): string | undefined =>
+    sidecars.map(({ settings }) => settings[name] ?? '').find((value) => value !== '')
+  const kubeconfig = given('kubeconfig') ?? standard.values.kubeconfig
+  const master = given('master') ?? ''
   const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
     failing(table.configFailed),
   )
@@ -38,7 +40,10 @@ export async function loadConfig(
   return config
 }
 
-/** A client whose requests are limited by the flags. Each has limits of its own; all have the same user agent. */
+/**
+ * Creates a client whose requests are limited by the flags. Each client has its own limits; all have the same user
+ * agent.
+ */
 export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
   const { values, given } = context.standard
   const { clock, log, metrics, tracer } = context
@@ -51,10 +56,10 @@ export function kubeClient(context: StartContext, config: ClusterConfig): OwnedK
   return client
 }
 
-/** Reviews are few and have a rate of their own: clients that try tokens must not delay the work. */
+/** The rate of reviews, which are few. Clients that try tokens must not delay the work. */
 const REVIEW_FLOW = { kind: 'bucket', qps: 10, burst: 20, perGroup: false } as const
 
-/** A client for reviews, created for the first one. */
+/** Returns a client for reviews, created for the first review. */
 export function reviewClient(context: StartContext, config: ClusterConfig): () => KubeClient {
   const { clock, log, metrics } = context
   let client: OwnedKubeClient | undefined
@@ -80,7 +85,10 @@ export interface HttpEndpoint {
   close(): Promise<void>
 }
 
-/** Starts the HTTP server, if flags ask for one. `client` makes reviews; `limits` are those of the client that does the work. */
+/**
+ * Starts the HTTP server, if flags ask for one. `client` makes reviews; `limits` belong to the client of the
+ * controllers.
+ */
 export async function openEndpoint(
   context: StartContext,
   { sidecars, table }: StartPlan,
@@ -124,7 +132,7 @@ export async function openEndpoint(
   return { started, close }
 }
 
-/** Tracing, if a flag asks for it and the environment is valid. Loaded only then. */
+/** Opens tracing if a flag asks for it and the environment is valid. Its code is loaded only then. */
 export async function tracingOf({ standard, runs, host, ...context }: StartContext): Promise<Tracing | undefined> {
   if (!standard.values['enable-otel-tracing'] || runs === undefined) return undefined
   const { openTracing } = await import('@csi-sidecars/telemetry/tracing')
@@ -146,7 +154,7 @@ export interface ElectionOptions {
   readonly log: Logger
 }
 
-/** The elector for one Lease, if flags ask for leader election. */
+/** Returns the elector for one Lease, if flags ask for leader election. */
 export async function electorOf(context: StartContext, options: ElectionOptions): Promise<Elector | undefined> {
   const { name, log } = options
   const { values } = options.standard

@@ -13,6 +13,7 @@ export interface Ended {
 export interface InProcessOptions {
   /** Acts as SIGTERM. */
   readonly signal?: AbortSignal
+  readonly env?: NodeJS.ProcessEnv
   /** Receives each piece of the log. */
   readonly onLog?: (text: string) => void
 }
@@ -21,14 +22,14 @@ export interface InProcessOptions {
 export async function runInProcess(
   program: Program,
   args: readonly string[],
-  { signal, onLog }: InProcessOptions = {},
+  { signal, env = {}, onLog }: InProcessOptions = {},
 ): Promise<Ended> {
   let log = ''
   let stdout = ''
   const host: Host = {
     argv0: program.name,
     args,
-    env: {},
+    env,
     hostName: 'host',
     clock: systemClock,
     stdout: {

@@ -7,8 +7,8 @@ import type { GateTable } from '../flags/gate-tables.ts'
 import type { Flag } from '../flags/go-flags.ts'
 
 /**
- * A whole sidecar, as small as one can be: it labels every ConfigMap of the driver. It shows that the shape holds for
- * more than the two sidecars, and is what tests of this package start.
+ * A whole small sidecar: it labels every ConfigMap. It shows that the shape holds for more than the real sidecars, and
+ * tests of this package start it.
  */
 
 const FLAGS = [

@@ -6,7 +6,7 @@ export const DETACH = 1
 
 export interface LanesSetup {
   readonly lanes: Lanes
-  /** Says where a key belongs from now on. A key that was never placed is found by its first letter, in no group. */
+  /** Places a key from now on. The first letter of an unplaced key names its lane, without groups. */
   place(key: string, lane: number, ...limits: readonly GroupLimit[]): void
   /** As a key of the lane of its first letter, without limits. */
   precede(key: string, group: string): void

@@ -52,6 +52,8 @@ export type Script = Answer | ((call: Call, nth: number) => Answer)
 export interface Capabilities {
   /** Whether GetPluginCapabilities reports CONTROLLER_SERVICE. */
   controllerService: boolean
+  /** Whether GetPluginCapabilities reports VOLUME_ACCESSIBILITY_CONSTRAINTS. */
+  topology: boolean
   controller: (keyof typeof ControllerRpc | number)[]
   node: (keyof typeof NodeRpc | number)[]
 }
@@ -65,11 +67,18 @@ export interface DriverOptions extends Partial<Capabilities> {
 function usualReply({ method, request }: Call): object {
   if (method === 'ControllerPublishVolume') return { publishContext: {} }
   if (method === 'ListVolumes') return { entries: [], nextToken: '' }
+  if (method === 'CreateVolume') return { volume: createdVolume(request) }
   if (method !== 'ControllerExpandVolume') return {}
   return { capacityBytes: requiredBytes(request), nodeExpansionRequired: false }
 }
 
-/** The size that an expansion asks for. */
+/** The same volume for the same name. */
+export function createdVolume(request: Plain, more: object = {}): object {
+  const capacityBytes = requiredBytes(request)
+  return { volumeId: `vol-${request['name']}`, capacityBytes, volumeContext: {}, accessibleTopology: [], ...more }
+}
+
+/** The size that a request asks for. */
 export function requiredBytes(request: Plain): bigint {
   const range = request['capacity_range'] as { required_bytes?: string } | undefined
   return BigInt(range?.required_bytes ?? 0)
@@ -88,10 +97,11 @@ export class Driver {
   #server: Server | undefined
   readonly #counts: Record<string, number> = {}
 
-  constructor({ socket, name, controllerService = true, controller = [], node = [] }: DriverOptions) {
+  constructor(options: DriverOptions) {
+    const { socket, name, controllerService = true, topology = false, controller = [], node = [] } = options
     this.socket = socket
     this.name = name
-    this.capabilities = { controllerService, controller: [...controller], node: [...node] }
+    this.capabilities = { controllerService, topology, controller: [...controller], node: [...node] }
   }
 
   /** Listens on the socket; again after a kill. */
@@ -177,14 +187,21 @@ export class Driver {
 
   /** The default answers of a healthy driver. */
   #usual(method: string): Answer {
-    const { controllerService, controller, node } = this.capabilities
+    const { controllerService, topology, controller, node } = this.capabilities
     switch (method) {
       case 'GetPluginInfo':
         return { reply: { name: this.name, vendorVersion: '1', manifest: {} } }
       case 'Probe':
         return { reply: { ready: true } }
       case 'GetPluginCapabilities':
-        return { reply: { capabilities: controllerService ? [service(PluginService.CONTROLLER_SERVICE)] : [] } }
+        return {
+          reply: {
+            capabilities: [
+              ...(controllerService ? [service(PluginService.CONTROLLER_SERVICE)] : []),
+              ...(topology ? [service(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS)] : []),
+            ],
+          },
+        }
       case 'ControllerGetCapabilities':
         return { reply: { capabilities: controller.map((name) => rpc(numberOf(ControllerRpc, name))) } }
       case 'NodeGetCapabilities':
@@ -194,6 +211,8 @@ export class Driver {
       case 'ControllerExpandVolume':
       case 'ControllerModifyVolume':
       case 'ListVolumes':
+      case 'CreateVolume':
+      case 'DeleteVolume':
         return { reply: {} }
       default:
         return { code: 12, message: `${method} has no answer` }

@@ -1,7 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { ORIGINAL_FLAGS } from '../../../../tools/docs/rollback-table.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
-import type { App } from '../../harness/subject.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 
 const REGEXP = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -87,7 +86,7 @@ const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
   ].map((flag) => [[`--${flag}=true`], `flag provided but not defined: -${flag}`] as const),
 ]
 
-const REFUSED_BY: Readonly<Record<App, typeof REFUSED>> = {
+const REFUSED_BY: Readonly<Record<'attacher' | 'resizer', typeof REFUSED>> = {
   attacher: [
     [['--worker-threads=-1'], 'invalid value "-1" for flag -worker-threads: parse error'],
     [['--worker-threads=+1'], 'invalid value "+1" for flag -worker-threads: parse error'],
@@ -145,7 +144,7 @@ const ACCEPTED: readonly (readonly string[])[] = [
   ['--retry-interval-start=2m', '--retry-interval-max=1m', '--version'],
 ]
 
-const ACCEPTED_BY: Readonly<Record<App, typeof ACCEPTED>> = {
+const ACCEPTED_BY: Readonly<Record<'attacher' | 'resizer', typeof ACCEPTED>> = {
   attacher: [
     ['--worker-threads=0', '--version'],
     ['--worker-threads=1200', '--version'],

@@ -5,7 +5,6 @@ import type { TestContext } from '../../harness/context.ts'
 import type { Answer, DriverOptions, Script } from '../../harness/driver/driver.ts'
 import { listen } from '../../harness/listen.ts'
 import { assertContains, lastLogLine } from '../../harness/process/log-lines.ts'
-import type { App } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 
 const BROKEN = { code: 13, message: 'broken' }
@@ -16,7 +15,9 @@ const NO_RESIZER = '"Failed to create CSI resizer" err='
 const UNKNOWN = `error getting controller capabilities: ${BROKEN_TEXT}`
 
 /** Answers that end the start, and what the last line contains. */
-const FAILURES: Readonly<Record<App, readonly (readonly [what: string, method: string, Answer, line: string])[]>> = {
+const FAILURES: Readonly<
+  Record<'attacher' | 'resizer', readonly (readonly [what: string, method: string, Answer, line: string])[]>
+> = {
   attacher: [
     [
       'Probe has another error',

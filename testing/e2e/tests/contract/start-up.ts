@@ -3,13 +3,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { lastLogLine } from '../../harness/process/log-lines.ts'
-import type { App } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 
 const GATES_TEXT = { attacher: 'failed to store flag gates', resizer: 'Failed to set feature gates' }
 const CONFIG_TEXT = { attacher: 'Failed to build a Kubernetes config', resizer: 'Failed to create cluster config' }
 const CLIENT_TEXT = { attacher: 'Failed to create a Clientset', resizer: 'Failed to create kube client' }
-const OTHER_GATES: Readonly<Record<App, readonly string[]>> = {
+const OTHER_GATES: Readonly<Record<'attacher' | 'resizer', readonly string[]>> = {
   attacher: ['VolumeAttributesClass', 'AnnotateFsResize'],
   resizer: ['MutableCSINodeAllocatableCount'],
 }

@@ -1,5 +1,5 @@
 import { ProtocolError, ResponseParser } from '@csi-sidecars/kube-client/readers'
-import { attempt, type Reader, same } from '../reader.ts'
+import { attempt, type BytesReader, same } from '../reader.ts'
 
 /** What becomes of one answer, however its bytes come: in one piece, or cut into pieces. */
 function answerOf(input: Buffer, size: number): unknown {
@@ -32,7 +32,7 @@ function answerOf(input: Buffer, size: number): unknown {
 /** A head that comes in pieces is refused as soon as it is too long; in one piece its end may be seen first. */
 const LONGEST_HEAD = 4_096
 
-export const httpAnswers: Reader = {
+export const httpAnswers: BytesReader = {
   name: 'http-answers',
   seeds: [
     'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}',

@@ -10,7 +10,7 @@ import {
   VOLUME_ATTACHMENT_MESSAGE,
   VOLUME_ATTRIBUTES_CLASS_MESSAGE,
 } from '@csi-sidecars/kube-types'
-import { attempt, type Reader } from '../reader.ts'
+import { attempt, type BytesReader } from '../reader.ts'
 import { volumeMessage } from './watch.ts'
 
 const MESSAGES = [
@@ -23,7 +23,7 @@ const MESSAGES = [
   VOLUME_ATTRIBUTES_CLASS_MESSAGE,
 ]
 
-export const protobufObjects: Reader = {
+export const protobufObjects: BytesReader = {
   name: 'protobuf-objects',
   seeds: [volumeMessage(), Buffer.concat([Buffer.from('k8s\0'), Buffer.of(18, 4, 10, 0, 18, 0)])],
   words: [

@@ -1,5 +1,5 @@
 import { retryDelayMs } from '@csi-sidecars/csi/readers'
-import { field, type Reader } from '../reader.ts'
+import { type BytesReader, field } from '../reader.ts'
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 const HALF_A_SECOND = Buffer.of(16, 0x80, 0xca, 0xb5, 0xee, 0x01)
@@ -10,7 +10,7 @@ const MINUS_ONE = Buffer.from('ffffffffffffffffff01', 'hex')
 const statusWith = (duration: Buffer): Buffer =>
   field(3, Buffer.concat([field(1, RETRY_INFO), field(2, field(1, duration))]))
 
-export const statusDetails: Reader = {
+export const statusDetails: BytesReader = {
   name: 'status-details',
   seeds: [
     Buffer.concat([Buffer.of(8, 8), field(2, 'x'), statusWith(HALF_A_SECOND)]),

@@ -1,11 +1,11 @@
 import { documentOf, parseKubeconfig } from '@csi-sidecars/kube-client/readers'
 import { Quantity, QuantityError } from '@csi-sidecars/kube-types'
 import { goDuration, parseFlags, parseGoDuration, ValueError } from '@csi-sidecars/sidecar/readers'
-import { attempt, type Reader } from '../reader.ts'
+import { attempt, type BytesReader } from '../reader.ts'
 
 const MAX_INT64 = 2n ** 63n - 1n
 
-export const quantities: Reader = {
+export const quantities: BytesReader = {
   name: 'quantities',
   seeds: ['1Gi', '-1.5e3', '250m', '+12345678901234567890', '0.000000001n'],
   words: 'Ki Mi Gi Ti Pi Ei n u m k M G T P E e - + . 0 999'.split(' '),
@@ -26,7 +26,7 @@ export const quantities: Reader = {
   },
 }
 
-export const durations: Reader = {
+export const durations: BytesReader = {
   name: 'durations',
   seeds: ['1h15m30.5s', '-5ms', '0', '100us', '3\u00b5s', '2562047h47m16.854775807s'],
   words: ['ns', 'us', '\u00b5s', '\u03bcs', 'ms', 's', 'm', 'h', '.', '-', '+', '9223372036854775807', '0'],
@@ -53,7 +53,7 @@ const FLAGS = [
   { name: 'wait', type: 'duration', default: 0, help: '' },
 ] as const
 
-export const flags: Reader = {
+export const flags: BytesReader = {
   name: 'go-flags',
   seeds: ['--text\0a\0--whether=f\0-number\x000x1F\0--fraction=1e3\0--wait=1m', '--help', '--\0a', '-number=0b_1_0'],
   words: [
@@ -65,7 +65,7 @@ export const flags: Reader = {
   },
 }
 
-export const kubeconfigs: Reader = {
+export const kubeconfigs: BytesReader = {
   name: 'kubeconfigs',
   seeds: [
     `current-context: here

@@ -1,11 +1,11 @@
 import { FrameReader, frameOf, frameOfMessage, LineReader, parseJson } from '@csi-sidecars/kube-client/readers'
 import { PERSISTENT_VOLUME_MESSAGE } from '@csi-sidecars/kube-types'
-import { attempt, field, type Reader, same } from '../reader.ts'
+import { attempt, type BytesReader, field, same } from '../reader.ts'
 
 const META = '"metadata":{"name":"a","resourceVersion":"7","managedFields":[{"manager":"m","fieldsV1":{"f:a":{}}}]}'
 const TYPES: ReadonlySet<string> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'END'])
 
-export const jsonFrames: Reader = {
+export const jsonFrames: BytesReader = {
   name: 'json-frames',
   seeds: [
     `{"type":"ADDED","object":{"kind":"PersistentVolume",${META},"spec":{"capacity":{"storage":"1Gi"}}}}\n`,
@@ -67,7 +67,7 @@ function stripped(value: unknown): unknown {
   return Object.entries(value).flatMap(([key, each]) => (key === 'managedFields' ? [] : [[key, stripped(each)]]))
 }
 
-export const protobufFrames: Reader = {
+export const protobufFrames: BytesReader = {
   name: 'protobuf-frames',
   seeds: [frame('ADDED', volume()), frame('BOOKMARK', volume()), frame('ERROR', status())],
   words: [

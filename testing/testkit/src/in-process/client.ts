@@ -9,13 +9,13 @@ import {
   type Status,
   statusOf,
 } from '@csi-sidecars/kube-types'
-import { type Gate, OPEN_GATE, type SentRequest } from './gate.ts'
+import { OPEN_GATE, type RequestGate, type SentRequest } from './gate.ts'
 import { type LocalFrame, LocalWatch, NO_ANSWER } from './local-watch.ts'
 
 export interface InProcessClientOptions<E> {
   /** Makes the error of a refusal: `apiErrorOf` of the client library, which this package cannot import. */
   readonly errorOf: (status: Status) => E
-  readonly gate?: Gate
+  readonly gate?: RequestGate
   /** Watches keep back what comes after their initial objects until `deliver` is called. */
   readonly watchesLag?: boolean
   readonly userAgent?: string
@@ -61,7 +61,7 @@ export class InProcessClient<E extends Error> {
   readonly watches = new Set<LocalWatch<unknown, E>>()
   readonly #server: InProcessServer
   readonly #options: InProcessClientOptions<E>
-  readonly #gate: Gate
+  readonly #gate: RequestGate
   #lags: boolean
 
   constructor(server: InProcessServer, options: InProcessClientOptions<E>) {
@@ -98,10 +98,11 @@ export class InProcessClient<E extends Error> {
   async delete<T>(
     resource: Resource<T>,
     ref: ObjectRef,
-    call: Call & { readonly gracePeriodSeconds?: number | undefined } = {},
+    call: Call & { readonly gracePeriodSeconds?: number | undefined; readonly uid?: string | undefined } = {},
   ): Promise<void> {
     const path = resourcePath(resource, ref) + query({ gracePeriodSeconds: call.gracePeriodSeconds })
-    await this.#send(sent('delete', resource, ref), { method: 'DELETE', path }, call)
+    const body = call.uid === undefined ? {} : { body: json({ preconditions: { uid: call.uid } }) }
+    await this.#send(sent('delete', resource, ref), { method: 'DELETE', path, ...body }, call)
   }
 
   async *list<T, P>(resource: Resource<T>, listing: Listing<T, P>) {

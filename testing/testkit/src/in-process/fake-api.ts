@@ -2,10 +2,10 @@ import { abortable, type Clock } from '@csi-sidecars/base'
 import { createInProcessServer, type InProcessServer } from '@csi-sidecars/emulator'
 import type { KubeObject, ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { InProcessClient, type InProcessClientOptions } from './client.ts'
-import { type Gate, OPEN_GATE, type Outgoing, type Passing, type SentRequest } from './gate.ts'
+import { OPEN_GATE, type Outgoing, type Passing, type RequestGate, type SentRequest } from './gate.ts'
 
 /** Throws, or returns, before or after a request has taken effect. May wait; `HANG` never answers. */
-export type Fault = (request: SentRequest) => unknown
+export type FakeApiFault = (request: SentRequest) => unknown
 export const HANG = Symbol('no answer')
 
 export interface FakeApiOptions<E> extends Pick<InProcessClientOptions<E>, 'errorOf'> {
@@ -23,9 +23,9 @@ export class FakeApi<E extends Error> {
   readonly served: SentRequest[] = []
   readonly client: InProcessClient<E>
   /** Before a request takes effect: what it throws is the answer. */
-  before: Fault = () => undefined
+  before: FakeApiFault = () => undefined
   /** After it has taken effect: what it throws takes the place of the answer. */
-  after: Fault = () => undefined
+  after: FakeApiFault = () => undefined
   /** Called with each request as it is sent. */
   onRequest: (request: SentRequest) => void = () => undefined
   readonly #errorOf: InProcessClientOptions<E>['errorOf']
@@ -38,7 +38,7 @@ export class FakeApi<E extends Error> {
 
   /** One that no fault concerns. */
   newClient({ gate = OPEN_GATE, ...options }: Omit<InProcessClientOptions<E>, 'errorOf'> = {}): InProcessClient<E> {
-    const pass: Gate['pass'] = (outgoing, effect, passing) => {
+    const pass: RequestGate['pass'] = (outgoing, effect, passing) => {
       const serve = (): ReturnType<typeof effect> => {
         if (outgoing.request !== undefined) this.served.push(outgoing.request)
         return effect()

@@ -30,11 +30,11 @@ export interface Passing {
 }
 
 /** Everything that a process sends passes here, requests and calls alike, so that a test decides its result. */
-export interface Gate {
+export interface RequestGate {
   pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing?: Passing): Promise<T>
 }
 
-export const OPEN_GATE: Gate = { pass: (_outgoing, effect) => effect() }
+export const OPEN_GATE: RequestGate = { pass: (_outgoing, effect) => effect() }
 
 /** Something that has been sent. The test decides when its effect and its answer come, if ever. */
 export interface InFlight extends Outgoing {
@@ -46,7 +46,7 @@ export interface InFlight extends Outgoing {
 }
 
 /** Everything stops here until the test releases it, one by one and in any order. */
-export class StepGate implements Gate {
+export class StepGate implements RequestGate {
   readonly inFlight: InFlight[] = []
   #open = false
   #closed = false

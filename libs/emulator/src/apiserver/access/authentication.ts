@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { ApiFailure } from '../http/api-failure.ts'
 import { newUid } from '../storage/uid.ts'
 
-export interface User {
+export interface AuthenticatedUser {
   readonly name: string
   readonly uid?: string
   readonly groups: readonly string[]
@@ -21,19 +21,19 @@ export interface TokenGrant {
 }
 
 interface Issued {
-  readonly user: User
+  readonly user: AuthenticatedUser
   /** Wall time; undefined: never. */
   readonly expires: number | undefined
 }
 
-const ADMIN: User = { name: 'admin', groups: ['system:masters', AUTHENTICATED] }
-const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
+const ADMIN: AuthenticatedUser = { name: 'admin', groups: ['system:masters', AUTHENTICATED] }
+const ANONYMOUS: AuthenticatedUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
 /** Authenticates requests by bearer tokens, which are given at the start or issued to service accounts. */
 export class Authentication {
   readonly #clock: Clock
   readonly #tokens = new Map<string, Issued>()
-  readonly #withoutToken: User
+  readonly #withoutToken: AuthenticatedUser
 
   /** `open` makes requests without a token the administrator's. */
   constructor(options: { clock: Clock; adminToken: string; grants?: readonly TokenGrant[]; open: boolean }) {
@@ -50,7 +50,7 @@ export class Authentication {
   }
 
   /** The user behind an Authorization header. Throws 401 for a token that is not known. */
-  userOf(header: string | undefined): User {
+  userOf(header: string | undefined): AuthenticatedUser {
     const [, token] = /^bearer +(.+)$/i.exec(header ?? '') ?? []
     if (token === undefined) return this.#withoutToken
     const user = this.userOfToken(token)
@@ -58,7 +58,7 @@ export class Authentication {
     return user
   }
 
-  userOfToken(token: string): User | undefined {
+  userOfToken(token: string): AuthenticatedUser | undefined {
     const issued = this.#tokens.get(token)
     if (issued?.expires !== undefined && issued.expires <= this.#clock.now()) {
       this.#tokens.delete(token)

@@ -1,9 +1,9 @@
 import { ApiFailure, forbidden } from '../http/api-failure.ts'
 import type { RequestInfo } from '../http/request-info.ts'
-import { type Json, type KubeObject, listAt, textAt } from '../schema/json.ts'
+import { type ApiObject, type Json, listAt, textAt } from '../schema/json.ts'
 import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING } from '../schema/kinds.ts'
 import type { Store } from '../storage/store.ts'
-import type { User } from './authentication.ts'
+import type { AuthenticatedUser } from './authentication.ts'
 
 /** A request as RBAC sees it. */
 export type Access =
@@ -27,7 +27,7 @@ interface Decision {
 const MASTERS = 'system:masters'
 
 /** RBAC: what the roles allow that are bound to a user or a group. */
-export function decide(store: Store, user: User, access: Access): Decision {
+export function decide(store: Store, user: AuthenticatedUser, access: Access): Decision {
   if (user.groups.includes(MASTERS)) return { allowed: true }
   const namespace = access.type === 'resource' ? access.namespace : undefined
   for (const kind of [CLUSTER_ROLE_BINDING, ROLE_BINDING]) {
@@ -42,8 +42,8 @@ export function decide(store: Store, user: User, access: Access): Decision {
 
 function byBinding(
   store: Store,
-  binding: KubeObject,
-  { user, access }: { readonly user: User; readonly access: Access },
+  binding: ApiObject,
+  { user, access }: { readonly user: AuthenticatedUser; readonly access: Access },
 ): Decision | undefined {
   const subject = listAt(binding, 'subjects').find((each) => isSubject(each, user, binding.metadata.namespace))
   if (subject === undefined) return undefined
@@ -66,7 +66,7 @@ function subjectName(subject: Json): string {
   return textAt(subject, 'kind') === 'ServiceAccount' ? `${name}/${textAt(subject, 'namespace') ?? ''}` : name
 }
 
-function isSubject(subject: Json, user: User, bindingNamespace: string | undefined): boolean {
+function isSubject(subject: Json, user: AuthenticatedUser, bindingNamespace: string | undefined): boolean {
   const name = textAt(subject, 'name') ?? ''
   switch (textAt(subject, 'kind')) {
     case 'User':
@@ -113,7 +113,7 @@ function selectedName(query: URLSearchParams): string | undefined {
 }
 
 /** Throws 403, with the message of the real server, for what a user may not do. */
-export function requireAccess(store: Store, user: User, access: Access): void {
+export function requireAccess(store: Store, user: AuthenticatedUser, access: Access): void {
   if (decide(store, user, access).allowed) return
   const who = `User ${JSON.stringify(user.name)} cannot ${access.verb}`
   if (access.type === 'path') {

@@ -1,7 +1,7 @@
 import { badRequest } from '../http/api-failure.ts'
 import type { HttpRequest } from '../http/exchange.ts'
 import type { Store } from '../storage/store.ts'
-import { ALL_SERVICE_ACCOUNTS, AUTHENTICATED, type User } from './authentication.ts'
+import { ALL_SERVICE_ACCOUNTS, AUTHENTICATED, type AuthenticatedUser } from './authentication.ts'
 import { type Access, requireAccess } from './authorization.ts'
 
 /** The user, groups and extra fields that the Impersonate-* headers ask for. */
@@ -19,7 +19,7 @@ const AUTHENTICATION = 'authentication.k8s.io'
 const ANONYMOUS = 'system:anonymous'
 
 /** The user that a request acts as. Throws 403 when impersonation is not allowed, and 400 when no user is named. */
-export function servedAs(store: Store, user: User, headers: HttpRequest['headers']): User {
+export function servedAs(store: Store, user: AuthenticatedUser, headers: HttpRequest['headers']): AuthenticatedUser {
   const wanted = wantedIn(headers)
   if (wanted === undefined) return user
   for (const question of questionsOf(wanted)) {
@@ -67,7 +67,7 @@ function questionsOf({ name, uid, groups, extra }: Wanted): readonly Question[] 
   ]
 }
 
-function userOf({ name, uid, groups, extra }: Wanted): User {
+function userOf({ name, uid, groups, extra }: Wanted): AuthenticatedUser {
   const [, namespace] = serviceAccountOf(name) ?? []
   const own = namespace === undefined ? [] : [ALL_SERVICE_ACCOUNTS, `${ALL_SERVICE_ACCOUNTS}:${namespace}`]
   const given = groups.length > 0 ? groups : own

@@ -1,6 +1,6 @@
 import { badRequest, unsupportedMediaType } from '../http/api-failure.ts'
 import { mediaType, parseObject } from '../http/read-body.ts'
-import type { JsonObject } from '../schema/json.ts'
+import type { JsonMap } from '../schema/json.ts'
 import type { Schema } from '../schema/schema.ts'
 import { decodeMessage, openEnvelope, PROTOBUF } from './protobuf/decode.ts'
 import { WireError } from './protobuf/wire.ts'
@@ -14,7 +14,7 @@ interface Wanted {
 }
 
 /** A body in one of the forms in which clients write. */
-export function bodyOf(contentType: string | undefined, body: Buffer, wanted: Wanted): JsonObject {
+export function bodyOf(contentType: string | undefined, body: Buffer, wanted: Wanted): JsonMap {
   const type = mediaType(contentType)
   if (type === '' || type === 'application/json') return parseObject(body)
   if (type !== PROTOBUF) throw unsupportedMediaType(READABLE)

@@ -1,15 +1,15 @@
 import { type ApiFailure, badRequest, invalid } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
 import { conform, DecodeError } from '../schema/conform.ts'
-import { isObject, type Json, type KubeObject, textAt } from '../schema/json.ts'
-import { groupVersionOf, KINDS, type Kind } from '../schema/kinds.ts'
+import { type ApiObject, isObject, type Json, textAt } from '../schema/json.ts'
+import { groupVersionOf, KINDS, type ServedKind } from '../schema/kinds.ts'
 import { schemaOf } from '../schema/schema.ts'
 import { typed } from '../schema/typed.ts'
 import { bodyOf } from './decode-body.ts'
 import type { FieldValidation } from './query-options.ts'
 
 /** The object in the body of a POST or PUT, of the kind that the path says. */
-export function objectIn(kind: Kind, contentType: string | undefined, body: Buffer): KubeObject {
+export function objectIn(kind: ServedKind, contentType: string | undefined, body: Buffer): ApiObject {
   const object = bodyOf(contentType, body, { name: kind.kind, schema: schemaOf(kind) })
   const mismatch = kindMismatch(kind, object)
   if (mismatch !== undefined) {
@@ -22,7 +22,7 @@ export function objectIn(kind: Kind, contentType: string | undefined, body: Buff
 }
 
 /** Why the kind that an object states is not this one; undefined when it is, or when the object states none. */
-export function kindMismatch(kind: Kind, object: Json): string | undefined {
+export function kindMismatch(kind: ServedKind, object: Json): string | undefined {
   const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
   const said = textAt(object, 'kind') || kind.kind
   if (version === groupVersionOf(kind) && said === kind.kind) return undefined
@@ -33,7 +33,7 @@ export function kindMismatch(kind: Kind, object: Json): string | undefined {
   return `converting (v1.${said}) to (${internal}.${kind.kind}): unknown conversion`
 }
 
-export function asObject(value: unknown): KubeObject {
+export function asObject(value: unknown): ApiObject {
   if (!isObject(value)) throw badRequest('json: cannot unmarshal into Go value of type map[string]interface {}')
   const { metadata } = value
   if (metadata !== undefined && metadata !== null && !isObject(metadata)) {
@@ -44,10 +44,10 @@ export function asObject(value: unknown): KubeObject {
 
 /** An object as the server stores it, and the warnings about fields that its type does not have. */
 export function decoded(
-  kind: Kind,
-  given: KubeObject,
+  kind: ServedKind,
+  given: ApiObject,
   { fieldValidation, patched = false }: { fieldValidation: FieldValidation; patched?: boolean },
-): { object: KubeObject; warnings: readonly string[] } {
+): { object: ApiObject; warnings: readonly string[] } {
   const { apiVersion: _version, kind: _kind, ...fields } = given
   const refused = (why: string): ApiFailure => (patched ? wrongResult(given, why) : unreadable(kind, why))
   try {
@@ -64,13 +64,13 @@ export function decoded(
 }
 
 /** 422 about what a patch has made of an object. It is not of the writer's making, so it is shown. */
-export function wrongResult(result: KubeObject, why: string): ReturnType<typeof invalid> {
+export function wrongResult(result: ApiObject, why: string): ReturnType<typeof invalid> {
   const errors = new FieldErrors()
   errors.invalid('patch', JSON.stringify(result), why)
   return invalid({ group: '', plural: '', kind: '' }, '', errors.causes)
 }
 
-function unreadable(kind: Kind, why: string): ApiFailure {
+function unreadable(kind: ServedKind, why: string): ApiFailure {
   return badRequest(
     `${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}: ${why}`,
   )

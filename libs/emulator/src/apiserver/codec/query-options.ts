@@ -1,6 +1,6 @@
 import { invalid } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
-import { isList, type Json, type JsonObject, textAt } from '../schema/json.ts'
+import { isList, type Json, type JsonMap, textAt } from '../schema/json.ts'
 import { schemaNamed } from '../schema/schema.ts'
 import { bodyOf } from './decode-body.ts'
 
@@ -54,7 +54,7 @@ const PROPAGATIONS: readonly string[] = ['Foreground', 'Background', 'Orphan', '
 
 /** The options of a DELETE, from its body or else its query. */
 export function deleteOptionsOf(query: URLSearchParams, text: Buffer, contentType: string | undefined): DeleteOptions {
-  const body: JsonObject = text.length === 0 ? {} : bodyOf(contentType, text, DELETE_OPTIONS)
+  const body: JsonMap = text.length === 0 ? {} : bodyOf(contentType, text, DELETE_OPTIONS)
   const errors = new FieldErrors()
   const fromBody = isList(body['dryRun']) ? body['dryRun'] : []
   const dryRun = dryRunOf(errors, [...fromBody, ...query.getAll('dryRun')])

@@ -1,24 +1,24 @@
 import { ApiFailure } from '../http/api-failure.ts'
-import type { JsonObject } from '../schema/json.ts'
-import { groupVersionOf, type Kind } from '../schema/kinds.ts'
-import type { Entry } from '../storage/collection.ts'
-import type { Listing } from '../storage/list-page.ts'
+import type { JsonMap } from '../schema/json.ts'
+import { groupVersionOf, type ServedKind } from '../schema/kinds.ts'
+import type { StoredEntry } from '../storage/collection.ts'
+import type { ListedPage } from '../storage/list-page.ts'
 import { partial, type RowObject, type TableOptions, tableOf } from '../tables/table.ts'
 import { PROTOBUF } from './protobuf/decode.ts'
 import { listBytes, objectBytes } from './protobuf/envelope.ts'
 
 /** In which form a client wants objects. */
-export type Shape =
+export type AnswerForm =
   | { readonly as: 'object' }
   | { readonly as: 'message' }
   | { readonly as: 'partial' }
   | { readonly as: 'table'; readonly rows: RowObject }
 
-export const PLAIN: Shape = { as: 'object' }
-const MESSAGE: Shape = { as: 'message' }
+export const PLAIN: AnswerForm = { as: 'object' }
+const MESSAGE: AnswerForm = { as: 'message' }
 
 /** The media type of an answer, or of a stream, in a form. */
-export function mediaTypeOf({ as }: Shape, stream = false): string {
+export function mediaTypeOf({ as }: AnswerForm, stream = false): string {
   if (as !== 'message') return 'application/json'
   return stream ? `${PROTOBUF};stream=watch` : PROTOBUF
 }
@@ -28,7 +28,11 @@ const AVAILABLE =
   'application/vnd.kubernetes.protobuf;stream=watch'
 
 /** Reads the Accept header: of its forms the first that there is, those of a higher weight before others. */
-export function shapeOf(accept: string | undefined, query: URLSearchParams, { custom }: Pick<Kind, 'custom'>): Shape {
+export function shapeOf(
+  accept: string | undefined,
+  query: URLSearchParams,
+  { custom }: Pick<ServedKind, 'custom'>,
+): AnswerForm {
   if (accept === undefined || accept === '') return PLAIN
   for (const { type, as, version } of formsIn(accept)) {
     if (as === undefined && ['application/json', 'application/*', '*/*'].includes(type)) return PLAIN
@@ -65,24 +69,24 @@ function rowsOf(query: URLSearchParams): RowObject {
 }
 
 /** The JSON of one object, with its kind in front. */
-export function objectText(kind: Kind, entry: Pick<Entry, 'text'>): string {
+export function objectText(kind: ServedKind, entry: Pick<StoredEntry, 'text'>): string {
   return `{"kind":"${kind.kind}","apiVersion":"${groupVersionOf(kind)}",${entry.text.slice(1)}`
 }
 
 /** An item of a list. Only custom resources state their kind there. */
-function itemText(kind: Kind, entry: Pick<Entry, 'text'>): string {
+function itemText(kind: ServedKind, entry: Pick<StoredEntry, 'text'>): string {
   return kind.custom ? objectText(kind, entry) : entry.text
 }
 
 export interface Rendering {
-  readonly shape: Shape
+  readonly shape: AnswerForm
   readonly now: number
 }
 
 /** One object in the form that was asked for. */
 export function renderObject(
-  kind: Kind,
-  entry: Pick<Entry, 'object' | 'text'>,
+  kind: ServedKind,
+  entry: Pick<StoredEntry, 'object' | 'text'>,
   { shape, now, header = true }: Rendering & { readonly header?: boolean },
 ): string | Buffer {
   switch (shape.as) {
@@ -101,8 +105,8 @@ export function renderObject(
 }
 
 /** A list in the form that was asked for; as objects it is put together from their kept texts. */
-export function renderList(kind: Kind, listing: Listing, { shape, now }: Rendering): string | Buffer {
-  const metadata: JsonObject = {
+export function renderList(kind: ServedKind, listing: ListedPage, { shape, now }: Rendering): string | Buffer {
+  const metadata: JsonMap = {
     resourceVersion: String(listing.revision),
     continue: listing.next,
     remainingItemCount: listing.remaining,

@@ -1,7 +1,7 @@
-import type { JsonObject } from '../schema/json.ts'
+import type { JsonMap } from '../schema/json.ts'
 
 /** One field that is wrong, as it appears under `details.causes`. */
-export interface Cause {
+export interface FieldCause {
   readonly reason: string
   readonly message: string
   readonly field: string
@@ -12,12 +12,12 @@ interface FailureDetails {
   readonly group?: string | undefined
   readonly kind?: string | undefined
   readonly uid?: string | undefined
-  readonly causes?: readonly Partial<Cause>[] | undefined
+  readonly causes?: readonly Partial<FieldCause>[] | undefined
   readonly retryAfterSeconds?: number | undefined
 }
 
 /** The kind an answer is about, as `details` and messages name it: the plural. */
-export interface Subject {
+export interface FailureSubject {
   readonly group: string
   readonly plural: string
   readonly kind?: string
@@ -51,7 +51,7 @@ interface FailureOptions {
   /** Without it that of the reason, or 500. */
   readonly code?: number
   readonly details?: FailureDetails | undefined
-  readonly metadata?: JsonObject | undefined
+  readonly metadata?: JsonMap | undefined
   readonly plain?: boolean
 }
 
@@ -62,7 +62,7 @@ export class ApiFailure extends Error {
   readonly reason: string
   readonly details: FailureDetails | undefined
   /** The list metadata of an expired continue token carries a fresh one. */
-  readonly metadata: JsonObject
+  readonly metadata: JsonMap
   /** The answer is the message alone, without a Status. */
   readonly plain: boolean
 
@@ -76,7 +76,7 @@ export class ApiFailure extends Error {
     this.plain = plain
   }
 
-  status(): JsonObject {
+  status(): JsonMap {
     const { code, reason, message, metadata } = this
     const details = this.details === undefined ? {} : { details: pruned(this.details) }
     const said = reason === '' ? {} : { reason }
@@ -84,22 +84,22 @@ export class ApiFailure extends Error {
   }
 }
 
-function pruned(details: FailureDetails): JsonObject {
+function pruned(details: FailureDetails): JsonMap {
   const { causes, ...rest } = details
   const listed = causes === undefined || causes.length === 0 ? {} : { causes: causes.map((cause) => ({ ...cause })) }
   return { ...rest, ...listed }
 }
 
 /** `persistentvolumes`, `volumeattachments.storage.k8s.io`: how messages name a kind. */
-function qualified(subject: Subject): string {
+function qualified(subject: FailureSubject): string {
   return subject.group === '' ? subject.plural : `${subject.plural}.${subject.group}`
 }
 
-function about(subject: Subject, name: string): { readonly details: FailureDetails } {
+function about(subject: FailureSubject, name: string): { readonly details: FailureDetails } {
   return { details: { name: name || undefined, group: subject.group || undefined, kind: subject.plural } }
 }
 
-export function notFound(subject: Subject, name: string): ApiFailure {
+export function notFound(subject: FailureSubject, name: string): ApiFailure {
   return new ApiFailure('NotFound', `${qualified(subject)} "${name}" not found`, about(subject, name))
 }
 
@@ -113,7 +113,7 @@ export function notServed(): ApiFailure {
   return new ApiFailure('NotFound', '404 page not found', { plain: true })
 }
 
-export function alreadyExists(subject: Subject, name: string, deleting = false): ApiFailure {
+export function alreadyExists(subject: FailureSubject, name: string, deleting = false): ApiFailure {
   const moment = deleting ? 'object is being deleted: ' : ''
   const message = `${moment}${qualified(subject)} "${name}" already exists`
   return new ApiFailure('AlreadyExists', message, about(subject, name))
@@ -121,18 +121,18 @@ export function alreadyExists(subject: Subject, name: string, deleting = false):
 
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
 
-export function conflict(subject: Subject, name: string, why: string): ApiFailure {
+export function conflict(subject: FailureSubject, name: string, why: string): ApiFailure {
   const message = `Operation cannot be fulfilled on ${qualified(subject)} "${name}": ${why}`
   return new ApiFailure('Conflict', message, about(subject, name))
 }
 
-export function forbidden(subject: Subject, name: string, why: string): ApiFailure {
+export function forbidden(subject: FailureSubject, name: string, why: string): ApiFailure {
   const named = name === '' ? `${qualified(subject)} is forbidden` : `${qualified(subject)} "${name}" is forbidden`
   return new ApiFailure('Forbidden', `${named}: ${why}`, about(subject, name))
 }
 
 /** 422 with every field that is wrong. */
-export function invalid(subject: Subject, name: string, causes: readonly Cause[]): ApiFailure {
+export function invalid(subject: FailureSubject, name: string, causes: readonly FieldCause[]): ApiFailure {
   const kind = subject.kind ?? subject.plural
   const texts = [...new Set(causes.map((cause) => `${cause.field}: ${cause.message}`))]
   const all = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
@@ -161,6 +161,6 @@ export function unsupportedMediaType(accepted: readonly string[]): ApiFailure {
   return new ApiFailure('UnsupportedMediaType', message)
 }
 
-export function expired(message: string, metadata?: JsonObject): ApiFailure {
+export function expired(message: string, metadata?: JsonMap): ApiFailure {
   return new ApiFailure('Expired', message, { metadata })
 }

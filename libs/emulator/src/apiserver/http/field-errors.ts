@@ -1,11 +1,11 @@
 import { isObject, type Json, sameJson } from '../schema/json.ts'
-import type { Cause } from './api-failure.ts'
+import type { FieldCause } from './api-failure.ts'
 
 /** Gathers what is wrong with an object, in the words in which the real server says it. */
 export class FieldErrors {
-  readonly #causes: Cause[] = []
+  readonly #causes: FieldCause[] = []
 
-  get causes(): readonly Cause[] {
+  get causes(): readonly FieldCause[] {
     return this.#causes
   }
 

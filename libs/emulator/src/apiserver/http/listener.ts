@@ -7,7 +7,7 @@ import { ApiFailure } from './api-failure.ts'
 import { refuse } from './reply.ts'
 
 /** A server that listens on this machine. */
-export interface Listener {
+export interface PortListener {
   readonly url: string
   readonly port: number
   /** Says who answers what no web site has sent; to be called in the turn in which it was opened. */
@@ -30,7 +30,7 @@ export interface ListenerOptions {
   readonly hostNames: readonly string[]
 }
 
-export async function openListener(options: ListenerOptions): Promise<Listener> {
+export async function openListener(options: ListenerOptions): Promise<PortListener> {
   const { secure, hostNames } = options
   const scheme = secure === undefined ? 'http' : 'https'
   const server = secure === undefined ? createServer(OPTIONS) : createSecureServer({ ...OPTIONS, ...secure })

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../schema/json.ts'
+import { isObject, type Json, type JsonMap } from '../schema/json.ts'
 import { ApiFailure, badRequest } from './api-failure.ts'
 import type { HttpRequest } from './exchange.ts'
 
@@ -32,7 +32,7 @@ export function parseJson(body: Buffer): Json {
   }
 }
 
-export function parseObject(body: Buffer): JsonObject {
+export function parseObject(body: Buffer): JsonMap {
   const value = parseJson(body)
   if (isObject(value)) return value
   throw badRequest(`couldn't get version/kind; json parse error: json: cannot unmarshal ${typeOf(value)} into Go value`)

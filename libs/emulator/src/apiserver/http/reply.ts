@@ -1,16 +1,16 @@
-import type { JsonObject } from '../schema/json.ts'
+import type { JsonMap } from '../schema/json.ts'
 import { ApiFailure, reasonOf } from './api-failure.ts'
 import type { HttpResponse } from './exchange.ts'
 
 /** An answer, ready to be sent. */
-export interface Reply {
+export interface HttpReply {
   readonly code: number
   readonly text: string | Uint8Array
   readonly contentType?: string
   readonly warnings?: readonly string[]
 }
 
-export function send(response: HttpResponse, reply: Reply): void {
+export function send(response: HttpResponse, reply: HttpReply): void {
   const { code, text, contentType = 'application/json', warnings = [] } = reply
   if (warnings.length > 0) {
     response.setHeader(
@@ -38,7 +38,7 @@ export function refuse(response: HttpResponse, failure: ApiFailure, form: Status
 }
 
 /** How a Status is written. */
-export type StatusForm = (status: JsonObject) => Pick<Reply, 'text' | 'contentType'>
+export type StatusForm = (status: JsonMap) => Pick<HttpReply, 'text' | 'contentType'>
 
 const asJson: StatusForm = (status) => ({ text: JSON.stringify(status) })
 

@@ -1,5 +1,5 @@
-import type { Verb } from '../../verb.ts'
-import { KINDS, type Kind, kindAt } from '../schema/kinds.ts'
+import type { Verb } from '../../faults/request-faults.ts'
+import { KINDS, kindAt, type ServedKind } from '../schema/kinds.ts'
 import { noSuchPath, notServed } from './api-failure.ts'
 
 /** What a request asks for. `path` covers everything that is no object: discovery, health, OpenAPI. */
@@ -20,7 +20,7 @@ export interface ResourceInfo {
 
 /** A request for a resource that is served. */
 export interface ResourceRequest extends ResourceInfo {
-  readonly kind: Kind
+  readonly kind: ServedKind
 }
 
 const GROUP_PATH = /^\/apis\/([^/]+)\/([^/]+)\/(.+)$/
@@ -47,7 +47,7 @@ function withGroup(match: RegExpExecArray | null): readonly string[] {
 }
 
 /** The kind behind a path; 404 when there is none. */
-export function served(info: ResourceInfo, absent: ReadonlySet<Kind>): ResourceRequest {
+export function served(info: ResourceInfo, absent: ReadonlySet<ServedKind>): ResourceRequest {
   const kind = kindAt(info.group, info.version, info.plural)
   if (kind === undefined) throw noSuchPath()
   if (absent.has(kind)) throw kind.custom ? notServed() : noSuchPath()

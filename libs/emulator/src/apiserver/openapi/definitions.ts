@@ -1,6 +1,13 @@
-import type { JsonObject } from '../schema/json.ts'
+import type { JsonMap } from '../schema/json.ts'
 import { KINDS } from '../schema/kinds.ts'
-import { type Field, type FieldType, SCHEMAS, type Scalar, type Schema, schemaOf } from '../schema/schema.ts'
+import {
+  SCHEMAS,
+  type Scalar,
+  type Schema,
+  type SchemaField,
+  type SchemaFieldType,
+  schemaOf,
+} from '../schema/schema.ts'
 
 const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity'
 const TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.Time'
@@ -8,7 +15,7 @@ const MICRO_TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime'
 const INT_OR_STRING = 'io.k8s.apimachinery.pkg.util.intstr.IntOrString'
 const FIELDS_V1 = 'io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1'
 
-const SCALARS: Readonly<Record<Scalar, JsonObject | string>> = {
+const SCALARS: Readonly<Record<Scalar, JsonMap | string>> = {
   string: { type: 'string' },
   bool: { type: 'boolean' },
   int: { type: 'integer', format: 'int32' },
@@ -25,17 +32,17 @@ function definitionName(schema: Schema): string {
   return `${schema.package}.${schema.name}`
 }
 
-function refTo(name: string): JsonObject {
+function refTo(name: string): JsonMap {
   return { allOf: [{ $ref: `#/components/schemas/${name}` }] }
 }
 
-function oneOf(...types: readonly string[]): JsonObject {
+function oneOf(...types: readonly string[]): JsonMap {
   return { oneOf: types.map((type) => ({ type })) }
 }
 
 /** Every type, by its name in OpenAPI. */
-export function definitions(): JsonObject {
-  const made: Record<string, JsonObject> = {
+export function definitions(): JsonMap {
+  const made: Record<string, JsonMap> = {
     [QUANTITY]: oneOf('string', 'number'),
     [TIME]: { type: 'string', format: 'date-time' },
     [MICRO_TIME]: { type: 'string', format: 'date-time' },
@@ -51,16 +58,16 @@ export function definitions(): JsonObject {
   return made
 }
 
-const TYPE_META: JsonObject = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
+const TYPE_META: JsonMap = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
 
-function definition(schema: Schema): JsonObject {
+function definition(schema: Schema): JsonMap {
   const required = schema.fields.filter((field) => field.always).map((field) => field.name)
   const properties = Object.fromEntries(schema.fields.map((field) => [field.name, property(field)]))
   return { type: 'object', properties, ...(required.length > 0 ? { required } : {}) }
 }
 
 /** `kubectl apply` reads how lists merge. */
-function property({ type, merge }: Field): JsonObject {
+function property({ type, merge }: SchemaField): JsonMap {
   return {
     ...shapeOf(type),
     ...(merge?.key === undefined ? {} : { 'x-kubernetes-patch-merge-key': merge.key }),
@@ -68,7 +75,7 @@ function property({ type, merge }: Field): JsonObject {
   }
 }
 
-function shapeOf(type: FieldType): JsonObject {
+function shapeOf(type: SchemaFieldType): JsonMap {
   switch (type.is) {
     case 'object':
       return refTo(definitionName(type.schema))

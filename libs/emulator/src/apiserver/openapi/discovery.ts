@@ -1,9 +1,9 @@
 import { noSuchPath } from '../http/api-failure.ts'
-import { groupVersionOf, KINDS, type Kind, NAMESPACE } from '../schema/kinds.ts'
+import { groupVersionOf, KINDS, NAMESPACE, type ServedKind } from '../schema/kinds.ts'
 import { openApiPath } from './documents.ts'
 
 /** Kinds that are not served now. */
-type Absent = ReadonlySet<Kind>
+type Absent = ReadonlySet<ServedKind>
 
 /** An answer that is no object of the API. */
 interface Document {
@@ -99,12 +99,12 @@ function resourceList(absent: Absent, groupVersion: string): object | undefined 
   return { kind: 'APIResourceList', ...apiVersion, groupVersion, resources }
 }
 
-function verbsOf(kind: Kind): readonly string[] {
+function verbsOf(kind: ServedKind): readonly string[] {
   if (kind.reviewOnly) return ['create']
   return kind === NAMESPACE ? VERBS.filter((verb) => verb !== 'deletecollection') : VERBS
 }
 
-function resourceOf(kind: Kind): object {
+function resourceOf(kind: ServedKind): object {
   return {
     name: kind.plural,
     singularName: kind.singular,
@@ -115,7 +115,7 @@ function resourceOf(kind: Kind): object {
   }
 }
 
-function names(kind: Kind): object {
+function names(kind: ServedKind): object {
   return {
     ...(kind.shortNames.length > 0 ? { shortNames: kind.shortNames } : {}),
     ...(kind.categories.length > 0 ? { categories: kind.categories } : {}),
@@ -127,7 +127,7 @@ const OTHERS: Readonly<Record<string, { readonly of: object; readonly verbs: rea
   token: { of: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }, verbs: ['create'] },
 }
 
-function subresourcesOf({ plural, namespaced, kind, subresources }: Kind): readonly object[] {
+function subresourcesOf({ plural, namespaced, kind, subresources }: ServedKind): readonly object[] {
   return subresources.map((subresource) => {
     const { of, verbs } = OTHERS[subresource] ?? { of: { kind }, verbs: STATUS_VERBS }
     return { name: `${plural}/${subresource}`, singularName: '', namespaced, ...of, verbs }
@@ -153,7 +153,7 @@ function aggregate(absent: Absent, of: readonly string[]): Document {
   return { code: 200, text: JSON.stringify(body), contentType: AGGREGATED }
 }
 
-function discovered(kind: Kind): object {
+function discovered(kind: ServedKind): object {
   const subresources = kind.subresources.map((subresource) => {
     const { of, verbs } = OTHERS[subresource] ?? { of: responseKind(kind), verbs: STATUS_VERBS }
     return { subresource, responseKind: of, verbs }
@@ -170,6 +170,6 @@ function discovered(kind: Kind): object {
 }
 
 /** Group and version are those of the list. */
-function responseKind(kind: Kind): object {
+function responseKind(kind: ServedKind): object {
   return { group: '', version: '', kind: kind.kind }
 }

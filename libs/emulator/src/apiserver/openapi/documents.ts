@@ -1,5 +1,5 @@
-import type { JsonObject } from '../schema/json.ts'
-import { groupVersionOf, KINDS, type Kind } from '../schema/kinds.ts'
+import type { JsonMap } from '../schema/json.ts'
+import { groupVersionOf, KINDS, type ServedKind } from '../schema/kinds.ts'
 import { definitions } from './definitions.ts'
 
 const MADE = new Map<string, object>()
@@ -12,7 +12,7 @@ export function openApiPath(path: string): object | undefined {
 }
 
 /** `api/v1`, `apis/storage.k8s.io/v1`. */
-function rootOf(kind: Kind): string {
+function rootOf(kind: ServedKind): string {
   return `${kind.group === '' ? 'api' : 'apis'}/${groupVersionOf(kind)}`
 }
 
@@ -26,7 +26,7 @@ function index(): object {
 function document(root: string): object | undefined {
   const kinds = KINDS.filter((kind) => rootOf(kind) === root)
   if (kinds.length === 0) return undefined
-  const paths = Object.assign({}, ...kinds.map(pathsOf)) as JsonObject
+  const paths = Object.assign({}, ...kinds.map(pathsOf)) as JsonMap
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: 'v1.36.3' },
@@ -36,7 +36,7 @@ function document(root: string): object | undefined {
 }
 
 /** The operations that kubectl reads: `explain` finds a kind by its list, `create` and `patch` find their options. */
-function pathsOf(kind: Kind): JsonObject {
+function pathsOf(kind: ServedKind): JsonMap {
   const place = `/${rootOf(kind)}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.plural}`
   const { group, version } = kind
   const gvk = { 'x-kubernetes-group-version-kind': { group, kind: kind.kind, version } }

@@ -1,5 +1,5 @@
 import { badRequest, unprocessable } from '../http/api-failure.ts'
-import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../schema/json.ts'
+import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../schema/json.ts'
 
 /** As many as the real server takes in one request. */
 const MOST_OPERATIONS = 10_000
@@ -18,7 +18,7 @@ export function applyJsonPatch(target: Json, patch: Json): Json {
   }, target)
 }
 
-function applyOperation(document: Json, operation: JsonObject): Json {
+function applyOperation(document: Json, operation: JsonMap): Json {
   const { op, value } = operation
   const path = pointer(operation['path'])
   switch (op) {

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, setOwn } from '../schema/json.ts'
+import { isObject, type Json, type JsonMap, setOwn } from '../schema/json.ts'
 
 /** RFC 7396. Shares what does not change with the target. */
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {
@@ -12,6 +12,6 @@ export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   return result
 }
 
-function own(object: JsonObject, key: string): Json | undefined {
+function own(object: JsonMap, key: string): Json | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }

@@ -1,5 +1,7 @@
 import { ApiFailure, badRequest } from '../http/api-failure.ts'
-import { isList, isObject, type Json, type JsonObject, sameJson, setOwn } from '../schema/json.ts'
+import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../schema/json.ts'
+import type { ServedKind } from '../schema/kinds.ts'
+import { innerSchema, type Schema, type SchemaField, schemaOf } from '../schema/schema.ts'
 
 /** Answers how a list merges: by a key of its items, without one as a set, or not at all. The path has no indexes. */
 export type ListRules = (path: readonly string[]) => { readonly key: string | undefined } | undefined
@@ -30,7 +32,7 @@ function mergeValue(target: Json | undefined, patch: Json, place: Place): Json {
   return mergeMap({}, fields, place)
 }
 
-function mergeMap(target: JsonObject, patch: JsonObject, place: Place): JsonObject {
+function mergeMap(target: JsonMap, patch: JsonMap, place: Place): JsonMap {
   const directive = patch['$patch']
   if (directive === 'replace') return withoutDirectives(patch)
   if (directive === 'delete') return {}
@@ -86,7 +88,7 @@ function mergeByKey(
     }
     kept.push(change)
     const index = result.findIndex(same)
-    const merged = mergeMap((index < 0 ? {} : result[index]) as JsonObject, change, place)
+    const merged = mergeMap((index < 0 ? {} : result[index]) as JsonMap, change, place)
     if (index < 0) result.push(merged)
     else result[index] = merged
   }
@@ -102,7 +104,7 @@ function goText(value: Json | undefined): string {
 }
 
 /** `$retainKeys` names all fields that may stay. */
-function retained(target: JsonObject, patch: JsonObject): Record<string, Json | undefined> {
+function retained(target: JsonMap, patch: JsonMap): Record<string, Json | undefined> {
   const keep = patch['$retainKeys']
   if (!isList(keep)) return { ...target }
   return Object.fromEntries(Object.entries(target).filter(([key]) => keep.includes(key)))
@@ -111,9 +113,9 @@ function retained(target: JsonObject, patch: JsonObject): Record<string, Json | 
 /** `$setElementOrder/list` gives the order of the items that the patch knows. */
 function ordered(
   result: Record<string, Json | undefined>,
-  { target, patch }: { readonly target: JsonObject; readonly patch: JsonObject },
+  { target, patch }: { readonly target: JsonMap; readonly patch: JsonMap },
   place: Place,
-): JsonObject {
+): JsonMap {
   for (const [directive, order] of Object.entries(patch)) {
     if (!directive.startsWith(ORDER) || !isList(order)) continue
     const name = directive.slice(ORDER.length)
@@ -157,6 +159,22 @@ function inOrder(list: readonly Json[], { order, before, key }: Ordering): reado
   }
 }
 
-function withoutDirectives(map: JsonObject): JsonObject {
+function withoutDirectives(map: JsonMap): JsonMap {
   return Object.fromEntries(Object.entries(map).filter(([key]) => !key.startsWith('$')))
+}
+
+/** How the lists of a kind merge, as its type says. */
+export function listRulesOf(kind: ServedKind): ListRules {
+  const schema = schemaOf(kind)
+  return (path) => fieldAt(schema, path)?.merge
+}
+
+function fieldAt(schema: Schema, path: readonly string[]): SchemaField | undefined {
+  let field: SchemaField | undefined
+  let here: Schema | undefined = schema
+  for (const name of path) {
+    field = here?.byName.get(name)
+    here = field === undefined ? undefined : innerSchema(field.type)
+  }
+  return field
 }

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
 import { conform } from './conform.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonMap } from './json.ts'
 import { KINDS } from './kinds.ts'
 import { SCHEMAS, schemaNamed, schemaOf } from './schema.ts'
 
-const shown = (type: string, value: JsonObject): unknown => conform(schemaNamed(type), value).value
+const shown = (type: string, value: JsonMap): unknown => conform(schemaNamed(type), value).value
 
 test('every kind has a type, and every type that is named exists', () => {
   for (const kind of KINDS) expect(schemaOf(kind).fields[0]).toBeDefined()
@@ -22,7 +22,7 @@ test('fields of one type have names and numbers of their own', () => {
   }
 })
 
-test.each<[string, string, JsonObject, JsonObject]>([
+test.each<[string, string, JsonMap, JsonMap]>([
   ['empty values go', 'SecretReference', { name: '', namespace: 'n' }, { namespace: 'n' }],
   ['null is absent', 'SecretReference', { name: null }, {}],
   [
@@ -73,7 +73,7 @@ test('strange fields are dropped, and named by their path', () => {
   expect(value['csi']).toEqual({ driver: 'd', volumeHandle: 'h' })
 })
 
-test.each<[string, JsonObject, string]>([
+test.each<[string, JsonMap, string]>([
   [
     'PersistentVolumeSpec',
     { csi: [] },

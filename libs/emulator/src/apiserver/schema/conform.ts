@@ -1,6 +1,6 @@
 import { Quantity, QuantityError } from '@csi-sidecars/kube-types'
-import { isList, isObject, type Json, type JsonObject, setOwn } from './json.ts'
-import type { Field, FieldType, Scalar, Schema } from './schema.ts'
+import { isList, isObject, type Json, type JsonMap, setOwn } from './json.ts'
+import type { Scalar, Schema, SchemaField, SchemaFieldType } from './schema.ts'
 
 /** A value that cannot be what its field is; the message is the decoder's. */
 export class DecodeError extends Error {
@@ -8,13 +8,13 @@ export class DecodeError extends Error {
 }
 
 interface Conformed {
-  readonly value: JsonObject
+  readonly value: JsonMap
   /** Paths of fields that the type does not have; they are dropped. */
   readonly unknown: readonly string[]
 }
 
 /** Brings an object into the form in which the real server stores it: known fields, canonical values, no empty ones. */
-export function conform(schema: Schema, value: JsonObject): Conformed {
+export function conform(schema: Schema, value: JsonMap): Conformed {
   const unknown: string[] = []
   return { value: objectOf(schema, value, { path: '', unknown, owner: schema.name }), unknown }
 }
@@ -27,7 +27,7 @@ interface Place {
   readonly owner: string
 }
 
-function objectOf(schema: Schema, value: JsonObject, place: Place): JsonObject {
+function objectOf(schema: Schema, value: JsonMap, place: Place): JsonMap {
   const result: Record<string, Json | undefined> = {}
   const { path, unknown } = place
   for (const field of schema.fields) {
@@ -44,7 +44,7 @@ function objectOf(schema: Schema, value: JsonObject, place: Place): JsonObject {
   return result
 }
 
-function fieldOf(field: Field, given: Json, place: Place): Json | undefined {
+function fieldOf(field: SchemaField, given: Json, place: Place): Json | undefined {
   const value = decoded(field.type, given, place)
   if (field.pointer) return value
   // A stored list without items comes back as none.
@@ -54,7 +54,7 @@ function fieldOf(field: Field, given: Json, place: Place): Json | undefined {
 }
 
 /** Quantities and times are structures in Go, so an empty one is written. */
-function isStructure(type: FieldType): boolean {
+function isStructure(type: SchemaFieldType): boolean {
   return type.is === 'scalar' && STRUCTURES.has(type.scalar)
 }
 
@@ -70,7 +70,7 @@ function isEmpty(value: Json | undefined): boolean {
 }
 
 /** What is written for a field that is not given. */
-function absent(field: Field): Json | undefined {
+function absent(field: SchemaField): Json | undefined {
   if (field.pointer) return field.always ? null : undefined
   if (field.type.is === 'object') return field.omitsZero ? undefined : zeroOf(field.type.schema)
   if (field.omitsZero) return undefined
@@ -91,9 +91,9 @@ const ZEROS: Readonly<Record<Scalar, Json>> = {
   any: null,
 }
 
-const ZERO_OBJECTS = new WeakMap<Schema, JsonObject>()
+const ZERO_OBJECTS = new WeakMap<Schema, JsonMap>()
 
-function zeroOf(schema: Schema): JsonObject {
+function zeroOf(schema: Schema): JsonMap {
   const known = ZERO_OBJECTS.get(schema)
   if (known !== undefined) return known
   const made = Object.freeze(objectOf(schema, {}, { path: '', unknown: [], owner: schema.name }))
@@ -101,7 +101,7 @@ function zeroOf(schema: Schema): JsonObject {
   return made
 }
 
-function decoded(type: FieldType, given: Json, place: Place): Json {
+function decoded(type: SchemaFieldType, given: Json, place: Place): Json {
   switch (type.is) {
     case 'object':
       if (!isObject(given)) throw mismatch(given, `v1.${type.schema.name}`, place)
@@ -125,7 +125,7 @@ function decoded(type: FieldType, given: Json, place: Place): Json {
 }
 
 /** In lists and maps null means the empty value. */
-function itemOf(type: FieldType, given: Json, place: Place): Json {
+function itemOf(type: SchemaFieldType, given: Json, place: Place): Json {
   if (given !== null) return decoded(type, given, place)
   return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']
 }
@@ -221,7 +221,7 @@ function shapeOf(given: Json): string {
   return typeof given === 'number' && !Number.isInteger(given) ? `number ${given}` : typeof given
 }
 
-function goType(type: FieldType): string {
+function goType(type: SchemaFieldType): string {
   switch (type.is) {
     case 'object':
       return `v1.${type.schema.name}`

@@ -1,10 +1,10 @@
-import { isList, isObject, type Json, type JsonObject } from './json.ts'
-import { type Field, type FieldType, innerSchema, type Schema } from './schema.ts'
+import { isList, isObject, type Json, type JsonMap } from './json.ts'
+import { innerSchema, type Schema, type SchemaField, type SchemaFieldType } from './schema.ts'
 
-const FILES: JsonObject = { defaultMode: 0o644 }
+const FILES: JsonMap = { defaultMode: 0o644 }
 
 /** What the server fills in where a writer says nothing, by the names of types. */
-const DEFAULTS: Readonly<Record<string, JsonObject>> = {
+const DEFAULTS: Readonly<Record<string, JsonMap>> = {
   AzureDiskVolumeSource: { cachingMode: 'ReadWrite', fsType: 'ext4', kind: 'Shared', readOnly: false },
   ConfigMapVolumeSource: FILES,
   Container: { terminationMessagePath: '/dev/termination-log', terminationMessagePolicy: 'File' },
@@ -43,7 +43,7 @@ const DEFAULTS: Readonly<Record<string, JsonObject>> = {
 }
 
 /** An object of a type with the defaults of all types in it. */
-export function withDefaults<T extends JsonObject>(schema: Schema, object: T): T {
+export function withDefaults<T extends JsonMap>(schema: Schema, object: T): T {
   const own = Object.entries(DEFAULTS[schema.name] ?? {}).map(([name, value]) => [name, object[name] ?? value] as const)
   const whole: T = { ...object, ...Object.fromEntries(own) }
   const inner = innerOf(schema).flatMap(({ name, type, pointer }): [string, Json][] => {
@@ -54,15 +54,15 @@ export function withDefaults<T extends JsonObject>(schema: Schema, object: T): T
   return { ...whole, ...Object.fromEntries(inner) }
 }
 
-function filled(type: FieldType, value: Json): Json {
+function filled(type: SchemaFieldType, value: Json): Json {
   if (type.is === 'object' && isObject(value)) return withDefaults(type.schema, value)
   return type.is === 'list' && isList(value) ? value.map((item) => filled(type.of, item)) : value
 }
 
-const INNER = new WeakMap<Schema, readonly Field[]>()
+const INNER = new WeakMap<Schema, readonly SchemaField[]>()
 
 /** The fields of a type in which something has a default. */
-function innerOf(schema: Schema): readonly Field[] {
+function innerOf(schema: Schema): readonly SchemaField[] {
   const known = INNER.get(schema)
   if (known !== undefined) return known
   const fields = schema.fields.filter(({ type }) => {

@@ -1,10 +1,10 @@
 /** What JSON can say. Objects of the API are kept in this form, frozen; a write makes new ones that share unchanged parts. */
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject
-export interface JsonObject {
+export type Json = string | number | boolean | null | readonly Json[] | JsonMap
+export interface JsonMap {
   readonly [key: string]: Json | undefined
 }
 
-export interface Meta extends JsonObject {
+export interface Meta extends JsonMap {
   readonly name?: string
   readonly generateName?: string
   readonly namespace?: string
@@ -19,13 +19,13 @@ export interface Meta extends JsonObject {
   readonly finalizers?: readonly string[]
 }
 
-export interface KubeObject extends JsonObject {
+export interface ApiObject extends JsonMap {
   readonly apiVersion?: string
   readonly kind?: string
   readonly metadata: Meta
 }
 
-export function isObject(value: unknown): value is JsonObject {
+export function isObject(value: unknown): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -43,7 +43,7 @@ export function at(value: Json | undefined, ...path: readonly string[]): Json | 
   return here
 }
 
-export function objectAt(value: Json | undefined, ...path: readonly string[]): JsonObject | undefined {
+export function objectAt(value: Json | undefined, ...path: readonly string[]): JsonMap | undefined {
   const found = at(value, ...path)
   return isObject(found) ? found : undefined
 }
@@ -59,7 +59,7 @@ export function listAt(value: Json | undefined, ...path: readonly string[]): rea
 }
 
 /** A copy with `key` set, or without it when the value is undefined. */
-export function withField<T extends JsonObject>(object: T, key: string, value: Json | undefined): T {
+export function withField<T extends JsonMap>(object: T, key: string, value: Json | undefined): T {
   if (value === undefined) {
     const { [key]: _dropped, ...rest } = object
     return rest as T
@@ -68,19 +68,19 @@ export function withField<T extends JsonObject>(object: T, key: string, value: J
 }
 
 /** The object with another spec; one that is absent counts as empty. */
-export function withSpec<T extends JsonObject>(object: T, change: (spec: JsonObject) => JsonObject): T {
+export function withSpec<T extends JsonMap>(object: T, change: (spec: JsonMap) => JsonMap): T {
   return { ...object, spec: change(objectAt(object, 'spec') ?? {}) }
 }
 
 /** The object with these fields in its status. */
-export function withStatus<T extends JsonObject>(object: T, fields: JsonObject): T {
+export function withStatus<T extends JsonMap>(object: T, fields: JsonMap): T {
   return { ...object, status: { ...objectAt(object, 'status'), ...fields } }
 }
 
 /** Fields of the metadata to set, or with undefined to remove. */
 export type MetaChange = { readonly [K in keyof Meta]?: Meta[K] | undefined }
 
-export function withMeta<T extends JsonObject>(object: T, change: MetaChange): T {
+export function withMeta<T extends JsonMap>(object: T, change: MetaChange): T {
   const metadata: Record<string, Json | undefined> = { ...objectAt(object, 'metadata') }
   for (const [key, value] of Object.entries(change)) {
     if (value === undefined) delete metadata[key]

@@ -1,7 +1,7 @@
 import { invariant } from '@csi-sidecars/base'
 
 /** A kind that is served. */
-export interface Kind {
+export interface ServedKind {
   readonly group: string
   readonly version: string
   readonly plural: string
@@ -81,7 +81,7 @@ authorization.k8s.io/v1/subjectaccessreviews SubjectAccessReview review
 authorization.k8s.io/v1/selfsubjectaccessreviews SelfSubjectAccessReview review
 `
 
-function kindIn(row: string): Kind {
+function kindIn(row: string): ServedKind {
   const [path = '', kind = '', ...words] = row.split(' ')
   const [plural = '', version = '', group = ''] = path.split('/').reverse()
   const after = (prefix: string): string[] =>
@@ -107,7 +107,7 @@ function kindIn(row: string): Kind {
 }
 
 /** By group, then by plural. */
-export const KINDS: readonly Kind[] = ROWS.trim()
+export const KINDS: readonly ServedKind[] = ROWS.trim()
   .split('\n')
   .map(kindIn)
   .sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))
@@ -129,34 +129,34 @@ export const TOKEN_REVIEW = served('TokenReview')
 export const SELF_SUBJECT_REVIEW = served('SelfSubjectReview')
 export const SELF_SUBJECT_ACCESS_REVIEW = served('SelfSubjectAccessReview')
 
-function served(name: string): Kind {
+function served(name: string): ServedKind {
   const found = KINDS.find(({ kind }) => kind === name)
   invariant(found !== undefined, `no kind ${name}`)
   return found
 }
 
-function pathOf({ group, plural }: Pick<Kind, 'group' | 'plural'>): string {
+function pathOf({ group, plural }: Pick<ServedKind, 'group' | 'plural'>): string {
   return `${group}/${plural}`
 }
 
 const BY_PATH = new Map(KINDS.map((each) => [pathOf(each), each]))
 
-export function kindAt(group: string, version: string, plural: string): Kind | undefined {
+export function kindAt(group: string, version: string, plural: string): ServedKind | undefined {
   const found = BY_PATH.get(pathOf({ group, plural }))
   return found?.version === version ? found : undefined
 }
 
 /** By what a caller inside the process knows of a kind; versions do not matter there. */
-export function kindNamed(resource: { readonly group: string; readonly plural: string }): Kind {
+export function kindNamed(resource: { readonly group: string; readonly plural: string }): ServedKind {
   const found = BY_PATH.get(pathOf(resource))
   if (found === undefined) throw new RangeError(`the emulator does not serve ${pathOf(resource)}`)
   return found
 }
 
-export function hasStatus(kind: Kind): boolean {
+export function hasStatus(kind: ServedKind): boolean {
   return kind.subresources.includes('status')
 }
 
-export function groupVersionOf(of: Pick<Kind, 'group' | 'version'>): string {
+export function groupVersionOf(of: Pick<ServedKind, 'group' | 'version'>): string {
   return of.group === '' ? of.version : `${of.group}/${of.version}`
 }

@@ -1,16 +1,12 @@
 import { invariant } from '@csi-sidecars/base'
-import { APPS } from './apps.ts'
-import { AUTHENTICATION } from './authentication.ts'
-import { AUTHORIZATION } from './authorization.ts'
-import { COORDINATION } from './coordination.ts'
 import { CORE_NODES } from './core-nodes.ts'
 import { CORE_OTHER } from './core-other.ts'
 import { CORE_POD_VOLUMES } from './core-pod-volumes.ts'
 import { CORE_PODS } from './core-pods.ts'
 import { CORE_VOLUMES } from './core-volumes.ts'
-import type { Kind } from './kinds.ts'
+import type { ServedKind } from './kinds.ts'
 import { META } from './meta.ts'
-import { RBAC } from './rbac.ts'
+import { APPS, AUTHENTICATION, AUTHORIZATION, COORDINATION, RBAC } from './other-groups.ts'
 import { GROUP_SNAPSHOTS, SNAPSHOTS } from './snapshots.ts'
 import { STORAGE } from './storage.ts'
 
@@ -41,17 +37,17 @@ const SCALARS = [
 ] as const
 export type Scalar = (typeof SCALARS)[number]
 
-export type FieldType =
+export type SchemaFieldType =
   | { readonly is: 'scalar'; readonly scalar: Scalar }
   | { readonly is: 'object'; readonly schema: Schema }
-  | { readonly is: 'list'; readonly of: FieldType }
-  | { readonly is: 'map'; readonly of: FieldType }
+  | { readonly is: 'list'; readonly of: SchemaFieldType }
+  | { readonly is: 'map'; readonly of: SchemaFieldType }
 
-export interface Field {
+export interface SchemaField {
   readonly name: string
   /** Of the messages around it in protobuf, and its own. */
   readonly numbers: readonly number[]
-  readonly type: FieldType
+  readonly type: SchemaFieldType
   readonly pointer: boolean
   readonly always: boolean
   readonly omitsZero: boolean
@@ -68,8 +64,8 @@ export interface Schema {
   readonly name: string
   /** Of the definition in OpenAPI: `io.k8s.api.core.v1`. */
   readonly package: string
-  readonly fields: readonly Field[]
-  readonly byName: ReadonlyMap<string, Field>
+  readonly fields: readonly SchemaField[]
+  readonly byName: ReadonlyMap<string, SchemaField>
 }
 
 const PACKAGES: readonly (readonly [string, readonly string[]])[] = [
@@ -88,8 +84,8 @@ const PACKAGES: readonly (readonly [string, readonly string[]])[] = [
 interface Draft {
   readonly name: string
   readonly package: string
-  readonly fields: Field[]
-  readonly byName: Map<string, Field>
+  readonly fields: SchemaField[]
+  readonly byName: Map<string, SchemaField>
   readonly lines: string[]
 }
 
@@ -99,7 +95,7 @@ const FIELD = /^(\w+):([\d.]+)([?!~]*)(?: (\S+?)(@(\w*)(\+?))?)?$/
 export const SCHEMAS: ReadonlyMap<string, Schema> = readAll()
 
 /** The type of a kind. */
-export function schemaOf({ kind }: Pick<Kind, 'kind'>): Schema {
+export function schemaOf({ kind }: Pick<ServedKind, 'kind'>): Schema {
   return schemaNamed(kind)
 }
 
@@ -135,7 +131,7 @@ function collect(drafts: Map<string, Draft>, inPackage: string, text: string): v
 function addField(drafts: ReadonlyMap<string, Draft>, draft: Draft, text: string): void {
   const [, name = '', numbers = '', flags = '', type = 'string', merged, key = '', retain] = FIELD.exec(text) ?? []
   invariant(name !== '', `${draft.name}: ${text} is no field`)
-  const field: Field = {
+  const field: SchemaField = {
     name,
     numbers: numbers.split('.').map(Number),
     type: typeOf(drafts, type),
@@ -148,7 +144,7 @@ function addField(drafts: ReadonlyMap<string, Draft>, draft: Draft, text: string
   draft.byName.set(name, field)
 }
 
-function typeOf(drafts: ReadonlyMap<string, Draft>, text: string): FieldType {
+function typeOf(drafts: ReadonlyMap<string, Draft>, text: string): SchemaFieldType {
   if (text.startsWith('[')) return { is: 'list', of: typeOf(drafts, text.slice(1, -1)) }
   if (text.startsWith('{')) return { is: 'map', of: typeOf(drafts, text.slice(1, -1)) }
   const scalar = SCALARS.find((each) => each === text)
@@ -159,7 +155,7 @@ function typeOf(drafts: ReadonlyMap<string, Draft>, text: string): FieldType {
 }
 
 /** The type of the objects that a value is, or has as items. */
-export function innerSchema(type: FieldType): Schema | undefined {
+export function innerSchema(type: SchemaFieldType): Schema | undefined {
   if (type.is === 'object') return type.schema
   return type.is === 'list' || type.is === 'map' ? innerSchema(type.of) : undefined
 }

@@ -1,16 +1,16 @@
 import { conform } from './conform.ts'
-import { isObject, type KubeObject } from './json.ts'
-import { groupVersionOf, type Kind } from './kinds.ts'
+import { type ApiObject, isObject } from './json.ts'
+import { groupVersionOf, type ServedKind } from './kinds.ts'
 import { schemaOf } from './schema.ts'
 
 /** The object with the empty structures that its type has; for objects that were made here. */
-export function completed(kind: Kind, object: KubeObject): KubeObject {
+export function completed(kind: ServedKind, object: ApiObject): ApiObject {
   const { apiVersion: _version, kind: _kind, ...fields } = object
   return typed(kind, conform(schemaOf(kind), fields).value)
 }
 
 /** With the kind in front. */
-export function typed(kind: Kind, value: { readonly metadata?: unknown }): KubeObject {
+export function typed(kind: ServedKind, value: { readonly metadata?: unknown }): ApiObject {
   const metadata = isObject(value.metadata) ? value.metadata : {}
   return { apiVersion: groupVersionOf(kind), kind: kind.kind, ...value, metadata }
 }

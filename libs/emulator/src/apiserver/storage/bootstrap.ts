@@ -1,7 +1,7 @@
-import { type KubeObject, withMeta } from '../schema/json.ts'
-import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, groupVersionOf, type Kind, NAMESPACE } from '../schema/kinds.ts'
+import { type ApiObject, withMeta } from '../schema/json.ts'
+import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, groupVersionOf, NAMESPACE, type ServedKind } from '../schema/kinds.ts'
 import { completed } from '../schema/typed.ts'
-import { type Registry, systemFields } from './registry.ts'
+import { type ObjectRegistry, systemFields } from './registry.ts'
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 const DISCOVERY = [
@@ -25,7 +25,7 @@ const EVERYTHING = [
 /** A built-in role, and the groups that have it. */
 interface Granted {
   readonly name: string
-  readonly rules: KubeObject['rules']
+  readonly rules: ApiObject['rules']
   readonly groups: readonly string[]
 }
 
@@ -57,7 +57,7 @@ const ROLES: readonly Granted[] = [
 ]
 
 /** Stores the objects of a new server; keeps what exists. */
-export function bootstrap(registry: Registry): void {
+export function bootstrap(registry: ObjectRegistry): void {
   for (const name of NAMESPACES) ensureNamespace(registry, name)
   for (const { name, rules, groups } of ROLES) {
     const subjects = groups.map((group) => ({ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: group }))
@@ -67,12 +67,12 @@ export function bootstrap(registry: Registry): void {
   }
 }
 
-export function ensureNamespace(registry: Registry, name: string): void {
+export function ensureNamespace(registry: ObjectRegistry, name: string): void {
   const metadata = { name, labels: { 'kubernetes.io/metadata.name': name } }
   ensure(registry, NAMESPACE, { metadata, spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } })
 }
 
-function bootstrapped(name: string): KubeObject['metadata'] {
+function bootstrapped(name: string): ApiObject['metadata'] {
   return {
     name,
     labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' },
@@ -80,7 +80,7 @@ function bootstrapped(name: string): KubeObject['metadata'] {
   }
 }
 
-function ensure(registry: Registry, kind: Kind, object: KubeObject): void {
+function ensure(registry: ObjectRegistry, kind: ServedKind, object: ApiObject): void {
   const name = object.metadata.name ?? ''
   if (registry.store.of(kind).get(name) !== undefined) return
   const typed = { apiVersion: groupVersionOf(kind), kind: kind.kind, ...object }

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals'
-import type { KubeObject } from '../schema/json.ts'
+import type { ApiObject } from '../schema/json.ts'
 import { CONFIG_MAP } from '../schema/kinds.ts'
-import { Collection, type HistoryLimits } from './collection.ts'
+import { type HistoryLimits, KindCollection } from './collection.ts'
 
-const object = (name: string, data = ''): KubeObject => ({ metadata: { name, namespace: 'n' }, data: { data } })
+const object = (name: string, data = ''): ApiObject => ({ metadata: { name, namespace: 'n' }, data: { data } })
 
-function collection(limits: Partial<HistoryLimits> = {}): Collection {
-  return new Collection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000, ...limits })
+function collection(limits: Partial<HistoryLimits> = {}): KindCollection {
+  return new KindCollection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000, ...limits })
 }
 
 test('keys are in order after any insertions and deletions', () => {

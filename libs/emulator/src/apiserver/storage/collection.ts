@@ -1,23 +1,23 @@
 import { expired } from '../http/api-failure.ts'
-import { freezeJson, type KubeObject } from '../schema/json.ts'
-import type { Kind } from '../schema/kinds.ts'
+import { type ApiObject, freezeJson } from '../schema/json.ts'
+import type { ServedKind } from '../schema/kinds.ts'
 
 /** One stored version of an object. */
-export interface Entry {
+export interface StoredEntry {
   /** `name`, or `namespace/name`. */
   readonly key: string
-  readonly object: KubeObject
+  readonly object: ApiObject
   /** Its JSON without apiVersion and kind: the form of list items, which carry neither. */
   readonly text: string
   readonly revision: number
 }
 
-export interface Change {
+export interface StoredChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly revision: number
   /** What it is now; for DELETED the last state, under the revision of the deletion. */
-  readonly entry: Entry
-  readonly before: Entry | undefined
+  readonly entry: StoredEntry
+  readonly before: StoredEntry | undefined
 }
 
 export interface HistoryLimits {
@@ -25,22 +25,22 @@ export interface HistoryLimits {
   readonly bytes: number
 }
 
-type ChangeListener = (change: Change) => void
+type ChangeListener = (change: StoredChange) => void
 
 /** All objects of one kind, in the order of their keys, and the changes that led to them as far back as the limits reach. */
-export class Collection {
-  readonly kind: Kind
+export class KindCollection {
+  readonly kind: ServedKind
   readonly #limits: HistoryLimits
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, StoredEntry>()
   readonly #keys: string[] = []
   readonly #listeners = new Set<ChangeListener>()
-  #history: Change[] = []
+  #history: StoredChange[] = []
   #forgotten = 0
   #historyBytes = 0
   /** Changes up to and including this revision are not remembered. */
   #compacted: number
 
-  constructor(kind: Kind, startsAt: number, limits: HistoryLimits) {
+  constructor(kind: ServedKind, startsAt: number, limits: HistoryLimits) {
     this.kind = kind
     this.#compacted = startsAt
     this.#limits = limits
@@ -50,7 +50,7 @@ export class Collection {
     return this.#compacted
   }
 
-  get(key: string): Entry | undefined {
+  get(key: string): StoredEntry | undefined {
     return this.#entries.get(key)
   }
 
@@ -60,7 +60,7 @@ export class Collection {
     for (let index = start; index < this.#keys.length; index += 1) yield this.#keys[index] as string
   }
 
-  *entries(): Generator<Entry> {
+  *entries(): Generator<StoredEntry> {
     for (const key of this.#keys) {
       const entry = this.#entries.get(key)
       if (entry !== undefined) yield entry
@@ -72,7 +72,7 @@ export class Collection {
     return () => this.#listeners.delete(listener)
   }
 
-  put(key: string, object: KubeObject, revision: number): Entry {
+  put(key: string, object: ApiObject, revision: number): StoredEntry {
     const before = this.#entries.get(key)
     const entry = entryOf(key, object, revision)
     this.#entries.set(key, entry)
@@ -81,7 +81,7 @@ export class Collection {
     return entry
   }
 
-  remove(key: string, last: KubeObject, revision: number): Entry {
+  remove(key: string, last: ApiObject, revision: number): StoredEntry {
     const before = this.#entries.get(key)
     const entry = entryOf(key, last, revision)
     this.#entries.delete(key)
@@ -91,7 +91,7 @@ export class Collection {
   }
 
   /** What has happened since a revision, oldest first. 410 when that is not remembered any more. */
-  since(revision: number): readonly Change[] {
+  since(revision: number): readonly StoredChange[] {
     if (revision < this.#compacted) {
       throw expired(`too old resource version: ${revision} (${this.#compacted})`)
     }
@@ -100,8 +100,8 @@ export class Collection {
   }
 
   /** The entries that differed at a revision, by key; undefined for what did not exist then. */
-  differencesAt(revision: number): ReadonlyMap<string, Entry | undefined> {
-    const then = new Map<string, Entry | undefined>()
+  differencesAt(revision: number): ReadonlyMap<string, StoredEntry | undefined> {
+    const then = new Map<string, StoredEntry | undefined>()
     for (const change of this.since(revision)) {
       if (!then.has(change.entry.key)) then.set(change.entry.key, change.before)
     }
@@ -120,11 +120,11 @@ export class Collection {
     return firstIndex(this.#keys, 0, (each) => each >= key)
   }
 
-  get #oldest(): Change | undefined {
+  get #oldest(): StoredChange | undefined {
     return this.#history[this.#forgotten]
   }
 
-  #remember(change: Change): void {
+  #remember(change: StoredChange): void {
     this.#history.push(change)
     this.#historyBytes += change.entry.text.length
     while (
@@ -166,7 +166,7 @@ function firstIndex<T>(sorted: readonly T[], start: number, isBehind: (item: T) 
 }
 
 /** A version of an object, complete with its revision. */
-export function entryOf(key: string, object: KubeObject, revision: number): Entry {
+export function entryOf(key: string, object: ApiObject, revision: number): StoredEntry {
   const metadata = { ...object.metadata, resourceVersion: String(revision) }
   const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = object
   const text = JSON.stringify({ metadata, ...rest })

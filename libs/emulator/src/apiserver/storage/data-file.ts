@@ -1,7 +1,7 @@
 import { type BigIntStats, constants } from 'node:fs'
 import { access, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { type Clock, messageOf, systemCodeOf } from '@csi-sidecars/base'
-import { readSnapshot, type Snapshot } from './snapshot.ts'
+import { readSnapshot, type SavedObjects } from './snapshot.ts'
 import { newUid } from './uid.ts'
 
 /** A data file that cannot be used; the message names it. */
@@ -28,7 +28,7 @@ export class DataFile {
   }
 
   /** Reads it, undefined when there is none yet, and makes sure that it can be written: not only when it has to be. */
-  static async open(path: string, clock: Clock): Promise<{ file: DataFile; snapshot: Snapshot | undefined }> {
+  static async open(path: string, clock: Clock): Promise<{ file: DataFile; snapshot: SavedObjects | undefined }> {
     try {
       const found = await statOf(path)
       const file = new DataFile(found === undefined ? path : await realpath(path), clock)

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
 import { CONFIG_MAP } from '../schema/kinds.ts'
-import { Collection } from './collection.ts'
+import { KindCollection } from './collection.ts'
 import { listPage, scopeOf } from './list-page.ts'
 
-function filled(...keys: readonly string[]): Collection {
-  const collection = new Collection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000 })
+function filled(...keys: readonly string[]): KindCollection {
+  const collection = new KindCollection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000 })
   keys.forEach((key, index) => {
     const [namespace = '', name = ''] = key.split('/')
     collection.put(key, { metadata: { name, namespace } }, 11 + index)
@@ -19,7 +19,7 @@ interface Asked {
 }
 
 function page(
-  collection: Collection,
+  collection: KindCollection,
   { namespace, query = '', revision = 20 }: Asked,
 ): { keys: string[]; next: string | undefined; remaining: number | undefined } {
   const parameters = new URLSearchParams(query)

@@ -1,12 +1,12 @@
 import { ApiFailure, badRequest, expired } from '../http/api-failure.ts'
 import { numberIn, revisionIn } from '../http/query.ts'
 import { objectAt } from '../schema/json.ts'
-import type { Kind } from '../schema/kinds.ts'
-import type { Collection, Entry } from './collection.ts'
+import type { ServedKind } from '../schema/kinds.ts'
+import type { KindCollection, StoredEntry } from './collection.ts'
 import { fieldSelector, labelSelector, type Predicate } from './selectors.ts'
 
 /** Which objects of a kind a request is about. */
-export interface Scope {
+export interface ListScope {
   readonly matches: Predicate
   /** Set when at most one object can match. */
   readonly key: string | undefined
@@ -16,7 +16,7 @@ export interface Scope {
   readonly selective: boolean
 }
 
-export function scopeOf(kind: Kind, namespace: string | undefined, query: URLSearchParams): Scope {
+export function scopeOf(kind: ServedKind, namespace: string | undefined, query: URLSearchParams): ListScope {
   const labels = labelSelector(query.get('labelSelector') ?? '')
   const fields = fieldSelector(kind, query.get('fieldSelector') ?? '')
   const prefix = namespace === undefined ? '' : `${namespace}/`
@@ -41,8 +41,8 @@ const EXPIRED_TOKEN =
   'remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, ' +
   'modified, or deleted between the time the first chunk was returned and now may show up in the list.'
 
-export interface Listing {
-  readonly entries: readonly Pick<Entry, 'object' | 'text'>[]
+export interface ListedPage {
+  readonly entries: readonly Pick<StoredEntry, 'object' | 'text'>[]
   readonly revision: number
   readonly next: string | undefined
   readonly remaining: number | undefined
@@ -50,10 +50,10 @@ export interface Listing {
 
 /** The entries of a list request: all of them, or one page of a list that stays as it was when its first page was asked. */
 export function listPage(
-  collection: Collection,
-  scope: Scope,
+  collection: KindCollection,
+  scope: ListScope,
   { revision, query }: { readonly revision: number; readonly query: URLSearchParams },
-): Listing {
+): ListedPage {
   const limit = numberIn(query, 'limit') ?? 0
   const token = query.get('continue') ?? ''
   const asked = query.get('resourceVersion') ?? ''
@@ -86,9 +86,9 @@ interface PageRequest {
   readonly inexact?: boolean
 }
 
-function page(collection: Collection, scope: Scope, request: PageRequest): Listing {
+function page(collection: KindCollection, scope: ListScope, request: PageRequest): ListedPage {
   const then = request.inexact === true ? NOTHING : differences(collection, request)
-  const entries: Entry[] = []
+  const entries: StoredEntry[] = []
   let remaining = 0
   for (const key of keysOf(collection, scope, { then, after: request.after })) {
     const entry = then.has(key) ? then.get(key) : collection.get(key)
@@ -104,9 +104,9 @@ function page(collection: Collection, scope: Scope, request: PageRequest): Listi
   return { entries, revision: request.revision, next, remaining: scope.selective ? undefined : remaining }
 }
 
-const NOTHING: ReadonlyMap<string, Entry | undefined> = new Map()
+const NOTHING: ReadonlyMap<string, StoredEntry | undefined> = new Map()
 
-function differences(collection: Collection, request: PageRequest): ReadonlyMap<string, Entry | undefined> {
+function differences(collection: KindCollection, request: PageRequest): ReadonlyMap<string, StoredEntry | undefined> {
   if (request.revision < collection.compactedRevision) {
     if (request.after === undefined) {
       throw expired(`The provided resource version is too old to display a consistent list result.`)
@@ -117,9 +117,9 @@ function differences(collection: Collection, request: PageRequest): ReadonlyMap<
 }
 
 function* keysOf(
-  collection: Collection,
-  scope: Scope,
-  { then, after }: { readonly then: ReadonlyMap<string, Entry | undefined>; readonly after: string | undefined },
+  collection: KindCollection,
+  scope: ListScope,
+  { then, after }: { readonly then: ReadonlyMap<string, StoredEntry | undefined>; readonly after: string | undefined },
 ): Generator<string> {
   if (scope.key !== undefined) {
     if (after === undefined || after < scope.key) yield scope.key

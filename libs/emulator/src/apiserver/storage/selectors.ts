@@ -1,9 +1,9 @@
 import { badRequest } from '../http/api-failure.ts'
-import { at, type KubeObject } from '../schema/json.ts'
-import type { Kind } from '../schema/kinds.ts'
+import { type ApiObject, at } from '../schema/json.ts'
+import type { ServedKind } from '../schema/kinds.ts'
 
 type Labels = Readonly<Record<string, string>>
-export type Predicate = (object: KubeObject) => boolean
+export type Predicate = (object: ApiObject) => boolean
 
 const NAME = '[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?'
 const KEY = `(?:[a-z0-9.-]+/)?${NAME}`
@@ -66,7 +66,7 @@ interface FieldSelector {
 }
 
 /** Reads a field selector: `metadata.name=a,spec.nodeName!=b`. */
-export function fieldSelector(kind: Kind, text: string): FieldSelector {
+export function fieldSelector(kind: ServedKind, text: string): FieldSelector {
   const terms = text
     .split(',')
     .filter((part) => part !== '')
@@ -78,7 +78,7 @@ export function fieldSelector(kind: Kind, text: string): FieldSelector {
   }
 }
 
-function fieldTerm(kind: Kind, part: string): { field: string; equal: boolean; value: string } {
+function fieldTerm(kind: ServedKind, part: string): { field: string; equal: boolean; value: string } {
   const [, field, operator, value = ''] = /^([^=!]+)(!=|==|=)(.*)$/.exec(part) ?? []
   if (field === undefined) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`)
   const known = field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)
@@ -91,7 +91,7 @@ function fieldTerm(kind: Kind, part: string): { field: string; equal: boolean; v
 }
 
 /** Selectable fields are compared as text; one that is absent counts as empty, a flag as false. */
-function selectedValue(object: KubeObject, field: string): string {
+function selectedValue(object: ApiObject, field: string): string {
   if (field === 'source') return selectedValue(object, 'source.component')
   const found = at(object, ...field.split('.'))
   if (found === undefined || found === null) return FLAGS.has(field) ? 'false' : ''

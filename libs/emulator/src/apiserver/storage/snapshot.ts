@@ -1,13 +1,13 @@
-import { isList, isObject, type Json, type KubeObject } from '../schema/json.ts'
-import { groupVersionOf, KINDS, type Kind } from '../schema/kinds.ts'
+import { type ApiObject, isList, isObject, type Json } from '../schema/json.ts'
+import { groupVersionOf, KINDS, type ServedKind } from '../schema/kinds.ts'
 import { completed } from '../schema/typed.ts'
 import { keyOf } from './registry.ts'
 import type { Store } from './store.ts'
 
 /** What a data file holds: all objects, and the number of the last write. */
-export interface Snapshot {
+export interface SavedObjects {
   readonly resourceVersion: number
-  readonly objects: readonly KubeObject[]
+  readonly objects: readonly ApiObject[]
 }
 
 /** A text that is no data file. */
@@ -23,7 +23,7 @@ export function snapshotText(store: Store): string {
 }
 
 /** Reads the text of a data file. An empty one, as mktemp makes it, holds nothing yet. */
-export function readSnapshot(text: string): Snapshot | undefined {
+export function readSnapshot(text: string): SavedObjects | undefined {
   if (text === '') return undefined
   const value = JSON.parse(text) as Json
   const { resourceVersion, objects } = isObject(value) ? value : {}
@@ -32,7 +32,7 @@ export function readSnapshot(text: string): Snapshot | undefined {
 }
 
 /** What is of no kind that there is cannot be kept, so it is not read either. */
-function known(object: Json): KubeObject {
+function known(object: Json): ApiObject {
   if (!isObject(object) || !isObject(object['metadata'])) throw new SnapshotError('not a data file')
   const whole = { ...object, metadata: object['metadata'] }
   kindOf(whole)
@@ -40,7 +40,7 @@ function known(object: Json): KubeObject {
 }
 
 /** Puts the objects of a snapshot into an empty store. They get new versions, above those they had. */
-export function restore(store: Store, snapshot: Snapshot): void {
+export function restore(store: Store, snapshot: SavedObjects): void {
   for (const object of snapshot.objects) {
     const kind = kindOf(object)
     const { name = '', namespace } = object.metadata
@@ -48,7 +48,7 @@ export function restore(store: Store, snapshot: Snapshot): void {
   }
 }
 
-function kindOf(object: KubeObject): Kind {
+function kindOf(object: ApiObject): ServedKind {
   const found = KINDS.find((kind) => kind.kind === object.kind && groupVersionOf(kind) === object.apiVersion)
   if (found === undefined) throw new SnapshotError(`no kind ${String(object.apiVersion)} ${String(object.kind)}`)
   return found

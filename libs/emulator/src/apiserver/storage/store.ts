@@ -1,6 +1,6 @@
-import type { KubeObject } from '../schema/json.ts'
-import { KINDS, type Kind } from '../schema/kinds.ts'
-import { Collection, type Entry, type HistoryLimits } from './collection.ts'
+import type { ApiObject } from '../schema/json.ts'
+import { KINDS, type ServedKind } from '../schema/kinds.ts'
+import { type HistoryLimits, KindCollection, type StoredEntry } from './collection.ts'
 
 /** Enough for a client that was disconnected for a while, and little memory. For each kind. */
 const DEFAULT_HISTORY: HistoryLimits = { changes: 50_000, bytes: 16 * 1024 * 1024 }
@@ -10,13 +10,13 @@ const DEFAULT_HISTORY: HistoryLimits = { changes: 50_000, bytes: 16 * 1024 * 102
  * Nothing here waits, so a caller that reads and writes without awaiting is alone.
  */
 export class Store {
-  readonly #collections: ReadonlyMap<Kind, Collection>
+  readonly #collections: ReadonlyMap<ServedKind, KindCollection>
   #revision: number
 
   constructor(options: { startsAt?: number; history?: HistoryLimits } = {}) {
     const { startsAt = 1, history = DEFAULT_HISTORY } = options
     this.#revision = startsAt
-    this.#collections = new Map(KINDS.map((kind) => [kind, new Collection(kind, startsAt, history)]))
+    this.#collections = new Map(KINDS.map((kind) => [kind, new KindCollection(kind, startsAt, history)]))
   }
 
   /** Of the newest write. */
@@ -24,22 +24,22 @@ export class Store {
     return this.#revision
   }
 
-  of(kind: Kind): Collection {
+  of(kind: ServedKind): KindCollection {
     const found = this.#collections.get(kind)
     if (found === undefined) throw new RangeError(`no such kind: ${kind.kind}`)
     return found
   }
 
-  get collections(): Iterable<Collection> {
+  get collections(): Iterable<KindCollection> {
     return this.#collections.values()
   }
 
-  put(kind: Kind, key: string, object: KubeObject): Entry {
+  put(kind: ServedKind, key: string, object: ApiObject): StoredEntry {
     this.#revision += 1
     return this.of(kind).put(key, object, this.#revision)
   }
 
-  remove(kind: Kind, key: string, last: KubeObject): Entry {
+  remove(kind: ServedKind, key: string, last: ApiObject): StoredEntry {
     this.#revision += 1
     return this.of(kind).remove(key, last, this.#revision)
   }

@@ -1,23 +1,23 @@
 import { sameJson } from '../schema/json.ts'
 import { qualifiedName } from './names.ts'
-import { all, fields, oneOf, type Rule, unlessEmpty } from './rules.ts'
+import { all, type FieldRule, fields, oneOf, unlessEmpty } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const MOST_PARAMETERS = 512
 const MOST_PARAMETER_BYTES = 256 * 1024
 
-const provisioner: Rule = (errors, path, name) => {
+const provisioner: FieldRule = (errors, path, name) => {
   if (errors.needed(path, name)) errors.checked(path, String(name).toLowerCase(), qualifiedName)
 }
 
-const parameters: Rule = (errors, path, value) => {
+const parameters: FieldRule = (errors, path, value) => {
   const keys = Object.keys(Object(value))
   if (keys.length > MOST_PARAMETERS) return errors.tooLong(path, MOST_PARAMETERS)
   if (keys.includes('')) errors.invalid(path, '', 'field can not be empty.')
   errors.atMost(path, value, MOST_PARAMETER_BYTES)
 }
 
-const someParameters: Rule = (errors, path, value) => {
+const someParameters: FieldRule = (errors, path, value) => {
   if (Object.keys(Object(value)).length === 0) errors.required(path, 'must contain at least one key/value pair')
 }
 

@@ -1,8 +1,8 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import {
+  type ApiObject,
   at,
   isObject,
-  type KubeObject,
   listAt,
   objectAt,
   sameJson,
@@ -61,7 +61,7 @@ const secret: Strategy = {
 }
 
 /** `stringData` is for writing only: it goes into `data`. */
-function withStringData(object: KubeObject): KubeObject {
+function withStringData(object: ApiObject): ApiObject {
   const { stringData } = object
   if (!isObject(stringData)) return object
   const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(String(text)).toString('base64')])
@@ -76,7 +76,7 @@ const configMap: Strategy = {
 
 function checkData(
   errors: FieldErrors,
-  object: KubeObject,
+  object: ApiObject,
   { fields, whole }: { readonly fields: readonly string[]; readonly whole: string },
 ): void {
   let bytes = 0
@@ -95,7 +95,7 @@ function checkData(
 
 function checkImmutable(
   errors: FieldErrors,
-  { object, old }: { readonly object: KubeObject; readonly old: KubeObject },
+  { object, old }: { readonly object: ApiObject; readonly old: ApiObject },
   fields: readonly string[],
 ): void {
   if (at(old, 'immutable') !== true) return
@@ -123,7 +123,7 @@ const event: Strategy = {
 }
 
 /** Events with an eventTime are held to more than those of old clients. */
-function checkNewEvent(errors: FieldErrors, object: KubeObject): void {
+function checkNewEvent(errors: FieldErrors, object: ApiObject): void {
   const component = textAt(object, 'reportingComponent') ?? ''
   if (component === '') errors.required('reportingComponent')
   errors.checked('reportingComponent', component, qualifiedName)

@@ -2,20 +2,20 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import { at, isObject, type Json, listAt, sameJson, textAt, withField, withSpec } from '../schema/json.ts'
 import { qualifiedName, subdomain } from './names.ts'
 import { checkDriverName } from './persistent-volume.ts'
-import { all, checked, fields, given, items, needed, notBelow, oneOf, type Rule, unique, values } from './rules.ts'
+import { all, checked, type FieldRule, fields, given, items, needed, notBelow, oneOf, unique, values } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const LONGEST_NODE_ID = 256
 const tokenSeconds = notBelow(600, 'may not specify a duration less than 10 minutes')
 
-const amount: Rule = (errors, path, value) => {
+const amount: FieldRule = (errors, path, value) => {
   const isNegative = (Quantity.tryParse(String(value))?.sign() ?? 0) < 0
   if (isNegative) errors.invalid(path, value, 'must be greater than or equal to 0')
 }
 
-const driverName: Rule = (errors, path, name) => checkDriverName(errors, path, String(name ?? ''))
+const driverName: FieldRule = (errors, path, name) => checkDriverName(errors, path, String(name ?? ''))
 
-const nodeId: Rule = (errors, path, id) => {
+const nodeId: FieldRule = (errors, path, id) => {
   if (!errors.needed(path, id) || String(id).length <= LONGEST_NODE_ID) return
   errors.invalid(path, id, `must be ${LONGEST_NODE_ID} characters or less`)
 }
@@ -27,7 +27,7 @@ const driverOnNode = fields({
 })
 
 /** Their errors are those of the driver. */
-const topologyKeys: Rule = (errors, path, driver) => {
+const topologyKeys: FieldRule = (errors, path, driver) => {
   values(all(needed, unique(), checked(qualifiedName)))(errors, path, at(driver, 'topologyKeys'))
 }
 
@@ -86,6 +86,6 @@ function withoutAllocatable(driver: Json): Json {
   return isObject(driver) ? withField(driver, 'allocatable', undefined) : driver
 }
 
-function nodeDriver(): Rule {
+function nodeDriver(): FieldRule {
   return all(driverOnNode, fields({ name: unique() }), topologyKeys)
 }

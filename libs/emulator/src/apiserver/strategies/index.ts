@@ -1,6 +1,6 @@
 import { withDefaults } from '../schema/defaults.ts'
-import type { KubeObject } from '../schema/json.ts'
-import type { Kind } from '../schema/kinds.ts'
+import type { ApiObject } from '../schema/json.ts'
+import type { ServedKind } from '../schema/kinds.ts'
 import { schemaOf } from '../schema/schema.ts'
 import { CLASSES } from './classes.ts'
 import { CORE } from './core.ts'
@@ -27,12 +27,12 @@ const STRATEGIES: Strategies = {
 
 const ORDINARY: Strategy = {}
 
-export function strategyOf(kind: Kind): Strategy {
+export function strategyOf(kind: ServedKind): Strategy {
   return STRATEGIES[kind.kind] ?? ORDINARY
 }
 
 /** Fills what the writer left out; runs on everything that is written. */
-export function defaulted(kind: Kind, object: KubeObject): KubeObject {
+export function defaulted(kind: ServedKind, object: ApiObject): ApiObject {
   const filled = withDefaults(schemaOf(kind), object)
   return strategyOf(kind).defaults?.(filled) ?? filled
 }

@@ -1,6 +1,6 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, isList, isObject, type KubeObject, type Meta, textAt } from '../schema/json.ts'
-import type { Kind } from '../schema/kinds.ts'
+import { type ApiObject, at, isList, isObject, type Meta, textAt } from '../schema/json.ts'
+import type { ServedKind } from '../schema/kinds.ts'
 import { label, labelValue, type NameRule, qualifiedName, subdomain } from './names.ts'
 
 const MOST_ANNOTATION_BYTES = 256 * 1024
@@ -8,8 +8,8 @@ const MOST_ANNOTATION_BYTES = 256 * 1024
 /** What holds for the metadata of every object. */
 export function checkMeta(
   errors: FieldErrors,
-  object: KubeObject,
-  { kind, rules }: { kind: Kind; rules: { readonly name?: NameRule; readonly anyFinalizer?: boolean } },
+  object: ApiObject,
+  { kind, rules }: { kind: ServedKind; rules: { readonly name?: NameRule; readonly anyFinalizer?: boolean } },
 ): void {
   const { name: nameRule = subdomain } = rules
   const { metadata } = object
@@ -78,8 +78,8 @@ function checkOwners(errors: FieldErrors, metadata: Meta): void {
 /** What holds for the metadata of every update, in the order in which the real server looks at it. */
 export function checkMetaUpdate(
   errors: FieldErrors,
-  { metadata }: KubeObject,
-  { old, anyFinalizer }: { readonly old: KubeObject; readonly anyFinalizer?: boolean },
+  { metadata }: ApiObject,
+  { old, anyFinalizer }: { readonly old: ApiObject; readonly anyFinalizer?: boolean },
 ): void {
   checkCommon(errors, metadata)
   if (old.metadata.deletionTimestamp !== undefined) {

@@ -2,11 +2,11 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import { forbidden } from '../http/api-failure.ts'
 import type { FieldErrors } from '../http/field-errors.ts'
 import {
+  type ApiObject,
   at,
   isObject,
   type Json,
-  type JsonObject,
-  type KubeObject,
+  type JsonMap,
   listAt,
   objectAt,
   sameJson,
@@ -42,7 +42,7 @@ export const persistentVolumeClaim: Strategy = {
 const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class'
 
 /** A claim that names no class, not even the empty one, gets the newest of those that say they are the default. */
-function withDefaultClass(store: Store, object: KubeObject): KubeObject {
+function withDefaultClass(store: Store, object: ApiObject): ApiObject {
   if (at(object, 'spec', 'storageClassName') !== undefined) return object
   const defaults = [...store.of(STORAGE_CLASS).entries()].filter(
     (entry) => entry.object.metadata.annotations?.[IS_DEFAULT] === 'true',
@@ -52,7 +52,7 @@ function withDefaultClass(store: Store, object: KubeObject): KubeObject {
   return withSpec(object, (spec) => ({ ...spec, storageClassName: newest.key }))
 }
 
-function fractionalSizes(object: KubeObject): readonly string[] {
+function fractionalSizes(object: ApiObject): readonly string[] {
   const amounts = Object.entries(objectAt(object, 'spec', 'resources', 'requests') ?? {})
   return amounts
     .filter(([, amount]) => String(amount).endsWith('m'))
@@ -62,7 +62,7 @@ function fractionalSizes(object: KubeObject): readonly string[] {
     })
 }
 
-function checkClaim(errors: FieldErrors, object: KubeObject): void {
+function checkClaim(errors: FieldErrors, object: ApiObject): void {
   const spec = object['spec']
   const whenEmpty = 'at least 1 access mode is required'
   checkAccessModes(errors, { path: 'spec', whenEmpty }, listAt(spec, 'accessModes'))
@@ -90,7 +90,7 @@ function checkDataSource(errors: FieldErrors, spec: Json | undefined): void {
 }
 
 /** Each of the two sources of data implies the other. */
-function withDataSources(object: KubeObject): KubeObject {
+function withDataSources(object: ApiObject): ApiObject {
   return withSpec(object, (spec) => {
     const { dataSource, dataSourceRef } = spec
     if (dataSource !== undefined && dataSourceRef === undefined) return { ...spec, dataSourceRef: dataSource }
@@ -99,7 +99,7 @@ function withDataSources(object: KubeObject): KubeObject {
   })
 }
 
-function checkClaimUpdate(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
+function checkClaimUpdate(errors: FieldErrors, object: ApiObject, old: ApiObject): void {
   if (!sameJson(comparedSpec(object, old), comparedSpec(old, old))) {
     errors.forbidden(
       'spec',
@@ -119,7 +119,7 @@ function checkClaimUpdate(errors: FieldErrors, object: KubeObject, old: KubeObje
 const ZERO = Quantity.parse('0')
 
 /** The spec without what may change: once the volume's name, and of a bound claim the request and the class. */
-function comparedSpec(object: KubeObject, old: KubeObject): JsonObject {
+function comparedSpec(object: ApiObject, old: ApiObject): JsonMap {
   const spec = objectAt(object, 'spec') ?? {}
   const { volumeName, storageClassName, ...rest } = spec
   const named = (textAt(old, 'spec', 'volumeName') ?? '') === '' ? {} : { volumeName }
@@ -130,7 +130,7 @@ function comparedSpec(object: KubeObject, old: KubeObject): JsonObject {
   return { ...fixed, ...named, ...classed, resources: { ...objectAt(rest, 'resources'), requests } }
 }
 
-function checkAttributesClassUpdate(errors: FieldErrors, object: KubeObject, old: KubeObject): void {
+function checkAttributesClassUpdate(errors: FieldErrors, object: ApiObject, old: ApiObject): void {
   const wanted = at(object, 'spec', 'volumeAttributesClassName')
   if (wanted === at(old, 'spec', 'volumeAttributesClassName')) return
   if (at(old, 'status', 'currentVolumeAttributesClassName') === undefined) return
@@ -140,7 +140,7 @@ function checkAttributesClassUpdate(errors: FieldErrors, object: KubeObject, old
   else if (wanted === '') errors.forbidden(field, `update to empty string ${why}`)
 }
 
-function checkClaimStatus(errors: FieldErrors, object: KubeObject): void {
+function checkClaimStatus(errors: FieldErrors, object: ApiObject): void {
   for (const [name, amount] of Object.entries(objectAt(object, 'status', 'capacity') ?? {})) {
     checkNotNegative(errors, `status.capacity[${name}]`, amount)
   }
@@ -164,7 +164,7 @@ function checkResourceName(errors: FieldErrors, field: string, name: string): vo
 }
 
 /** The admission of larger requests: only bound, dynamically provisioned claims whose class allows it. */
-function admitExpansion(store: Store, object: KubeObject, old: KubeObject | undefined): void {
+function admitExpansion(store: Store, object: ApiObject, old: ApiObject | undefined): void {
   if (old === undefined) return
   const asked = quantityOf(at(object, 'spec', 'resources', 'requests', 'storage'))
   const before = quantityOf(at(old, 'spec', 'resources', 'requests', 'storage'))

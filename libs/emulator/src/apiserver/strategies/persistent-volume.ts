@@ -3,7 +3,7 @@ import type { FieldErrors } from '../http/field-errors.ts'
 import {
   at,
   type Json,
-  type JsonObject,
+  type JsonMap,
   listAt,
   objectAt,
   sameJson,
@@ -100,7 +100,7 @@ export function checkAccessModes(
   }
 }
 
-function checkCapacity(errors: FieldErrors, path: string, capacity: JsonObject | undefined): void {
+function checkCapacity(errors: FieldErrors, path: string, capacity: JsonMap | undefined): void {
   const amounts = Object.entries(capacity ?? {})
   if (amounts.length === 0) errors.required(path)
   if (capacity?.['storage'] === undefined || amounts.length > 1) errors.unsupported(path, capacity, ['storage'])

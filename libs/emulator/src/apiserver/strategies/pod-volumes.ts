@@ -1,20 +1,20 @@
 import { at, isObject, type Json } from '../schema/json.ts'
 import { label, subdomain } from './names.ts'
-import { all, fields, given, items, named, needed, oneOf, type Rule, unique } from './rules.ts'
+import { all, type FieldRule, fields, given, items, named, needed, oneOf, unique } from './rules.ts'
 
 const HIGHEST_MODE = 0o777
 
-const mode: Rule = (errors, path, value) => {
+const mode: FieldRule = (errors, path, value) => {
   if (typeof value !== 'number' || (value >= 0 && value <= HIGHEST_MODE)) return
   errors.invalid(path, value, 'must be a number between 0 and 0777 (octal), both inclusive')
 }
 
-const withoutSteps: Rule = (errors, path, value) => {
+const withoutSteps: FieldRule = (errors, path, value) => {
   if (textOf(value).split('/').includes('..')) errors.invalid(path, value, "must not contain '..'")
 }
 
 /** Inside the volume, and none of the names that the kubelet has for itself. */
-const below: Rule = (errors, path, value) => {
+const below: FieldRule = (errors, path, value) => {
   const file = textOf(value)
   if (file.startsWith('/')) errors.invalid(path, file, 'must be a relative path')
   withoutSteps(errors, path, file)
@@ -25,7 +25,7 @@ const keys = items(() => fields({ key: needed, path: all(needed, below), mode })
 const projection = given(fields({ name: needed, items: keys }))
 
 /** The sources of volumes that pods declare, in the order in which a second one is reported. */
-const SOURCES: Readonly<Record<string, Rule>> = {
+const SOURCES: Readonly<Record<string, FieldRule>> = {
   emptyDir: fields({}),
   hostPath: fields({
     path: all(needed, withoutSteps),
@@ -42,7 +42,7 @@ const SOURCES: Readonly<Record<string, Rule>> = {
   ephemeral: fields({ volumeClaimTemplate: needed }),
 }
 
-const oneSource: Rule = (errors, path, volume) => {
+const oneSource: FieldRule = (errors, path, volume) => {
   const found = Object.entries(SOURCES).filter(([name]) => isObject(at(volume, name)))
   found.forEach(([name, rule], index) => {
     if (index > 0) errors.forbidden(`${path}.${name}`, 'may not specify more than 1 volume type')
@@ -51,7 +51,7 @@ const oneSource: Rule = (errors, path, volume) => {
 }
 
 /** The volumes of a pod, each with one source. */
-export const podVolumes: Rule = items(() => all(oneSource, fields({ name: all(named(label), unique()) })))
+export const podVolumes: FieldRule = items(() => all(oneSource, fields({ name: all(named(label), unique()) })))
 
 function textOf(value: Json | undefined): string {
   return String(value ?? '')

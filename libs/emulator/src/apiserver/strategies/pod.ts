@@ -1,10 +1,10 @@
 import {
+  type ApiObject,
   at,
   isList,
   isObject,
   type Json,
-  type JsonObject,
-  type KubeObject,
+  type JsonMap,
   listAt,
   objectAt,
   sameJson,
@@ -14,7 +14,7 @@ import {
 } from '../schema/json.ts'
 import { label } from './names.ts'
 import { podVolumes } from './pod-volumes.ts'
-import { all, fields, items, named, needed, oneOf, type Rule, unique } from './rules.ts'
+import { all, type FieldRule, fields, items, named, needed, oneOf, unique } from './rules.ts'
 import type { Strategy } from './strategy.ts'
 
 const TOLERATION_SECONDS = 300
@@ -22,13 +22,13 @@ const UPDATABLE =
   '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions ' +
   'to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
-const isThere: Rule = (errors, path, list) => {
+const isThere: FieldRule = (errors, path, list) => {
   if (!isList(list) || list.length === 0) errors.required(path)
 }
 
-const podSpec: Rule = (errors, path, spec) => {
+const podSpec: FieldRule = (errors, path, spec) => {
   const volumes = new Set(listAt(spec, 'volumes').map((volume) => at(volume, 'name')))
-  const mounted: Rule = (_, where, name) => {
+  const mounted: FieldRule = (_, where, name) => {
     if (errors.needed(where, name) && !volumes.has(name)) errors.notFound(where, name ?? '')
   }
   const containers = items(() => fields({ name: all(named(label), unique()), image: needed }))
@@ -56,7 +56,7 @@ export const pod: Strategy = {
 }
 
 /** What a pod limits it requests, unless it requests less. */
-function withAllRequests(spec: JsonObject): JsonObject {
+function withAllRequests(spec: JsonMap): JsonMap {
   const fields = ['containers', 'initContainers'].filter((field) => spec[field] !== undefined)
   return { ...spec, ...Object.fromEntries(fields.map((field) => [field, listAt(spec, field).map(withRequests)])) }
 }
@@ -69,7 +69,7 @@ function withRequests(container: Json): Json {
 }
 
 /** A pod stays five minutes on a node that is lost, unless its tolerations say otherwise. */
-function withTolerations(spec: JsonObject): Json[] {
+function withTolerations(spec: JsonMap): Json[] {
   const own = [...listAt(spec, 'tolerations')]
   for (const condition of ['not-ready', 'unreachable']) {
     const key = `node.kubernetes.io/${condition}`
@@ -79,9 +79,9 @@ function withTolerations(spec: JsonObject): Json[] {
   return own
 }
 
-function qualityOf(spec: JsonObject): string {
+function qualityOf(spec: JsonMap): string {
   const resources = listAt(spec, 'containers').map((container) => objectAt(container, 'resources') ?? {})
-  const amounts = (each: JsonObject, field: string): JsonObject => objectAt(each, field) ?? {}
+  const amounts = (each: JsonMap, field: string): JsonMap => objectAt(each, field) ?? {}
   if (
     resources.every(
       (each) => [...Object.keys(amounts(each, 'limits')), ...Object.keys(amounts(each, 'requests'))].length === 0,
@@ -98,9 +98,9 @@ function qualityOf(spec: JsonObject): string {
 }
 
 /** The new spec with the old values of what may change; it must then be the old one. */
-function fixedSpec(object: KubeObject, old: KubeObject): JsonObject {
+function fixedSpec(object: ApiObject, old: ApiObject): JsonMap {
   const spec = objectAt(object, 'spec') ?? {}
-  let fixed: JsonObject = { ...spec }
+  let fixed: JsonMap = { ...spec }
   for (const field of ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']) {
     fixed = withField(fixed, field, at(old, 'spec', field))
   }
@@ -115,7 +115,7 @@ function fixedSpec(object: KubeObject, old: KubeObject): JsonObject {
 }
 
 /** What the spec of a pod has by what it says, beside the defaults of its types. */
-function withSpecDefaults(spec: JsonObject): JsonObject {
+function withSpecDefaults(spec: JsonMap): JsonMap {
   // The older of its two names says the same.
   const account = spec['serviceAccountName'] ?? spec['serviceAccount']
   const containers = ['containers', 'initContainers'].filter((field) => spec[field] !== undefined)

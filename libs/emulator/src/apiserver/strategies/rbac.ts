@@ -1,6 +1,6 @@
-import { at, isObject, type Json, type KubeObject, listAt, sameJson, textAt } from '../schema/json.ts'
+import { type ApiObject, at, isObject, type Json, listAt, sameJson, textAt } from '../schema/json.ts'
 import { pathSegment, subdomain } from './names.ts'
-import { all, fields, items, named, needed, oneOf, type Rule } from './rules.ts'
+import { all, type FieldRule, fields, items, named, needed, oneOf } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -16,7 +16,7 @@ function roles({ namespaced }: { namespaced: boolean }): Strategy {
   return { name: pathSegment, rules: fields({ rules: items(() => ruleOf(namespaced)) }) }
 }
 
-function ruleOf(namespaced: boolean): Rule {
+function ruleOf(namespaced: boolean): FieldRule {
   return (errors, path, rule) => {
     if (listAt(rule, 'verbs').length === 0) errors.required(`${path}.verbs`, 'verbs must contain at least one value')
     const urls = listAt(rule, 'nonResourceURLs')
@@ -58,7 +58,7 @@ function bindings({ namespaced }: { namespaced: boolean }): Strategy {
 }
 
 /** Users, groups and roles are of this group; a writer need not say so. */
-function withGroups(object: KubeObject): KubeObject {
+function withGroups(object: ApiObject): ApiObject {
   const { roleRef, subjects } = object
   const role = isObject(roleRef) && (roleRef['apiGroup'] ?? '') === '' ? { ...roleRef, apiGroup: GROUP } : roleRef
   const listed = Array.isArray(subjects) ? { subjects: listAt(object, 'subjects').map(withGroup) } : {}
@@ -71,10 +71,10 @@ function withGroup(subject: Json): Json {
   return kind === 'User' || kind === 'Group' ? { ...subject, apiGroup: GROUP } : subject
 }
 
-function subjectOf(namespaced: boolean): Rule {
+function subjectOf(namespaced: boolean): FieldRule {
   const person = fields({ name: needed, apiGroup: oneOf(GROUP) })
   const account = fields({ name: named(subdomain), apiGroup: oneOf('') })
-  const byKind = new Map<Json | undefined, Rule>([
+  const byKind = new Map<Json | undefined, FieldRule>([
     ['ServiceAccount', namespaced ? account : all(account, fields({ namespace: needed }))],
     ['User', person],
     ['Group', person],

@@ -3,10 +3,10 @@ import { at, isList, type Json } from '../schema/json.ts'
 import type { NameRule } from './names.ts'
 
 /** Says what is wrong with the value of a field, if it is. A field that is absent has no value. */
-export type Rule = (errors: FieldErrors, path: string, value: Json | undefined) => void
+export type FieldRule = (errors: FieldErrors, path: string, value: Json | undefined) => void
 
 /** Of an object, the rules of its fields, in the order in which the real server looks at them. */
-export function fields(rules: Readonly<Record<string, Rule>>): Rule {
+export function fields(rules: Readonly<Record<string, FieldRule>>): FieldRule {
   return (errors, path, value) => {
     for (const [name, rule] of Object.entries(rules)) {
       rule(errors, path === '' ? name : `${path}.${name}`, at(value, name))
@@ -15,7 +15,7 @@ export function fields(rules: Readonly<Record<string, Rule>>): Rule {
 }
 
 /** Of a list, the rule of its items. It is made for each list, so that it can remember what it has seen. */
-export function items(ruleOf: () => Rule): Rule {
+export function items(ruleOf: () => FieldRule): FieldRule {
   return (errors, path, value) => {
     const rule = ruleOf()
     if (isList(value)) value.forEach((item, index) => void rule(errors, `${path}[${index}]`, item))
@@ -23,51 +23,51 @@ export function items(ruleOf: () => Rule): Rule {
 }
 
 /** Of a list, the rule of its values, whose errors are those of the list. */
-export function values(rule: Rule): Rule {
+export function values(rule: FieldRule): FieldRule {
   return (errors, path, value) => {
     for (const each of isList(value) ? value : []) rule(errors, path, each)
   }
 }
 
-export function all(...rules: readonly Rule[]): Rule {
+export function all(...rules: readonly FieldRule[]): FieldRule {
   return (errors, path, value) => {
     for (const rule of rules) rule(errors, path, value)
   }
 }
 
 /** The rule of what is there. */
-export function given(rule: Rule): Rule {
+export function given(rule: FieldRule): FieldRule {
   return (errors, path, value) => (value === undefined ? undefined : rule(errors, path, value))
 }
 
 /** The rule of a text that may be empty. */
-export function unlessEmpty(rule: Rule): Rule {
+export function unlessEmpty(rule: FieldRule): FieldRule {
   return (errors, path, value) => ((value ?? '') === '' ? undefined : rule(errors, path, value))
 }
 
-export const needed: Rule = (errors, path, value) => void errors.needed(path, value)
+export const needed: FieldRule = (errors, path, value) => void errors.needed(path, value)
 
-export function checked(rule: NameRule): Rule {
+export function checked(rule: NameRule): FieldRule {
   return (errors, path, value) => errors.checked(path, String(value ?? ''), rule)
 }
 
 /** A name that must be there. */
-export function named(rule: NameRule): Rule {
+export function named(rule: NameRule): FieldRule {
   return all(needed, unlessEmpty(checked(rule)))
 }
 
-export function oneOf(...choices: readonly string[]): Rule {
+export function oneOf(...choices: readonly string[]): FieldRule {
   return (errors, path, value) => errors.oneOf(path, value ?? '', choices)
 }
 
-export function notBelow(least: number, why: string): Rule {
+export function notBelow(least: number, why: string): FieldRule {
   return (errors, path, value) => {
     if (typeof value === 'number' && value < least) errors.invalid(path, value, why)
   }
 }
 
 /** A text that no other has; it is made for all of them. */
-export function unique(): Rule {
+export function unique(): FieldRule {
   const seen = new Set<string>()
   return (errors, path, value) => errors.unique(path, String(value ?? ''), seen)
 }

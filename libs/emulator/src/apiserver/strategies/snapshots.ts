@@ -1,20 +1,20 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, type KubeObject, sameJson, withMeta } from '../schema/json.ts'
-import { fields, given, oneOf, type Rule } from './rules.ts'
+import { type ApiObject, at, sameJson, withMeta } from '../schema/json.ts'
+import { type FieldRule, fields, given, oneOf } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 /** A rule of a CRD. The real server evaluates these rules only if the schema accepts the object. */
-type CustomRule = (errors: FieldErrors, object: KubeObject, old: KubeObject | undefined) => void
+type CustomRule = (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined) => void
 
 /** Requires a field; the rules of its own fields follow if it is set. */
-function required(rules: Readonly<Record<string, Rule>> = {}): Rule {
+function required(rules: Readonly<Record<string, FieldRule>> = {}): FieldRule {
   return (errors, path, value) => {
     if (value === undefined) errors.required(path)
     else fields(rules)(errors, path, value)
   }
 }
 
-const policy: Rule = (errors, path, value) => {
+const policy: FieldRule = (errors, path, value) => {
   required()(errors, path, value)
   given(oneOf('Delete', 'Retain'))(errors, path, value)
 }
@@ -86,8 +86,8 @@ const BLOCKING = ['FieldValueRequired', 'FieldValueNotSupported']
 const UNCHECKED =
   'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
-function custom(schema: Rule, rules: readonly CustomRule[], statusRules: readonly CustomRule[] = []): Strategy {
-  const check = (errors: FieldErrors, object: KubeObject, old: KubeObject | undefined): void => {
+function custom(schema: FieldRule, rules: readonly CustomRule[], statusRules: readonly CustomRule[] = []): Strategy {
+  const check = (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined): void => {
     const all = [...rules, ...statusRules]
     const blocked = errors.causes.some(({ reason }) => BLOCKING.includes(reason))
     if (blocked && all.length > 0) errors.invalid('<nil>', undefined, UNCHECKED)

@@ -1,8 +1,8 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import type { KubeObject } from '../schema/json.ts'
+import type { ApiObject } from '../schema/json.ts'
 import type { Store } from '../storage/store.ts'
 import type { NameRule } from './names.ts'
-import type { Rule } from './rules.ts'
+import type { FieldRule } from './rules.ts'
 
 /** What is particular to one kind. Each function is given frozen objects and answers new ones. */
 export interface Strategy {
@@ -12,25 +12,25 @@ export interface Strategy {
   /** A new object may bring its status. */
   readonly keepsStatus?: boolean
   /** Fills what follows from what the writer said, when the defaults of its types are there. */
-  readonly defaults?: (object: KubeObject) => KubeObject
+  readonly defaults?: (object: ApiObject) => ApiObject
   /** `now` is a timestamp in the API's form. */
-  readonly prepareCreate?: (object: KubeObject, now: string) => KubeObject
-  readonly prepareUpdate?: (object: KubeObject, old: KubeObject) => KubeObject
-  readonly prepareStatus?: (object: KubeObject, old: KubeObject, now: string) => KubeObject
+  readonly prepareCreate?: (object: ApiObject, now: string) => ApiObject
+  readonly prepareUpdate?: (object: ApiObject, old: ApiObject) => ApiObject
+  readonly prepareStatus?: (object: ApiObject, old: ApiObject, now: string) => ApiObject
   /** Of its fields; checked on creation and on every update of the whole object. */
-  readonly rules?: Rule
+  readonly rules?: FieldRule
   /** What the rules of single fields cannot say; runs after them. */
-  readonly validate?: (errors: FieldErrors, object: KubeObject, old: KubeObject | undefined) => void
+  readonly validate?: (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined) => void
   /** Paths of fields that no update changes. */
   readonly fixed?: readonly string[]
-  readonly validateUpdate?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
-  readonly validateStatus?: (errors: FieldErrors, object: KubeObject, old: KubeObject) => void
+  readonly validateUpdate?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
+  readonly validateStatus?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
   /** Warnings for the writer. */
-  readonly warnings?: (object: KubeObject, old: KubeObject | undefined) => readonly string[]
+  readonly warnings?: (object: ApiObject, old: ApiObject | undefined) => readonly string[]
   /** Completes a new object by what others say, as admission plugins do. */
-  readonly complete?: (store: Store, object: KubeObject) => KubeObject
+  readonly complete?: (store: Store, object: ApiObject) => ApiObject
   /** Checks against other objects, as admission plugins do; throws an ApiFailure. */
-  readonly admit?: (store: Store, object: KubeObject, old: KubeObject | undefined) => void
+  readonly admit?: (store: Store, object: ApiObject, old: ApiObject | undefined) => void
 }
 
 /** By the names of their kinds. */

@@ -1,15 +1,15 @@
 import { invalid } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
-import { at, type KubeObject } from '../schema/json.ts'
-import type { Kind } from '../schema/kinds.ts'
+import { type ApiObject, at } from '../schema/json.ts'
+import type { ServedKind } from '../schema/kinds.ts'
 import { strategyOf } from './index.ts'
 import { checkMeta, checkMetaUpdate } from './object-meta.ts'
 
 /** Checks a new object, or with `old` an update of it or of its status. Throws 422 with all that is wrong. */
 export function validate(
-  kind: Kind,
-  object: KubeObject,
-  update?: { readonly old: KubeObject; readonly status: boolean },
+  kind: ServedKind,
+  object: ApiObject,
+  update?: { readonly old: ApiObject; readonly status: boolean },
 ): void {
   const errors = new FieldErrors()
   const strategy = strategyOf(kind)

@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, isObject, type KubeObject, textAt } from '../schema/json.ts'
+import { type ApiObject, at, isObject, textAt } from '../schema/json.ts'
 import { subdomain } from './names.ts'
 import { META_KEPT_BY_STATUS } from './object-meta.ts'
 import { checkDriverName, checkVolumeSpec } from './persistent-volume.ts'
@@ -29,7 +29,7 @@ export const volumeAttachment: Strategy = {
   validateStatus: checkStatus,
 }
 
-function checkSource(errors: FieldErrors, object: KubeObject): void {
+function checkSource(errors: FieldErrors, object: ApiObject): void {
   const volume = at(object, 'spec', 'source', 'persistentVolumeName')
   const inline = at(object, 'spec', 'source', 'inlineVolumeSpec')
   const rule = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName'
@@ -42,7 +42,7 @@ function checkSource(errors: FieldErrors, object: KubeObject): void {
   if (typeof volume === 'string') errors.checked('spec.source.persistentVolumeName', volume, subdomain)
 }
 
-function checkStatus(errors: FieldErrors, object: KubeObject): void {
+function checkStatus(errors: FieldErrors, object: ApiObject): void {
   errors.atMost('status.attachmentMetadata', at(object, 'status', 'attachmentMetadata'), MOST_METADATA_BYTES)
   for (const field of ['attachError', 'detachError']) {
     const error = at(object, 'status', field)

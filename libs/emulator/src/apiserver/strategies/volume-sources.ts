@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../http/field-errors.ts'
-import { at, type Json, type JsonObject, objectAt, textAt } from '../schema/json.ts'
+import { at, type Json, type JsonMap, objectAt, textAt } from '../schema/json.ts'
 
 /** What is known of one kind of source. */
 interface SourceRule {
@@ -59,7 +59,7 @@ export function checkSources(errors: FieldErrors, path: string, spec: Json | und
 function checkSource(
   errors: FieldErrors,
   { rule, field }: { readonly rule: SourceRule; readonly field: string },
-  source: JsonObject | undefined,
+  source: JsonMap | undefined,
 ): void {
   for (const needed of rule.needs ?? []) errors.needed(`${field}.${needed}`, textAt(source, needed))
   if (rule.name === 'nfs' && textAt(source, 'path')?.startsWith('/') !== true) {
@@ -73,7 +73,7 @@ function checkSource(
 }
 
 /** The source alone. A controllerExpandSecretRef may be added to a CSI source that has none. */
-export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonObject {
+export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonMap {
   const picked: Record<string, Json | undefined> = {}
   for (const { name } of SOURCES) picked[name] = at(spec, name)
   const csi = objectAt(spec, 'csi')

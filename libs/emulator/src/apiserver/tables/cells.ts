@@ -1,4 +1,4 @@
-import { at, type Json, type KubeObject, textAt } from '../schema/json.ts'
+import { type ApiObject, at, type Json, textAt } from '../schema/json.ts'
 import { ageOf } from './age.ts'
 
 export interface Column {
@@ -7,7 +7,7 @@ export interface Column {
   readonly format: '' | 'name'
   /** 1 is shown only in wide tables. */
   readonly priority: 0 | 1
-  readonly cell: (object: KubeObject, now: number) => Json
+  readonly cell: (object: ApiObject, now: number) => Json
 }
 
 /** What `kubectl get` shows, by the names of kinds. */

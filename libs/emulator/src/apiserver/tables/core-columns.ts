@@ -1,4 +1,4 @@
-import { at, type Json, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
+import { type ApiObject, at, type Json, listAt, objectAt, textAt } from '../schema/json.ts'
 import { ageOf } from './age.ts'
 import { AGE, type Cell, type Column, type Columns, CREATED, column, NAME, text, WIDE } from './cells.ts'
 import { podReadiness, podRestarts, podState } from './pod-cells.ts'
@@ -59,13 +59,13 @@ export const CORE_COLUMNS: Columns = {
   ClusterRoleBinding: BINDING,
 }
 
-function nodeState(object: KubeObject): string {
+function nodeState(object: ApiObject): string {
   const ready = listAt(object, 'status', 'conditions').find((condition) => textAt(condition, 'type') === 'Ready')
   const state = ready === undefined ? 'Unknown' : textAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
   return at(object, 'spec', 'unschedulable') === true ? `${state},SchedulingDisabled` : state
 }
 
-function nodeRoles(object: KubeObject): string {
+function nodeRoles(object: ApiObject): string {
   const prefix = 'node-role.kubernetes.io/'
   const labels = Object.keys(object.metadata.labels ?? {}).filter((label) => label.startsWith(prefix))
   const roles = labels.map((label) => label.slice(prefix.length))
@@ -79,7 +79,7 @@ function nodeAddress(type: string): Cell {
   }
 }
 
-function kernel(object: KubeObject): string {
+function kernel(object: ApiObject): string {
   const version = textAt(object, 'status', 'nodeInfo', 'kernelVersion') || '<unknown>'
   const architecture = textAt(object, 'status', 'nodeInfo', 'architecture') ?? ''
   return architecture === '' ? version : `${version} (${architecture})`
@@ -104,24 +104,24 @@ function subjects(kind: string): Cell {
   }
 }
 
-function firstSeen(object: KubeObject, now: number): string {
+function firstSeen(object: ApiObject, now: number): string {
   return ageOf(at(object, 'firstTimestamp') ?? at(object, 'eventTime'), now)
 }
 
-function lastSeen(object: KubeObject, now: number): string {
+function lastSeen(object: ApiObject, now: number): string {
   const series = at(object, 'series', 'lastObservedTime')
   if (series !== undefined) return ageOf(series, now)
   const last = at(object, 'lastTimestamp') ?? null
   return last === null ? firstSeen(object, now) : ageOf(last, now)
 }
 
-function involved(object: KubeObject): string {
+function involved(object: ApiObject): string {
   const kind = (textAt(object, 'involvedObject', 'kind') ?? '').toLowerCase()
   const name = textAt(object, 'involvedObject', 'name') ?? ''
   return name === '' ? kind : `${kind}/${name}`
 }
 
-function source(object: KubeObject): string {
+function source(object: ApiObject): string {
   const component = textAt(object, 'source', 'component') || textAt(object, 'reportingComponent') || ''
   const host = textAt(object, 'source', 'host') || textAt(object, 'reportingInstance') || ''
   return host === '' ? component : `${component}, ${host}`

@@ -1,19 +1,19 @@
-import { at, isObject, type Json, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
+import { type ApiObject, at, isObject, type Json, listAt, objectAt, textAt } from '../schema/json.ts'
 
 /** Containers that are ready, of all. */
-export function podReadiness(pod: KubeObject): string {
+export function podReadiness(pod: ApiObject): string {
   const ready = statuses(pod).filter(
     (status) => at(status, 'ready') === true && isObject(at(status, 'state', 'running')),
   )
   return `${ready.length}/${listAt(pod, 'spec', 'containers').length}`
 }
 
-export function podRestarts(pod: KubeObject): string {
+export function podRestarts(pod: ApiObject): string {
   return String(statuses(pod).reduce<number>((sum, status) => sum + Number(at(status, 'restartCount') ?? 0), 0))
 }
 
 /** One word for the state: the phase, unless a container or the deletion says more. */
-export function podState(pod: KubeObject): string {
+export function podState(pod: ApiObject): string {
   const phase = textAt(pod, 'status', 'phase') ?? ''
   let state = textAt(pod, 'status', 'reason') || phase
   for (const status of statuses(pod)) state = containerReason(objectAt(status, 'state')) ?? state
@@ -21,7 +21,7 @@ export function podState(pod: KubeObject): string {
   return pod.metadata.deletionTimestamp !== undefined && !ended ? 'Terminating' : state
 }
 
-function statuses(pod: KubeObject): readonly Json[] {
+function statuses(pod: ApiObject): readonly Json[] {
   return listAt(pod, 'status', 'containerStatuses')
 }
 

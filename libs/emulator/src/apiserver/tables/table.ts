@@ -1,6 +1,6 @@
-import { type JsonObject, type KubeObject, withMeta } from '../schema/json.ts'
-import type { Kind } from '../schema/kinds.ts'
-import type { Entry } from '../storage/collection.ts'
+import { type ApiObject, type JsonMap, withMeta } from '../schema/json.ts'
+import type { ServedKind } from '../schema/kinds.ts'
+import type { StoredEntry } from '../storage/collection.ts'
 import { AGE, type Column, type Columns, NAME } from './cells.ts'
 import { CORE_COLUMNS } from './core-columns.ts'
 import { SNAPSHOT_COLUMNS } from './snapshot-columns.ts'
@@ -20,10 +20,10 @@ export interface TableOptions {
 
 /** Some objects of a kind in the form in which kubectl prints them. */
 export function tableOf(
-  kind: Kind,
-  entries: readonly Pick<Entry, 'object'>[],
-  options: TableOptions & { readonly metadata: JsonObject },
-): JsonObject {
+  kind: ServedKind,
+  entries: readonly Pick<StoredEntry, 'object'>[],
+  options: TableOptions & { readonly metadata: JsonMap },
+): JsonMap {
   const columns = COLUMNS[kind.kind] ?? [NAME, AGE]
   return {
     kind: 'Table',
@@ -37,17 +37,17 @@ export function tableOf(
   }
 }
 
-function definition({ name, type, format, priority }: Column): JsonObject {
+function definition({ name, type, format, priority }: Column): JsonMap {
   return { name, type, format, description: name, priority }
 }
 
-function rowObject(object: KubeObject, rows: RowObject): JsonObject | null {
+function rowObject(object: ApiObject, rows: RowObject): JsonMap | null {
   if (rows === 'None') return null
   return rows === 'Object' ? object : partial(object)
 }
 
 /** The metadata alone. */
-export function partial(object: KubeObject): JsonObject {
+export function partial(object: ApiObject): JsonMap {
   const { metadata } = withMeta(object, {})
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata }
 }

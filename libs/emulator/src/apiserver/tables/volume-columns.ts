@@ -1,4 +1,4 @@
-import { at, type Json, type KubeObject, listAt, objectAt, textAt } from '../schema/json.ts'
+import { type ApiObject, at, type Json, listAt, objectAt, textAt } from '../schema/json.ts'
 import { AGE, BOOLEAN, type Cell, type Columns, CREATED, column, flag, INTEGER, NAME, text, WIDE } from './cells.ts'
 
 const CLASSES = [
@@ -64,17 +64,17 @@ export const VOLUME_COLUMNS: Columns = {
   CSIStorageCapacity: [NAME, CREATED],
 }
 
-function phase(object: KubeObject): string {
+function phase(object: ApiObject): string {
   if (object.metadata.deletionTimestamp !== undefined) return 'Terminating'
   return textAt(object, 'status', 'phase') ?? ''
 }
 
 /** Of the claim's volume, once there is one. */
-function ofVolume(cell: (object: KubeObject) => Json): Cell {
+function ofVolume(cell: (object: ApiObject) => Json): Cell {
   return (object) => ((textAt(object, 'spec', 'volumeName') ?? '') === '' ? '' : cell(object))
 }
 
-function capacity(part: 'spec' | 'status'): (object: KubeObject) => Json {
+function capacity(part: 'spec' | 'status'): (object: ApiObject) => Json {
   return (object) => at(object, part, 'capacity', 'storage') ?? '0'
 }
 
@@ -85,7 +85,7 @@ const SHORT_MODES: Readonly<Record<string, string>> = {
   ReadWriteOncePod: 'RWOP',
 }
 
-function accessModes(part: 'spec' | 'status'): (object: KubeObject) => string {
+function accessModes(part: 'spec' | 'status'): (object: ApiObject) => string {
   return (object) => {
     const given = listAt(object, part, 'accessModes')
     const known = Object.entries(SHORT_MODES).filter(([mode]) => given.includes(mode))
@@ -93,12 +93,12 @@ function accessModes(part: 'spec' | 'status'): (object: KubeObject) => string {
   }
 }
 
-function defaultName(object: KubeObject): string {
+function defaultName(object: ApiObject): string {
   const marked = object.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true'
   return `${object.metadata.name ?? ''}${marked ? ' (default)' : ''}`
 }
 
-function audiences(object: KubeObject): string {
+function audiences(object: ApiObject): string {
   if (at(object, 'spec', 'tokenRequests') === undefined) return '<unset>'
   const requests = listAt(object, 'spec', 'tokenRequests')
   return requests.map((request) => textAt(request, 'audience')).join(',')

@@ -1,17 +1,16 @@
-import type { Authentication } from '../access/authentication.ts'
+import type { AuthenticatedUser, Authentication } from '../access/authentication.ts'
 import { decoded, objectIn } from '../codec/decode.ts'
 import { bodyOf } from '../codec/decode-body.ts'
 import { checkListOptions, deleteOptionsOf, writeOptionsOf } from '../codec/query-options.ts'
-import { mediaTypeOf, objectText, renderList, renderObject } from '../codec/representation.ts'
+import { mediaTypeOf, objectText, type Rendering, renderList, renderObject } from '../codec/representation.ts'
 import { methodNotAllowed } from '../http/api-failure.ts'
-import type { Reply } from '../http/reply.ts'
+import type { HttpReply } from '../http/reply.ts'
 import type { ResourceRequest } from '../http/request-info.ts'
-import { BINDING, type Kind } from '../schema/kinds.ts'
+import { BINDING, type ServedKind } from '../schema/kinds.ts'
 import { schemaNamed } from '../schema/schema.ts'
 import { checkReadVersion, listPage, scopeOf } from '../storage/list-page.ts'
-import { existing, keyOf, type Registry, type Target, type Written } from '../storage/registry.ts'
+import { existing, keyOf, type ObjectRegistry, type WriteResult, type WriteTarget } from '../storage/registry.ts'
 import { bind } from './binding.ts'
-import type { Call } from './call.ts'
 import { create } from './creation.ts'
 import { remove } from './deletion.ts'
 import { patchOf } from './patching.ts'
@@ -19,13 +18,23 @@ import { issueToken, review } from './reviews.ts'
 import { checkAddress, update } from './updating.ts'
 
 /** What verbs need beside the objects. */
-export interface Parts {
-  readonly registry: Registry
+export interface VerbParts {
+  readonly registry: ObjectRegistry
   readonly authentication: Authentication
 }
 
+/** One request for a resource, read and admitted. */
+export interface ResourceCall {
+  readonly request: ResourceRequest
+  readonly user: AuthenticatedUser
+  readonly query: URLSearchParams
+  readonly contentType: string | undefined
+  readonly body: Buffer
+  readonly rendering: Rendering
+}
+
 /** Every verb but watch. Runs without waiting, so nothing comes between its read and its write. */
-export function answer({ registry, authentication }: Parts, call: Call): Reply {
+export function answer({ registry, authentication }: VerbParts, call: ResourceCall): HttpReply {
   const { request } = call
   if (request.kind.reviewOnly) return reviewed(registry, authentication, call)
   if (request.subresource === 'token') return tokenFor(registry, authentication, call)
@@ -50,13 +59,13 @@ export function answer({ registry, authentication }: Parts, call: Call): Reply {
   }
 }
 
-function targetOf(request: ResourceRequest): Target {
+function targetOf(request: ResourceRequest): WriteTarget {
   const { kind, namespace, name, subresource } = request
   if (name === undefined) throw methodNotAllowed()
   return { kind, namespace, name, status: subresource === 'status' }
 }
 
-function list(registry: Registry, call: Call): Reply {
+function list(registry: ObjectRegistry, call: ResourceCall): HttpReply {
   const { request, query, rendering } = call
   const { kind, namespace } = request
   checkListOptions(query)
@@ -65,18 +74,18 @@ function list(registry: Registry, call: Call): Reply {
   return rendered(call, renderList(kind, listing, rendering))
 }
 
-function rendered({ rendering }: Call, text: string | Buffer): Reply {
+function rendered({ rendering }: ResourceCall, text: string | Buffer): HttpReply {
   return { code: 200, text, contentType: mediaTypeOf(rendering.shape) }
 }
 
-function createFrom(registry: Registry, { request, query, contentType, body }: Call): Reply {
+function createFrom(registry: ObjectRegistry, { request, query, contentType, body }: ResourceCall): HttpReply {
   const { kind, namespace, name } = request
   if (name !== undefined || (kind.namespaced && namespace === undefined)) throw methodNotAllowed()
   const options = writeOptionsOf('CreateOptions', query)
   return written(kind, create(registry, { kind, namespace, object: objectIn(kind, contentType, body) }, options))
 }
 
-function replace(registry: Registry, { request, query, contentType, body }: Call): Written {
+function replace(registry: ObjectRegistry, { request, query, contentType, body }: ResourceCall): WriteResult {
   const target = targetOf(request)
   const options = writeOptionsOf('UpdateOptions', query)
   const object = objectIn(target.kind, contentType, body)
@@ -87,13 +96,13 @@ function replace(registry: Registry, { request, query, contentType, body }: Call
   return create(registry, { ...target, object }, options)
 }
 
-function patch(registry: Registry, { request, query, contentType, body }: Call): Written {
+function patch(registry: ObjectRegistry, { request, query, contentType, body }: ResourceCall): WriteResult {
   const target = targetOf(request)
   const change = patchOf(target.kind, contentType, body)
   return update(registry, target, { ...writeOptionsOf('PatchOptions', query), patched: true, change })
 }
 
-function reviewed(registry: Registry, authentication: Authentication, call: Call): Reply {
+function reviewed(registry: ObjectRegistry, authentication: Authentication, call: ResourceCall): HttpReply {
   const { request, user, contentType, body } = call
   const { kind, verb, name } = request
   if (verb !== 'create' || name !== undefined) throw methodNotAllowed()
@@ -101,7 +110,7 @@ function reviewed(registry: Registry, authentication: Authentication, call: Call
   return written(kind, review({ registry, authentication, user }, kind, objectIn(kind, contentType, body)))
 }
 
-function boundBy(registry: Registry, { request, query, contentType, body }: Call): Reply {
+function boundBy(registry: ObjectRegistry, { request, query, contentType, body }: ResourceCall): HttpReply {
   const { object } = decoded(BINDING, objectIn(BINDING, contentType, body), { fieldValidation: 'Warn' })
   bind(registry, object, {
     namespace: request.namespace,
@@ -114,14 +123,18 @@ const SUCCESS = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Succe
 
 const TOKEN_REQUEST = { name: 'TokenRequest', schema: schemaNamed('AccountTokenRequest') }
 
-function tokenFor(registry: Registry, authentication: Authentication, { request, contentType, body }: Call): Reply {
+function tokenFor(
+  registry: ObjectRegistry,
+  authentication: Authentication,
+  { request, contentType, body }: ResourceCall,
+): HttpReply {
   if (request.verb !== 'create') throw methodNotAllowed()
   const { object } = existing(registry, targetOf(request))
   const issued = issueToken({ registry, authentication }, object, bodyOf(contentType, body, TOKEN_REQUEST))
   return { code: 201, text: JSON.stringify(issued) }
 }
 
-function removeOne(registry: Registry, { request, query, contentType, body }: Call): Reply {
+function removeOne(registry: ObjectRegistry, { request, query, contentType, body }: ResourceCall): HttpReply {
   const target = targetOf(request)
   const { kind, name } = target
   const { entry, gone } = remove(registry, target, deleteOptionsOf(query, body, contentType))
@@ -130,7 +143,10 @@ function removeOne(registry: Registry, { request, query, contentType, body }: Ca
   return { code: 200, text: JSON.stringify({ ...SUCCESS, details }) }
 }
 
-function removeAll(registry: Registry, { request, query, contentType, body, rendering }: Call): Reply {
+function removeAll(
+  registry: ObjectRegistry,
+  { request, query, contentType, body, rendering }: ResourceCall,
+): HttpReply {
   const { kind, namespace } = request
   if (kind.namespaced && namespace === undefined) throw methodNotAllowed()
   const options = deleteOptionsOf(query, body, contentType)
@@ -143,6 +159,6 @@ function removeAll(registry: Registry, { request, query, contentType, body, rend
   return { code: 200, text: renderList(kind, { ...listing, entries }, rendering) }
 }
 
-function written(kind: Kind, { entry, created, warnings }: Written): Reply {
+function written(kind: ServedKind, { entry, created, warnings }: WriteResult): HttpReply {
   return { code: created ? 201 : 200, text: objectText(kind, entry), warnings }
 }

@@ -1,12 +1,12 @@
 import { conflict, unprocessable } from '../http/api-failure.ts'
-import { type JsonObject, type KubeObject, listAt, textAt, withSpec, withStatus } from '../schema/json.ts'
+import { type ApiObject, type JsonMap, listAt, textAt, withSpec, withStatus } from '../schema/json.ts'
 import { POD } from '../schema/kinds.ts'
-import { commit, existing, type Registry, timestamp } from '../storage/registry.ts'
+import { commit, existing, type ObjectRegistry, timestamp } from '../storage/registry.ts'
 
 /** POST of a Binding, which is not stored: assigns a pod to its node, which is impossible otherwise after creation. */
 export function bind(
-  registry: Registry,
-  binding: KubeObject,
+  registry: ObjectRegistry,
+  binding: ApiObject,
   { namespace, dryRun }: { readonly namespace: string | undefined; readonly dryRun: boolean },
 ): void {
   // The uid of the binding does not matter: the server clears it on creation.
@@ -27,7 +27,7 @@ export function bind(
 }
 
 /** The pod with a condition that begins now. */
-export function withCondition({ clock }: Registry, pod: KubeObject, condition: JsonObject): KubeObject {
+export function withCondition({ clock }: ObjectRegistry, pod: ApiObject, condition: JsonMap): ApiObject {
   const others = listAt(pod, 'status', 'conditions').filter((each) => textAt(each, 'type') !== condition['type'])
   const begun = { ...condition, lastProbeTime: null, lastTransitionTime: timestamp(clock) }
   return withStatus(pod, { conditions: [...others, begun] })

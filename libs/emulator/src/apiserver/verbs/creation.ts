@@ -1,20 +1,20 @@
 import { decoded } from '../codec/decode.ts'
 import type { WriteOptions } from '../codec/query-options.ts'
 import { ApiFailure, alreadyExists, badRequest, forbidden, notFound } from '../http/api-failure.ts'
-import { type KubeObject, type MetaChange, withField, withMeta } from '../schema/json.ts'
-import { hasStatus, type Kind, NAMESPACE } from '../schema/kinds.ts'
+import { type ApiObject, type MetaChange, withField, withMeta } from '../schema/json.ts'
+import { hasStatus, NAMESPACE, type ServedKind } from '../schema/kinds.ts'
 import { completed } from '../schema/typed.ts'
-import { commit, keyOf, type Registry, systemFields, timestamp, type Written } from '../storage/registry.ts'
+import { commit, keyOf, type ObjectRegistry, systemFields, timestamp, type WriteResult } from '../storage/registry.ts'
 import { nameSuffix } from '../storage/uid.ts'
 import { defaulted, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
 
 /** POST. */
 export function create(
-  registry: Registry,
-  request: { readonly kind: Kind; readonly namespace: string | undefined; readonly object: KubeObject },
+  registry: ObjectRegistry,
+  request: { readonly kind: ServedKind; readonly namespace: string | undefined; readonly object: ApiObject },
   options: WriteOptions,
-): Written {
+): WriteResult {
   const { kind } = request
   const { object: given, warnings } = decoded(kind, request.object, options)
   const named = withName(registry, given)
@@ -38,7 +38,7 @@ export function create(
   }
 }
 
-function prepare(kind: Kind, object: KubeObject, now: string): KubeObject {
+function prepare(kind: ServedKind, object: ApiObject, now: string): ApiObject {
   const strategy = strategyOf(kind)
   const born = withMeta(object, { generation: kind.firstGeneration })
   const whole = defaulted(kind, born)
@@ -49,7 +49,7 @@ function prepare(kind: Kind, object: KubeObject, now: string): KubeObject {
 const LONGEST_GENERATED = 63
 const SUFFIX_LENGTH = 5
 
-function withName(registry: Registry, object: KubeObject): KubeObject {
+function withName(registry: ObjectRegistry, object: ApiObject): ApiObject {
   const { name = '', generateName = '' } = object.metadata
   if (name !== '' || generateName === '') return object
   const suffix = nameSuffix(registry.clock, registry.store.revision)
@@ -57,8 +57,8 @@ function withName(registry: Registry, object: KubeObject): KubeObject {
 }
 
 function namespaceFor(
-  { kind, namespace: requested }: { kind: Kind; namespace: string | undefined },
-  object: KubeObject,
+  { kind, namespace: requested }: { kind: ServedKind; namespace: string | undefined },
+  object: ApiObject,
 ): MetaChange {
   const { namespace = '' } = object.metadata
   if (namespace !== '' && namespace !== (requested ?? '')) {
@@ -68,7 +68,7 @@ function namespaceFor(
 }
 
 /** A namespaced object needs a namespace that exists and is not terminating. */
-function checkNamespace(registry: Registry, kind: Kind, object: KubeObject): void {
+function checkNamespace(registry: ObjectRegistry, kind: ServedKind, object: ApiObject): void {
   const { namespace } = object.metadata
   if (!kind.namespaced || namespace === undefined) return
   const found = registry.store.of(NAMESPACE).get(namespace)

@@ -1,13 +1,13 @@
 import type { DeleteOptions } from '../codec/query-options.ts'
 import { conflict, forbidden } from '../http/api-failure.ts'
-import { at, type KubeObject, textAt, withMeta, withStatus } from '../schema/json.ts'
-import { type Kind, NAMESPACE, POD } from '../schema/kinds.ts'
-import type { Entry } from '../storage/collection.ts'
-import { commit, existing, keyOf, type Registry, type Target, timestamp } from '../storage/registry.ts'
+import { type ApiObject, at, textAt, withMeta, withStatus } from '../schema/json.ts'
+import { NAMESPACE, POD, type ServedKind } from '../schema/kinds.ts'
+import type { StoredEntry } from '../storage/collection.ts'
+import { commit, existing, keyOf, type ObjectRegistry, timestamp, type WriteTarget } from '../storage/registry.ts'
 
 interface Deleted {
   /** Its last state, or its present one when something still holds it. */
-  readonly entry: Pick<Entry, 'object' | 'text'>
+  readonly entry: Pick<StoredEntry, 'object' | 'text'>
   readonly gone: boolean
 }
 
@@ -15,7 +15,7 @@ const PROPAGATION_FINALIZERS: Readonly<Record<string, string>> = { Foreground: '
 const DEFAULT_POD_GRACE = 30
 
 /** DELETE: removes the object, or marks it when finalizers or a grace period hold it. */
-export function remove(registry: Registry, target: Target, options: DeleteOptions): Deleted {
+export function remove(registry: ObjectRegistry, target: WriteTarget, options: DeleteOptions): Deleted {
   const entry = existing(registry, target)
   const { object: old } = entry
   checkPreconditions(target, old, options)
@@ -38,8 +38,8 @@ const LASTING_NAMESPACES = ['default', 'kube-system', 'kube-public']
 
 /** A namespace only starts terminating; it is removed when it is empty. */
 function removeNamespace(
-  registry: Registry,
-  { entry, ...target }: Target & { readonly entry: Entry },
+  registry: ObjectRegistry,
+  { entry, ...target }: WriteTarget & { readonly entry: StoredEntry },
   options: DeleteOptions,
 ): Deleted {
   if (LASTING_NAMESPACES.includes(target.name)) {
@@ -54,10 +54,10 @@ function removeNamespace(
 
 /** The object with its deletion noted; undefined when that is noted already. */
 function mark(
-  registry: Registry,
-  old: KubeObject,
+  registry: ObjectRegistry,
+  old: ApiObject,
   { finalizers, grace }: { readonly finalizers: readonly string[]; readonly grace: number },
-): KubeObject | undefined {
+): ApiObject | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds, generation } = old.metadata
   const added = finalizers.length !== (old.metadata.finalizers ?? []).length
   const held = finalizers.length > 0 ? { finalizers } : {}
@@ -75,7 +75,7 @@ function mark(
   })
 }
 
-function checkPreconditions(target: Target, old: KubeObject, options: DeleteOptions): void {
+function checkPreconditions(target: WriteTarget, old: ApiObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options.preconditions ?? {}
   // Named by its kind here, not by its plural: so does the real server.
   const subject = { group: target.kind.group, plural: target.kind.kind }
@@ -93,7 +93,7 @@ function checkPreconditions(target: Target, old: KubeObject, options: DeleteOpti
   }
 }
 
-function finalizersFor(old: KubeObject, options: DeleteOptions): readonly string[] {
+function finalizersFor(old: ApiObject, options: DeleteOptions): readonly string[] {
   const { finalizers = [] } = old.metadata
   const propagation = options.propagationPolicy
   if (propagation === undefined) return finalizers
@@ -103,7 +103,7 @@ function finalizersFor(old: KubeObject, options: DeleteOptions): readonly string
 }
 
 /** Only pods have a grace period, and only when a kubelet has them. */
-function graceFor(kind: Kind, old: KubeObject, options: DeleteOptions): number {
+function graceFor(kind: ServedKind, old: ApiObject, options: DeleteOptions): number {
   if (kind !== POD) return 0
   const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
   // An object that is terminating ends sooner only if a request asks for it.

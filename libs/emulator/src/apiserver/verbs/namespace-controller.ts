@@ -1,15 +1,15 @@
 import type { Clock } from '@csi-sidecars/base'
 import { listAt, objectAt } from '../schema/json.ts'
 import { KINDS, NAMESPACE } from '../schema/kinds.ts'
-import type { Collection } from '../storage/collection.ts'
-import type { Registry } from '../storage/registry.ts'
+import type { KindCollection } from '../storage/collection.ts'
+import type { ObjectRegistry } from '../storage/registry.ts'
 import { remove } from './deletion.ts'
 
 /**
  * Empties and removes namespaces that are being deleted, which in a cluster is the controller manager's work.
  * Does so a moment later, so that the writer and the watchers see the namespace end first.
  */
-export function runNamespaceController(registry: Registry): () => void {
+export function runNamespaceController(registry: ObjectRegistry): () => void {
   const { store, clock } = registry
   const inside = KINDS.filter((kind) => kind.namespaced).map((kind) => store.of(kind))
   const cancels = new Map<string, ReturnType<Clock['schedule']>>()
@@ -39,11 +39,11 @@ export function runNamespaceController(registry: Registry): () => void {
   }
 }
 
-function isEnding(registry: Registry, name: string): boolean {
+function isEnding(registry: ObjectRegistry, name: string): boolean {
   return registry.store.of(NAMESPACE).get(name)?.object.metadata.deletionTimestamp !== undefined
 }
 
-function finish(registry: Registry, inside: readonly Collection[], name: string): void {
+function finish(registry: ObjectRegistry, inside: readonly KindCollection[], name: string): void {
   if (!isEnding(registry, name)) return
   let left = 0
   for (const collection of inside) {

@@ -2,11 +2,10 @@ import { asObject, kindMismatch, wrongResult } from '../codec/decode.ts'
 import { ApiFailure, badRequest, unsupportedMediaType } from '../http/api-failure.ts'
 import { mediaType, parseJson } from '../http/read-body.ts'
 import { applyJsonPatch } from '../patch/json-patch.ts'
-import { listRulesOf } from '../patch/list-rules.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
-import { applyStrategicMerge } from '../patch/strategic-merge.ts'
-import { isList, isObject, type Json, type KubeObject } from '../schema/json.ts'
-import { type Kind, kindNamed } from '../schema/kinds.ts'
+import { applyStrategicMerge, listRulesOf } from '../patch/strategic-merge.ts'
+import { type ApiObject, isList, isObject, type Json } from '../schema/json.ts'
+import { kindNamed, type ServedKind } from '../schema/kinds.ts'
 
 const APPLY = 'application/apply-patch+yaml'
 const STRATEGIC = 'application/strategic-merge-patch+json'
@@ -14,7 +13,11 @@ const TYPES = ['application/json-patch+json', 'application/merge-patch+json', ST
 const CUSTOM_TYPES = ['application/json-patch+json', 'application/merge-patch+json', APPLY]
 
 /** What the body of a PATCH does to an object. The body is read only when there is an object. */
-export function patchOf(kind: Kind, contentType: string | undefined, body: Buffer): (old: KubeObject) => KubeObject {
+export function patchOf(
+  kind: ServedKind,
+  contentType: string | undefined,
+  body: Buffer,
+): (old: ApiObject) => ApiObject {
   const type = mediaType(contentType)
   if (type === APPLY) {
     const why = 'the emulator does not support server-side apply: use kubectl apply without --server-side'
@@ -33,13 +36,13 @@ export function patchOf(kind: Kind, contentType: string | undefined, body: Buffe
 /** The result of a patch, for fakes that store their own objects. Throws an ApiFailure. */
 export function patchedObject(
   resource: { readonly group: string; readonly plural: string },
-  object: KubeObject,
+  object: ApiObject,
   { contentType, body }: { readonly contentType: string; readonly body: unknown },
-): KubeObject {
+): ApiObject {
   return patchOf(kindNamed(resource), contentType, Buffer.from(JSON.stringify(body)))(object)
 }
 
-function applied(kind: Kind, old: KubeObject, { type, patch }: { type: string; patch: Json }): Json {
+function applied(kind: ServedKind, old: ApiObject, { type, patch }: { type: string; patch: Json }): Json {
   if (type === 'application/json-patch+json') return applyJsonPatch(old, patch)
   if (!isObject(patch)) {
     if (patch === null) throw badRequest('Invalid JSON Patch')

@@ -1,26 +1,26 @@
-import type { Authentication, User } from '../access/authentication.ts'
+import type { AuthenticatedUser, Authentication } from '../access/authentication.ts'
 import { type Access, decide } from '../access/authorization.ts'
 import { decoded } from '../codec/decode.ts'
 import { badRequest, invalid } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
-import { type Json, type JsonObject, type KubeObject, listAt, objectAt, textAt, withMeta } from '../schema/json.ts'
-import { type Kind, SELF_SUBJECT_ACCESS_REVIEW, SELF_SUBJECT_REVIEW, TOKEN_REVIEW } from '../schema/kinds.ts'
-import { type Registry, timestamp, unstored, type Written } from '../storage/registry.ts'
+import { type ApiObject, type Json, type JsonMap, listAt, objectAt, textAt, withMeta } from '../schema/json.ts'
+import { SELF_SUBJECT_ACCESS_REVIEW, SELF_SUBJECT_REVIEW, type ServedKind, TOKEN_REVIEW } from '../schema/kinds.ts'
+import { type ObjectRegistry, timestamp, unstored, type WriteResult } from '../storage/registry.ts'
 
 /** Answers a POST of a kind that is not stored. */
-export function review(parts: ReviewParts, kind: Kind, input: KubeObject): Written {
+export function review(parts: ReviewParts, kind: ServedKind, input: ApiObject): WriteResult {
   const { object, warnings } = decoded(kind, input, { fieldValidation: 'Warn' })
   return { entry: unstored(answered(parts, kind, object)), created: true, warnings }
 }
 
 interface ReviewParts {
-  readonly registry: Registry
+  readonly registry: ObjectRegistry
   readonly authentication: Authentication
   /** Who asks. */
-  readonly user: User
+  readonly user: AuthenticatedUser
 }
 
-function answered({ registry, authentication, user }: ReviewParts, kind: Kind, object: KubeObject): KubeObject {
+function answered({ registry, authentication, user }: ReviewParts, kind: ServedKind, object: ApiObject): ApiObject {
   switch (kind) {
     case TOKEN_REVIEW:
       return { ...object, status: tokenStatus(authentication, object) }
@@ -35,11 +35,11 @@ function answered({ registry, authentication, user }: ReviewParts, kind: Kind, o
   }
 }
 
-function infoOf({ name, uid, groups, extra }: User): JsonObject {
+function infoOf({ name, uid, groups, extra }: AuthenticatedUser): JsonMap {
   return { username: name, ...(uid === undefined ? {} : { uid }), groups, ...(extra !== undefined && { extra }) }
 }
 
-function tokenStatus(authentication: Authentication, object: KubeObject): JsonObject {
+function tokenStatus(authentication: Authentication, object: ApiObject): JsonMap {
   const token = textAt(object, 'spec', 'token') ?? ''
   if (token === '') throw badRequest('token is required for TokenReview in authentication')
   const user = authentication.userOfToken(token)
@@ -50,7 +50,7 @@ function tokenStatus(authentication: Authentication, object: KubeObject): JsonOb
 const AUDIENCE = 'https://kubernetes.default.svc'
 
 /** Whether a user may do something: `asker`, or if that is undefined the user that the review names. */
-function accessStatus(registry: Registry, object: KubeObject, asker: User | undefined): JsonObject {
+function accessStatus(registry: ObjectRegistry, object: ApiObject, asker: AuthenticatedUser | undefined): JsonMap {
   const { spec } = object
   const errors = new FieldErrors()
   const resource = objectAt(spec, 'resourceAttributes')
@@ -90,9 +90,9 @@ const SHORTEST_TOKEN_SECONDS = 600
 /** POST to `serviceaccounts/x/token`: a token for the account. */
 export function issueToken(
   { registry, authentication }: Omit<ReviewParts, 'user'>,
-  account: KubeObject,
-  request: JsonObject,
-): JsonObject {
+  account: ApiObject,
+  request: JsonMap,
+): JsonMap {
   const { name = '', namespace = '', uid = '' } = account.metadata
   const asked = objectAt(request, 'spec')?.['expirationSeconds']
   const seconds = typeof asked === 'number' ? asked : DEFAULT_TOKEN_SECONDS

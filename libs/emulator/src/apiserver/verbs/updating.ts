@@ -2,17 +2,17 @@ import { decoded } from '../codec/decode.ts'
 import type { WriteOptions } from '../codec/query-options.ts'
 import { badRequest, conflict, invalid, MODIFIED } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
-import { type Json, type KubeObject, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
-import { hasStatus, type Kind } from '../schema/kinds.ts'
+import { type ApiObject, type Json, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
+import { hasStatus, type ServedKind } from '../schema/kinds.ts'
 import {
   commit,
   existing,
   keyOf,
-  type Registry,
-  type Target,
+  type ObjectRegistry,
   timestamp,
   unstored,
-  type Written,
+  type WriteResult,
+  type WriteTarget,
 } from '../storage/registry.ts'
 import { defaulted, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
@@ -23,10 +23,10 @@ interface UpdateOptions extends WriteOptions {
 
 /** The write behind PUT and PATCH: `change` makes the new object of the stored one. */
 export function update(
-  registry: Registry,
-  target: Target,
-  options: UpdateOptions & { readonly change: (old: KubeObject) => KubeObject },
-): Written {
+  registry: ObjectRegistry,
+  target: WriteTarget,
+  options: UpdateOptions & { readonly change: (old: ApiObject) => ApiObject },
+): WriteResult {
   const { kind } = target
   const { object: old, text } = existing(registry, target)
   const { object: asked, warnings: unknown } = decoded(kind, options.change(old), options)
@@ -50,13 +50,13 @@ export function update(
 }
 
 /** A deleted object is removed when it has no finalizer and no grace period runs. */
-export function isFinished(object: KubeObject): boolean {
+export function isFinished(object: ApiObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
   return deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0
 }
 
 /** What a write cannot change and need not repeat. */
-function fixedMeta(asked: KubeObject, old: KubeObject): MetaChange {
+function fixedMeta(asked: ApiObject, old: ApiObject): MetaChange {
   const { uid, creationTimestamp, generation, deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
   return {
     ...(old.metadata.namespace === undefined ? {} : { namespace: old.metadata.namespace }),
@@ -69,7 +69,7 @@ function fixedMeta(asked: KubeObject, old: KubeObject): MetaChange {
   }
 }
 
-function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeObject; now: string }): KubeObject {
+function prepare(target: WriteTarget, object: ApiObject, { old, now }: { old: ApiObject; now: string }): ApiObject {
   const { kind } = target
   const strategy = strategyOf(kind)
   const whole = defaulted(kind, object)
@@ -82,14 +82,14 @@ function prepare(target: Target, object: KubeObject, { old, now }: { old: KubeOb
   return generated(kind, prepared, old)
 }
 
-function generated(kind: Kind, object: KubeObject, old: KubeObject): KubeObject {
-  const counted = (each: KubeObject): Json => (kind.custom ? { ...each, metadata: null } : (each['spec'] ?? null))
+function generated(kind: ServedKind, object: ApiObject, old: ApiObject): ApiObject {
+  const counted = (each: ApiObject): Json => (kind.custom ? { ...each, metadata: null } : (each['spec'] ?? null))
   if (kind.firstGeneration === undefined || sameJson(counted(object), counted(old))) return object
   return withMeta(object, { generation: (old.metadata.generation ?? 0) + 1 })
 }
 
 /** A PUT or PATCH must not say another name or namespace than its path. */
-export function checkAddress(target: Target, object: KubeObject): void {
+export function checkAddress(target: WriteTarget, object: ApiObject): void {
   const { name = '', namespace = '' } = object.metadata
   if (name === '') {
     throw badRequest(`the name of the object (${target.name} based on URL) was undeterminable: name must be provided`)
@@ -102,7 +102,7 @@ export function checkAddress(target: Target, object: KubeObject): void {
   }
 }
 
-function checkUid(target: Target, object: KubeObject, old: KubeObject): void {
+function checkUid(target: WriteTarget, object: ApiObject, old: ApiObject): void {
   const { uid = '' } = object.metadata
   if (uid === '' || uid === old.metadata.uid) return
   const stored = `StorageError: invalid object, Code: 4, Key: ${storageKey(target)}, ResourceVersion: 0`
@@ -111,19 +111,19 @@ function checkUid(target: Target, object: KubeObject, old: KubeObject): void {
 }
 
 /** Where etcd would have it, as messages say. */
-function storageKey(target: Target): string {
+function storageKey(target: WriteTarget): string {
   const { plural } = target.kind
   return `/registry/${plural === 'nodes' ? 'minions' : plural}/${keyOf(target)}`
 }
 
-function unconditional(target: Target): ReturnType<typeof invalid> {
+function unconditional(target: WriteTarget): ReturnType<typeof invalid> {
   const errors = new FieldErrors()
   errors.invalid('metadata.resourceVersion', 0, 'must be specified for an update')
   // Named by its plural here, not by its kind: so does the real server.
   return invalid({ ...target.kind, kind: target.kind.plural }, target.name, errors.causes)
 }
 
-function sameBesidesVersion(object: KubeObject, old: KubeObject): boolean {
+function sameBesidesVersion(object: ApiObject, old: ApiObject): boolean {
   return sameJson(withMeta(object, VERSIONLESS), withMeta(old, VERSIONLESS))
 }
 

@@ -1,7 +1,7 @@
 import { frameBytes, objectBytes } from '../codec/protobuf/envelope.ts'
 import { objectText } from '../codec/representation.ts'
-import type { Kind } from '../schema/kinds.ts'
-import { type Change, type Collection, type Entry, entryOf } from '../storage/collection.ts'
+import type { ServedKind } from '../schema/kinds.ts'
+import { entryOf, type KindCollection, type StoredChange, type StoredEntry } from '../storage/collection.ts'
 import type { Predicate } from '../storage/selectors.ts'
 
 export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED'
@@ -11,7 +11,7 @@ export interface WatchEvent {
   readonly type: FrameType
   readonly revision: number
   /** The object to show. */
-  readonly entry: Entry
+  readonly entry: StoredEntry
   /** The frame with the plain object: created on first use, and shared by all watches. */
   readonly frame: () => Buffer
   /** The same as a message. */
@@ -28,9 +28,9 @@ interface Watch {
 /** Hands each change of a collection to all its watches, and serialises it once for all of them. */
 export class WatchHub {
   readonly #watches = new Set<Watch>()
-  readonly #kind: Kind
+  readonly #kind: ServedKind
 
-  constructor(collection: Collection) {
+  constructor(collection: KindCollection) {
     this.#kind = collection.kind
     collection.subscribe((change) => this.#publish(change))
   }
@@ -42,11 +42,11 @@ export class WatchHub {
   }
 
   /** Plays a change of the past to one watch. */
-  replay(change: Change, matches: Predicate, listener: WatchListener): void {
+  replay(change: StoredChange, matches: Predicate, listener: WatchListener): void {
     deliver(change, { matches, listener }, eventsOf(this.#kind, change))
   }
 
-  #publish(change: Change): void {
+  #publish(change: StoredChange): void {
     if (this.#watches.size === 0) return
     const events = eventsOf(this.#kind, change)
     for (const watch of [...this.#watches]) deliver(change, watch, events)
@@ -55,7 +55,7 @@ export class WatchHub {
 
 type WatchEvents = (type: FrameType) => WatchEvent
 
-function eventsOf(kind: Kind, change: Change): WatchEvents {
+function eventsOf(kind: ServedKind, change: StoredChange): WatchEvents {
   const made: Partial<Record<FrameType, WatchEvent>> = {}
   return (type) => {
     made[type] ??= eventOf(kind, change, type)
@@ -63,7 +63,7 @@ function eventsOf(kind: Kind, change: Change): WatchEvents {
   }
 }
 
-function eventOf(kind: Kind, change: Change, type: FrameType): WatchEvent {
+function eventOf(kind: ServedKind, change: StoredChange, type: FrameType): WatchEvent {
   const { revision } = change
   // What leaves a view is shown as it was last seen there, under the version of the change.
   const left = type === 'DELETED' && change.type === 'MODIFIED' ? change.before : undefined
@@ -86,7 +86,7 @@ export function frameText(type: FrameType | 'BOOKMARK' | 'ERROR', object: string
 }
 
 /** One that leaves the view of a watch is deleted there, one that enters is added. */
-function deliver(change: Change, { matches, listener }: Watch, events: WatchEvents): void {
+function deliver(change: StoredChange, { matches, listener }: Watch, events: WatchEvents): void {
   const was = change.before !== undefined && matches(change.before.object)
   const is = change.type !== 'DELETED' && matches(change.entry.object)
   if (!was && !is) return

@@ -1,11 +1,11 @@
 import { aborted, type Cancel, type Clock } from '@csi-sidecars/base'
 import type { WatchEnd } from '../../faults/request-faults.ts'
 import { frameBytes, statusBytes } from '../codec/protobuf/envelope.ts'
-import { renderObject, type Shape } from '../codec/representation.ts'
+import { type AnswerForm, renderObject } from '../codec/representation.ts'
 import { ApiFailure, expired } from '../http/api-failure.ts'
 import type { HttpResponse } from '../http/exchange.ts'
 import { completed } from '../schema/typed.ts'
-import type { Change, Collection, Entry } from '../storage/collection.ts'
+import type { KindCollection, StoredChange, StoredEntry } from '../storage/collection.ts'
 import { unstored } from '../storage/registry.ts'
 import type { Predicate } from '../storage/selectors.ts'
 import { type FrameType, frameText, type WatchEvent, type WatchHub } from './watch-hub.ts'
@@ -13,14 +13,14 @@ import { type FrameType, frameText, type WatchEvent, type WatchHub } from './wat
 export interface WatchRequest {
   readonly matches: Predicate
   /** Objects to show as ADDED before anything else; undefined when the watch continues from a revision. */
-  readonly initial: readonly Pick<Entry, 'object' | 'text'>[] | undefined
+  readonly initial: readonly Pick<StoredEntry, 'object' | 'text'>[] | undefined
   /** What the watcher knows once the initial objects are sent. */
   readonly from: number
   readonly bookmarks: boolean
   /** Marks the end of the initial objects by a bookmark. */
   readonly markInitialEnd: boolean
   readonly timeoutMs: number
-  readonly shape: Shape
+  readonly shape: AnswerForm
   readonly fault?: { readonly afterFrames?: number; readonly afterMs?: number; readonly how?: WatchEnd } | undefined
 }
 
@@ -32,7 +32,7 @@ export interface WatchLimits {
 
 interface WatchParts {
   readonly response: HttpResponse
-  readonly collection: Collection
+  readonly collection: KindCollection
   readonly hub: WatchHub
   readonly request: WatchRequest
   readonly clock: Clock
@@ -146,7 +146,7 @@ export class WatchStream {
     }
   }
 
-  #behind(): readonly Change[] {
+  #behind(): readonly StoredChange[] {
     return this.#parts.collection.since(this.#position)
   }
 
@@ -172,7 +172,7 @@ export class WatchStream {
     return this.#write(as === 'object' ? frame() : as === 'message' ? message() : this.#rendered(type, entry))
   }
 
-  #rendered(type: FrameType | 'BOOKMARK', entry: Pick<Entry, 'object' | 'text'>): Buffer {
+  #rendered(type: FrameType | 'BOOKMARK', entry: Pick<StoredEntry, 'object' | 'text'>): Buffer {
     const rendering = { shape: this.#request.shape, now: this.#parts.clock.now() }
     const object = renderObject(this.#parts.collection.kind, entry, { ...rendering, header: this.#frames === 0 })
     return typeof object === 'string' ? Buffer.from(frameText(type, object)) : frameBytes(type, object)

@@ -1,13 +1,13 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { FaultAction } from '../../faults/request-faults.ts'
 import { refuseOptions } from '../codec/query-options.ts'
-import type { Shape } from '../codec/representation.ts'
+import type { AnswerForm } from '../codec/representation.ts'
 import { ApiFailure } from '../http/api-failure.ts'
 import type { HttpResponse } from '../http/exchange.ts'
 import { FieldErrors } from '../http/field-errors.ts'
 import { numberIn, revisionIn } from '../http/query.ts'
-import type { Kind } from '../schema/kinds.ts'
-import { listPage, type Scope, scopeOf } from '../storage/list-page.ts'
+import type { ServedKind } from '../schema/kinds.ts'
+import { type ListScope, listPage, scopeOf } from '../storage/list-page.ts'
 import type { Store } from '../storage/store.ts'
 import { WatchHub } from './watch-hub.ts'
 import { type WatchLimits, type WatchRequest, WatchStream } from './watch-stream.ts'
@@ -20,8 +20,8 @@ export class Watches {
   readonly #store: Store
   readonly #clock: Clock
   readonly #limits: WatchLimits
-  readonly #hubs: ReadonlyMap<Kind, WatchHub>
-  readonly #streams = new Map<WatchStream, Kind>()
+  readonly #hubs: ReadonlyMap<ServedKind, WatchHub>
+  readonly #streams = new Map<WatchStream, ServedKind>()
 
   constructor(store: Store, clock: Clock, limits: WatchLimits) {
     this.#store = store
@@ -35,7 +35,7 @@ export class Watches {
   }
 
   /** Serves one watch until it ends. */
-  async serve(response: HttpResponse, kind: Kind, request: WatchRequest): Promise<void> {
+  async serve(response: HttpResponse, kind: ServedKind, request: WatchRequest): Promise<void> {
     const hub = this.#hubs.get(kind)
     if (hub === undefined) throw new RangeError(`no such kind: ${kind.kind}`)
     const stream = new WatchStream({
@@ -56,7 +56,7 @@ export class Watches {
   }
 
   /** Ends all watches, or those of one kind. */
-  drop(how: 'close' | 'cut', kind?: Kind): void {
+  drop(how: 'close' | 'cut', kind?: ServedKind): void {
     for (const [stream, of] of [...this.#streams]) {
       if (kind === undefined || kind === of) stream.end(how)
     }
@@ -64,12 +64,12 @@ export class Watches {
 
   /** Reads what a watch asks for. Throws what the real server refuses before the stream begins. */
   requestOf(
-    kind: Kind,
+    kind: ServedKind,
     parts: {
       namespace: string | undefined
       name: string | undefined
       query: URLSearchParams
-      shape: Shape
+      shape: AnswerForm
     },
     fault: FaultAction | undefined,
   ): WatchRequest {
@@ -93,7 +93,7 @@ export class Watches {
     }
   }
 
-  #initial(kind: Kind, scope: Scope): WatchRequest['initial'] {
+  #initial(kind: ServedKind, scope: ListScope): WatchRequest['initial'] {
     const collection = this.#store.of(kind)
     return listPage(collection, scope, { revision: this.#store.revision, query: new URLSearchParams() }).entries
   }

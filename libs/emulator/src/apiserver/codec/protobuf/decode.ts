@@ -1,5 +1,5 @@
-import { type Json, type JsonObject, setOwn } from '../../schema/json.ts'
-import type { Field, FieldType, Scalar, Schema } from '../../schema/schema.ts'
+import { type Json, type JsonMap, setOwn } from '../../schema/json.ts'
+import type { Scalar, Schema, SchemaField, SchemaFieldType } from '../../schema/schema.ts'
 import { type Places, placesOf } from './places.ts'
 import { fieldsOf, WireError } from './wire.ts'
 
@@ -40,7 +40,7 @@ function textsOf(bytes: Buffer): readonly string[] {
 }
 
 /** A message of a type, as JSON would have it. */
-export function decodeMessage(schema: Schema, bytes: Buffer): JsonObject {
+export function decodeMessage(schema: Schema, bytes: Buffer): JsonMap {
   const result: Record<string, Json | undefined> = {}
   readInto(result, placesOf(schema), bytes)
   return result
@@ -55,20 +55,20 @@ function readInto(result: Record<string, Json | undefined>, places: Places, byte
   }
 }
 
-function add(result: Record<string, Json | undefined>, { name, type }: Field, value: bigint | Buffer): void {
+function add(result: Record<string, Json | undefined>, { name, type }: SchemaField, value: bigint | Buffer): void {
   switch (type.is) {
     case 'list':
       result[name] = [...((result[name] ?? []) as readonly Json[]), valueOfType(type.of, value)]
       return
     case 'map':
-      result[name] = withEntry((result[name] ?? {}) as JsonObject, type.of, asBytes(value))
+      result[name] = withEntry((result[name] ?? {}) as JsonMap, type.of, asBytes(value))
       return
     default:
       result[name] = valueOfType(type, value)
   }
 }
 
-function withEntry(map: JsonObject, type: FieldType, bytes: Buffer): JsonObject {
+function withEntry(map: JsonMap, type: SchemaFieldType, bytes: Buffer): JsonMap {
   let key = ''
   let item: Json = type.is === 'scalar' && type.scalar === 'string' ? '' : null
   for (const { number, value } of fieldsOf(bytes)) {
@@ -80,7 +80,7 @@ function withEntry(map: JsonObject, type: FieldType, bytes: Buffer): JsonObject 
   return copy
 }
 
-function valueOfType(type: FieldType, value: bigint | Buffer): Json {
+function valueOfType(type: SchemaFieldType, value: bigint | Buffer): Json {
   switch (type.is) {
     case 'object':
       return decodeMessage(type.schema, asBytes(value))

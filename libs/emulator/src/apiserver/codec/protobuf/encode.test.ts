@@ -1,18 +1,18 @@
 import { describe, expect, test } from '@jest/globals'
 import { conform } from '../../schema/conform.ts'
-import type { JsonObject } from '../../schema/json.ts'
+import type { JsonMap } from '../../schema/json.ts'
 import { SCHEMAS, schemaNamed } from '../../schema/schema.ts'
 import { decodeMessage } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
 /** What the message says, without what is empty: a message has no other way to leave something out. */
-function throughBytes(name: string, object: JsonObject): JsonObject {
+function throughBytes(name: string, object: JsonMap): JsonMap {
   const schema = schemaNamed(name)
   return conform(schema, decodeMessage(schema, encodeMessage(schema, conform(schema, object).value))).value
 }
 
 describe('a message', () => {
-  test.each<[string, JsonObject]>([
+  test.each<[string, JsonMap]>([
     [
       'PersistentVolume',
       {

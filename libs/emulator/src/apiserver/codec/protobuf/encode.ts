@@ -1,40 +1,40 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { bytesOf, writeNested, writeText } from '../../../protobuf-write.ts'
-import { isList, isObject, type Json, type JsonObject } from '../../schema/json.ts'
-import type { Field, FieldType, Scalar, Schema } from '../../schema/schema.ts'
+import { isList, isObject, type Json, type JsonMap } from '../../schema/json.ts'
+import type { Scalar, Schema, SchemaField, SchemaFieldType } from '../../schema/schema.ts'
 import { type Places, placesOf } from './places.ts'
 
 /** An object of a type as its message: what Go has no pointer for is written even when it is empty. */
-export function encodeMessage(schema: Schema, object: JsonObject): Buffer {
+export function encodeMessage(schema: Schema, object: JsonMap): Buffer {
   return new Encoder().encode(schema, object)
 }
 
 class Encoder {
   readonly #writer = new BinaryWriter()
 
-  encode(schema: Schema, object: JsonObject): Buffer {
+  encode(schema: Schema, object: JsonMap): Buffer {
     this.#writeFields(placesOf(schema), object)
     return bytesOf(this.#writer)
   }
 
-  #writeFields(places: Places, object: JsonObject): void {
+  #writeFields(places: Places, object: JsonMap): void {
     for (const [number, place] of places) {
       if ('field' in place) this.#writeField(number, place.field, object[place.field.name])
       else writeNested(this.#writer, number, () => this.#writeFields(place.inline, object))
     }
   }
 
-  #writeField(number: number, { type, pointer }: Field, value: Json | undefined): void {
+  #writeField(number: number, { type, pointer }: SchemaField, value: Json | undefined): void {
     if (type.is === 'list') this.#writeItems(number, type.of, value)
     else if (type.is === 'map') this.#writeEntries(number, type.of, value)
     else if (!pointer || (value ?? null) !== null) this.#writeValue(number, type, value ?? null)
   }
 
-  #writeItems(number: number, type: FieldType, value: Json | undefined): void {
+  #writeItems(number: number, type: SchemaFieldType, value: Json | undefined): void {
     for (const item of isList(value) ? value : []) this.#writeValue(number, type, item)
   }
 
-  #writeEntries(number: number, type: FieldType, value: Json | undefined): void {
+  #writeEntries(number: number, type: SchemaFieldType, value: Json | undefined): void {
     const entries = Object.entries(isObject(value) ? value : {}).sort(([a], [b]) => (a < b ? -1 : 1))
     for (const [key, item] of entries) {
       writeNested(this.#writer, number, () => {
@@ -44,7 +44,7 @@ class Encoder {
     }
   }
 
-  #writeValue(number: number, type: FieldType, value: Json): void {
+  #writeValue(number: number, type: SchemaFieldType, value: Json): void {
     switch (type.is) {
       case 'object':
         return writeNested(this.#writer, number, () =>

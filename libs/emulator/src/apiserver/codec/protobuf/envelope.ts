@@ -1,8 +1,8 @@
 import { bytesField, textField } from '../../../protobuf-write.ts'
-import type { JsonObject, KubeObject } from '../../schema/json.ts'
-import { groupVersionOf, type Kind } from '../../schema/kinds.ts'
+import type { ApiObject, JsonMap } from '../../schema/json.ts'
+import { groupVersionOf, type ServedKind } from '../../schema/kinds.ts'
 import { schemaNamed, schemaOf } from '../../schema/schema.ts'
-import type { Listing } from '../../storage/list-page.ts'
+import type { ListedPage } from '../../storage/list-page.ts'
 import { PREFIX } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
@@ -13,9 +13,9 @@ function enveloped(apiVersion: string, kind: string, message: Uint8Array): Buffe
 }
 
 /** What is stored is frozen, so its bytes stay what they are. */
-const MESSAGES = new WeakMap<KubeObject, Buffer>()
+const MESSAGES = new WeakMap<ApiObject, Buffer>()
 
-function messageOf(kind: Kind, object: KubeObject): Buffer {
+function messageOf(kind: ServedKind, object: ApiObject): Buffer {
   const known = MESSAGES.get(object)
   if (known !== undefined) return known
   const message = encodeMessage(schemaOf(kind), object)
@@ -24,11 +24,11 @@ function messageOf(kind: Kind, object: KubeObject): Buffer {
 }
 
 /** One object, as an answer or inside an event. */
-export function objectBytes(kind: Kind, object: KubeObject): Buffer {
+export function objectBytes(kind: ServedKind, object: ApiObject): Buffer {
   return enveloped(groupVersionOf(kind), kind.kind, messageOf(kind, object))
 }
 
-export function listBytes(kind: Kind, { entries, revision, next, remaining }: Listing): Buffer {
+export function listBytes(kind: ServedKind, { entries, revision, next, remaining }: ListedPage): Buffer {
   const listMeta = { resourceVersion: String(revision), continue: next, remainingItemCount: remaining }
   const metadata = bytesField(1, encodeMessage(schemaNamed('ListMeta'), listMeta))
   const items = entries.map(({ object }) => bytesField(2, messageOf(kind, object)))
@@ -43,6 +43,6 @@ export function frameBytes(type: string, object: Uint8Array): Buffer {
   return Buffer.concat([length, event])
 }
 
-export function statusBytes(status: JsonObject): Buffer {
+export function statusBytes(status: JsonMap): Buffer {
   return enveloped('v1', 'Status', encodeMessage(schemaNamed('Status'), status))
 }

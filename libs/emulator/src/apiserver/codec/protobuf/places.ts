@@ -1,7 +1,7 @@
-import type { Field, Schema } from '../../schema/schema.ts'
+import type { Schema, SchemaField } from '../../schema/schema.ts'
 
 /** The meaning of a field number: a field, or a message whose fields JSON has in the object around it. */
-type Place = { readonly field: Field } | { readonly inline: Places }
+type Place = { readonly field: SchemaField } | { readonly inline: Places }
 /** In the order of the numbers. */
 export type Places = ReadonlyMap<number, Place>
 
@@ -15,7 +15,7 @@ export function placesOf(schema: Schema): Places {
   return places
 }
 
-function placed(fields: readonly { readonly field: Field; readonly numbers: readonly number[] }[]): Places {
+function placed(fields: readonly { readonly field: SchemaField; readonly numbers: readonly number[] }[]): Places {
   const byNumber = Map.groupBy(fields, ({ numbers: [number = 0] }) => number)
   const places = [...byNumber].map(([number, fieldsThere]): [number, Place] => {
     const inner = fieldsThere.map(({ field, numbers: [, ...rest] }) => ({ field, numbers: rest }))

@@ -1,0 +1,215 @@
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  PluginCapability_Service_Type as PluginService,
+} from '@csi-sidecars/csi-proto'
+import { inTreeNameFromCSIName, isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
+import { createRecorder } from '@csi-sidecars/events'
+import {
+  type App,
+  type AppControllers,
+  type AppParts,
+  attributesClassGate,
+  type GateTable,
+  RELEASE_ON_EXIT,
+  StartError,
+  sanitizeName,
+} from '@csi-sidecars/sidecar'
+import type { Names } from './caches/names.ts'
+import { type Caches, openCaches } from './caches/open.ts'
+import type { CapacityParts } from './capacity/controller.ts'
+import { openCapacity } from './capacity/open.ts'
+import { provisionerControllers } from './controllers.ts'
+import { FORMER_NAMES, PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
+import { handshakeOf } from './handshake.ts'
+import { ProvisionMetrics } from './metrics.ts'
+import { type LocalNode, nodeSegments } from './node/local-node.ts'
+import type { ProvisionerParts, ProvisionerSettings } from './parts.ts'
+
+/** The provisioner's feature gates. */
+const PROVISIONER_GATES = {
+  own: {
+    CrossNamespaceVolumeDataSource: { stage: 'alpha', default: false },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+    Topology: { stage: 'ga', default: true },
+    VolumeAttributesClass: { stage: 'ga', default: true },
+  },
+  permanent: { HonorPVReclaimPolicy: true },
+} as const satisfies GateTable
+
+type GateName = keyof (typeof PROVISIONER_GATES)['own']
+
+type Parts = AppParts<typeof PROVISIONER_FLAGS, GateName>
+
+export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
+  name: 'csi-provisioner',
+  prefix: 'provisioner',
+  replaces: 'external-provisioner v6.4.0',
+  flags: PROVISIONER_FLAGS,
+  flagSyntax: 'pflag',
+  formerNames: FORMER_NAMES,
+  gates: PROVISIONER_GATES,
+  lease: { prefix: '', component: (driverName) => driverName.replaceAll('/', '-') },
+  start: {
+    bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+    configFailed: 'Failed to create config',
+    clientFailed: 'Failed to create client',
+    endpointFailed: 'Failed to start HTTP server at specified address and metrics path',
+    gatesFirst: true,
+  },
+  configure: (flags, env) => ({
+    master: flags.values.master,
+    kubeconfig: env['KUBECONFIG'] ?? '',
+    startError: startErrorOf(flags, env),
+    onEachNode: flags.values['node-deployment'],
+    handshake: handshakeOf(flags.values),
+  }),
+  askServer: (server) => attributesClassGate(server.gates, server),
+  controllers: openControllers,
+}
+
+const LONGEST_UUID = 32
+
+function startErrorOf({ values }: Parts['flags'], env: Parts['env']): StartError | undefined {
+  if (values['node-deployment'] && !env['NODE_NAME']) {
+    const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
+    return new StartError(message, { exitCode: 255 })
+  }
+  const length = values['volume-name-uuid-length']
+  if (length >= -1 && length <= LONGEST_UUID) return undefined
+  return new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${LONGEST_UUID}`)
+}
+
+async function openControllers(parts: Parts): Promise<AppControllers> {
+  const { flags, client, driver, caches, clock, log, startLog } = parts
+  warnOfRetired(parts)
+  startLog.v(2)?.info(`Detected CSI driver ${driver.name}`)
+  const settings = settingsOf(parts, { sweepMs: await sweepInterval(parts), node: await localNode(parts) })
+  const attaches = driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
+  const [supports, watching] = attaches ? ['supports', 'watching'] : ['does not support', 'not watching']
+  startLog.info(`CSI driver ${supports} PUBLISH_UNPUBLISH_VOLUME, ${watching} VolumeAttachments`)
+  const component = `${driver.name}_${parts.hostName}_${uuid(clock)}`
+  const recorder = createRecorder({ client, component, clock, log })
+  const populatorRecorder = createRecorder({ client, component: 'external-provisioner', clock, log })
+  const { names, claimFinalizer, topology, node } = settings
+  const publishes = flags.values['enable-capacity']
+  const opened = openCaches({
+    caches,
+    names,
+    claimFinalizer,
+    attaches,
+    nodes: node === undefined && (topology || publishes),
+  })
+  const own: ProvisionerParts = {
+    ...parts,
+    settings,
+    caches: opened,
+    capacity: publishes ? await openOwnCapacity(parts, settings, opened) : undefined,
+    recorder,
+    populatorRecorder,
+    metrics: new ProvisionMetrics(parts.metrics),
+  }
+  return {
+    queues: ['claims', 'volumes', 'unsavedpvs', ...(publishes ? ['csistoragecapacity', 'csitopology'] : [])],
+    controllers: (lead) => provisionerControllers(own, lead),
+    close: async (signal) => {
+      await Promise.all([recorder.flush(signal), populatorRecorder.flush(signal)])
+    },
+  }
+}
+
+async function openOwnCapacity(
+  parts: Parts,
+  { names, node }: ProvisionerSettings,
+  opened: Caches,
+): Promise<CapacityParts> {
+  const { flags, startLog: log } = parts
+  const { topology, classes } = opened
+  const segments = node === undefined ? topology : { fixed: node.segments ?? {} }
+  if (segments === undefined) throw new Error('capacity needs the nodes of the cluster')
+  return await openCapacity({ ...parts, ...flags, names, node: node?.name, segments, classes, log })
+}
+
+/** Charts in the field still pass flags and gates whose meaning is gone. */
+function warnOfRetired({ flags, gates, startLog }: Parts): void {
+  const given: ReadonlySet<string> = flags.given
+  for (const flag of RETIRED_FLAGS) {
+    if (given.has(flag)) startLog.warn(`Flag --${flag} was removed from external-provisioner and has no effect`)
+  }
+  for (const [name, [former]] of Object.entries(FORMER_NAMES)) {
+    if (given.has(former)) startLog.warn(`Flag --${former} was removed from external-provisioner: use --${name}`)
+  }
+  if (gates.enabled('CrossNamespaceVolumeDataSource')) {
+    startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
+  }
+}
+
+/** 0 if there is nothing to sweep: the driver takes no snapshots, or the cluster has no such objects. */
+async function sweepInterval({ flags, driver, client, signal }: Parts): Promise<number> {
+  const { 'snapshot-orphan-sweep-interval': intervalMs } = flags.values
+  const { controller } = driver.capabilities
+  if (intervalMs <= 0 || !controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return 0
+  try {
+    await client.discover('/apis/snapshot.storage.k8s.io/v1', { signal })
+    return intervalMs
+  } catch {
+    signal.throwIfAborted()
+    return 0
+  }
+}
+
+/** Undefined without --node-deployment. */
+async function localNode({ flags, env, driver, signal }: Parts): Promise<LocalNode | undefined> {
+  const { values } = flags
+  if (!values['node-deployment']) return undefined
+  return {
+    name: env['NODE_NAME'] ?? '',
+    segments: await nodeSegments(driver, { timeoutMs: values.timeout, signal }),
+    immediateBinding: values['node-deployment-immediate-binding'],
+    baseDelayMs: values['node-deployment-base-delay'],
+    maxDelayMs: values['node-deployment-max-delay'],
+  }
+}
+
+function settingsOf(
+  { flags, gates, driver, clock }: Parts,
+  asked: Pick<ProvisionerSettings, 'sweepMs' | 'node'>,
+): ProvisionerSettings {
+  const { values } = flags
+  const started = `${Math.floor(clock.now())}-${Math.floor(clock.random() * 10_000)}`
+  return {
+    names: namesOf(driver.name),
+    identity: [started, driver.name, ...(asked.node === undefined ? [] : [asked.node.name])].join('-'),
+    claimFinalizer: `external-provisioner/${sanitizeName(driver.name)}`,
+    finalizeClaims: values['finalize-claims'],
+    workers: values['worker-threads'],
+    retryStartMs: values['retry-interval-start'],
+    retryMaxMs: values['retry-interval-max'],
+    timeoutMs: values.timeout,
+    volumeNamePrefix: values['volume-name-prefix'],
+    volumeNameUuidLength: values['volume-name-uuid-length'],
+    defaultFsType: values['default-fstype'],
+    extraMetadata: values['extra-create-metadata'],
+    publishReadOnly: values['controller-publish-readonly'],
+    topology:
+      gates.enabled('Topology') &&
+      driver.capabilities.plugin.services.has(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS),
+    preventModeConversion: values['prevent-volume-mode-conversion'],
+    ...asked,
+    cloneReleaseWorkers: driver.capabilities.controller.has(ControllerRpc.CLONE_VOLUME)
+      ? values['cloning-protection-threads']
+      : undefined,
+    strictTopology: values['strict-topology'],
+    immediateTopology: values['immediate-topology'],
+    attributesClasses: gates.enabled('VolumeAttributesClass'),
+  }
+}
+
+function namesOf(driver: string): Names {
+  return { driver, inTree: isMigratedCSIDriverByName(driver) ? inTreeNameFromCSIName(driver) : undefined }
+}
+
+/** Distinguishes two processes on one host. */
+function uuid(clock: Parts['clock']): string {
+  const hex = Array.from({ length: 32 }, () => Math.floor(clock.random() * 16).toString(16)).join('')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

@@ -1,0 +1,29 @@
+import { type Cached, Interner } from '@csi-sidecars/informer'
+import type { CSINode, Node } from '@csi-sidecars/kube-types'
+
+/** The cached part of a Node. */
+export interface CachedNode extends Cached {
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** The registration of this driver on a node. */
+export interface Registration extends Cached {
+  /** Undefined if the driver is not registered on the node. */
+  readonly topologyKeys: readonly string[] | undefined
+}
+
+export function projectNode({ metadata = {} }: Node, intern = new Interner()): CachedNode {
+  const { name = '', resourceVersion = '', uid = '' } = metadata
+  const labels: Record<string, string> = {}
+  for (const [key, value] of Object.entries(metadata.labels ?? {})) labels[key] = intern.text(value)
+  return { key: name, resourceVersion, uid, labels }
+}
+
+export function registrationProjection(driverName: string): (node: CSINode, intern?: Interner) => Registration {
+  return ({ metadata = {}, spec }, intern = new Interner()) => {
+    const { name = '', resourceVersion = '', uid = '' } = metadata
+    const registered = spec.drivers?.find((each) => each.name === driverName)
+    const topologyKeys = registered && (intern.list(registered.topologyKeys) ?? [])
+    return { key: name, resourceVersion, uid, topologyKeys }
+  }
+}

@@ -1,0 +1,116 @@
+import type { Informer } from '@csi-sidecars/informer'
+import {
+  CSI_NODE_MESSAGE,
+  CSI_NODES,
+  type CSINode,
+  NODE_MESSAGE,
+  NODES,
+  type Node,
+  PERSISTENT_VOLUME_CLAIM_MESSAGE,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUME_MESSAGE,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  STORAGE_CLASS_MESSAGE,
+  STORAGE_CLASSES,
+  type StorageClass,
+  VOLUME_ATTACHMENT_MESSAGE,
+  VOLUME_ATTACHMENTS,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
+import type { CacheRegistry } from '@csi-sidecars/sidecar'
+import { type Attachment, projectAttachment } from './attachment.ts'
+import { type Claim, claimProjection } from './claim.ts'
+import { type Class, projectClass } from './class.ts'
+import type { Names } from './names.ts'
+import { type CachedNode, projectNode, type Registration, registrationProjection } from './node.ts'
+import { sourceKeys } from './source-keys.ts'
+import { type Volume, volumeProjection } from './volume.ts'
+
+/** The cached objects. */
+export interface Caches {
+  readonly claims: Informer<Claim, PersistentVolumeClaim>
+  readonly volumes: Informer<Volume, PersistentVolume>
+  readonly classes: Informer<Class, StorageClass>
+  /** Undefined for a driver that does not attach. */
+  readonly attachments: Informer<Attachment, VolumeAttachment> | undefined
+  /** Undefined if neither topology nor capacity needs nodes. */
+  readonly topology: TopologyCaches | undefined
+}
+
+export interface TopologyCaches {
+  readonly nodes: Informer<CachedNode, Node>
+  readonly registrations: Informer<Registration, CSINode>
+}
+
+type Registry = Pick<CacheRegistry, 'open'>
+
+export interface CachesOptions {
+  readonly caches: Registry
+  readonly names: Names
+  readonly claimFinalizer: string
+  readonly attaches: boolean
+  /** Nodes and CSINodes are cached: for topology, or for capacity objects. */
+  readonly nodes: boolean
+}
+
+/** Index of the claims that have work, by their UID. */
+export const CLAIMS_BY_UID = 'uid'
+/** Index of unbound claims, by the snapshots and claims that they are created from. */
+export const CLAIMS_BY_SOURCE = 'source'
+/** Index of attachments. */
+export const ATTACHMENTS_BY_VOLUME = 'volume'
+
+const RESYNC_MS = 15 * 60_000
+
+export function openCaches({ caches, names, claimFinalizer, attaches, nodes }: CachesOptions): Caches {
+  return {
+    claims: caches.open('PersistentVolumeClaims', {
+      resource: PERSISTENT_VOLUME_CLAIMS,
+      message: PERSISTENT_VOLUME_CLAIM_MESSAGE,
+      project: claimProjection(claimFinalizer),
+      indexes: {
+        [CLAIMS_BY_UID]: ({ wanted, uid }) => (wanted === undefined ? [] : [uid]),
+        [CLAIMS_BY_SOURCE]: sourceKeys,
+      },
+      resyncMs: RESYNC_MS,
+    }),
+    volumes: caches.open('PersistentVolumes', {
+      resource: PERSISTENT_VOLUMES,
+      message: PERSISTENT_VOLUME_MESSAGE,
+      project: volumeProjection(names),
+      resyncMs: RESYNC_MS,
+    }),
+    classes: caches.open('StorageClasses', {
+      resource: STORAGE_CLASSES,
+      message: STORAGE_CLASS_MESSAGE,
+      project: projectClass,
+      resyncMs: 0,
+    }),
+    attachments: attaches ? openAttachments(caches) : undefined,
+    topology: nodes ? openTopology(caches, names.driver) : undefined,
+  }
+}
+
+function openAttachments(caches: Registry): Informer<Attachment, VolumeAttachment> {
+  return caches.open('VolumeAttachments', {
+    resource: VOLUME_ATTACHMENTS,
+    message: VOLUME_ATTACHMENT_MESSAGE,
+    project: projectAttachment,
+    indexes: { [ATTACHMENTS_BY_VOLUME]: ({ volume }) => [volume] },
+    resyncMs: 0,
+  })
+}
+
+function openTopology(caches: Registry, driverName: string): TopologyCaches {
+  return {
+    nodes: caches.open('Nodes', { resource: NODES, message: NODE_MESSAGE, project: projectNode, resyncMs: 0 }),
+    registrations: caches.open('CSINodes', {
+      resource: CSI_NODES,
+      message: CSI_NODE_MESSAGE,
+      project: registrationProjection(driverName),
+      resyncMs: 0,
+    }),
+  }
+}

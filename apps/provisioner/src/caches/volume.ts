@@ -1,0 +1,54 @@
+import type { EventTarget } from '@csi-sidecars/events'
+import { type Cached, Interner } from '@csi-sidecars/informer'
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { MIGRATED_TO, type Names, PROVISIONED_BY } from './names.ts'
+
+/** The cached part of a PersistentVolume. It is flat: tens of thousands are kept. A deletion reads the rest. */
+export interface Volume extends Cached {
+  /** This provisioner is responsible for the volume. */
+  readonly ours: boolean
+  readonly phase: string | undefined
+  readonly reclaimPolicy: string | undefined
+  readonly deleting: boolean
+  readonly finalizers: readonly string[] | undefined
+  readonly claimUid: string | undefined
+  /** The handle of a CSI volume of this driver. */
+  readonly handle: string | undefined
+}
+
+export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: Interner) => Volume {
+  return (pv, intern = new Interner()) => {
+    const { metadata = {}, spec, status } = pv
+    const { csi } = spec ?? {}
+    return {
+      key: metadata.name ?? '',
+      resourceVersion: metadata.resourceVersion ?? '',
+      uid: metadata.uid ?? '',
+      ours: isOurs(pv, names),
+      phase: intern.text(status?.phase),
+      reclaimPolicy: intern.text(spec?.persistentVolumeReclaimPolicy),
+      deleting: metadata.deletionTimestamp != null,
+      finalizers: metadata.finalizers?.length ? intern.list(metadata.finalizers) : undefined,
+      claimUid: spec?.claimRef?.uid,
+      handle: csi?.driver === names.driver ? csi.volumeHandle : undefined,
+    }
+  }
+}
+
+/** Goes by the provisioner that has created the volume; without one by the driver of the source. */
+function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
+  const provisionedBy = metadata?.annotations?.[PROVISIONED_BY]
+  const migrated = metadata?.annotations?.[MIGRATED_TO]
+  if (provisionedBy !== undefined) return isKnown(provisionedBy, names) || isKnown(migrated, names)
+  return isKnown(spec?.csi == null ? migrated : spec.csi.driver, names)
+}
+
+/** Whether the name is the driver's or its in-tree ancestor's. */
+export function isKnown(name: string | undefined, { driver, inTree }: Names): boolean {
+  return name !== undefined && (name === driver || name === inTree)
+}
+
+/** The volume as the subject of an event. */
+export function volumeTarget({ key, uid, resourceVersion }: Volume): EventTarget {
+  return { apiVersion: 'v1', kind: 'PersistentVolume', name: key, uid, resourceVersion }
+}

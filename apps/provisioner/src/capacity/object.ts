@@ -1,0 +1,110 @@
+import { type Cached, Interner } from '@csi-sidecars/informer'
+import type { CSIStorageCapacity } from '@csi-sidecars/kube-types'
+import { Quantity } from '@csi-sidecars/kube-types'
+import { type Item, itemKey } from './item.ts'
+
+const DRIVER_LABEL = 'csi.storage.k8s.io/drivername'
+const MANAGER_LABEL = 'csi.storage.k8s.io/managed-by'
+
+/** The owner of the objects: they are deleted with it. */
+export interface Owner {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+}
+
+export interface Manager {
+  readonly driverName: string
+  readonly managedBy: string
+  readonly owner: Owner | undefined
+}
+
+/** The cached part of a CSIStorageCapacity of this manager. */
+export interface CapacityObject extends Cached {
+  /** The key of the item that it belongs to. */
+  readonly item: string
+  readonly capacity: string | undefined
+  readonly maximum: string | undefined
+  readonly owned: boolean
+}
+
+/** Keeps the objects with the labels of this manager. */
+export function capacityProjection(
+  manager: Manager,
+): (object: CSIStorageCapacity, intern?: Interner) => CapacityObject | undefined {
+  return ({ metadata = {}, storageClassName, nodeTopology, capacity, maximumVolumeSize }, intern = new Interner()) => {
+    const { namespace = '', name = '', resourceVersion = '', uid = '', labels } = metadata
+    if (labels?.[DRIVER_LABEL] !== manager.driverName || labels[MANAGER_LABEL] !== manager.managedBy) return undefined
+    const isOurs = nodeTopology != null && (nodeTopology.matchExpressions ?? []).length === 0
+    return {
+      key: `${namespace}/${name}`,
+      resourceVersion,
+      uid,
+      // An object that this program never makes belongs to no item, and is deleted.
+      item: isOurs ? itemKey(storageClassName, nodeTopology.matchLabels ?? {}) : `of another kind: ${name}`,
+      capacity: intern.text(capacity),
+      maximum: intern.text(maximumVolumeSize),
+      owned: isOwned(metadata.ownerReferences, manager.owner),
+    }
+  }
+}
+
+type OwnerReferences = NonNullable<CSIStorageCapacity['metadata']>['ownerReferences']
+
+function isOwned(references: OwnerReferences, owner: Owner | undefined): boolean {
+  return (
+    owner === undefined || references?.some(({ controller, uid }) => controller === true && uid === owner.uid) === true
+  )
+}
+
+/** The answer of the driver. */
+export interface Capacity {
+  readonly available: bigint
+  readonly maximum: bigint | undefined
+}
+
+export function isUpToDate({ capacity, maximum, owned }: CapacityObject, answer: Capacity): boolean {
+  return owned && bytesOf(capacity) === answer.available && bytesOf(maximum) === answer.maximum
+}
+
+function bytesOf(text: string | undefined): bigint | undefined {
+  return text === undefined ? undefined : Quantity.tryParse(text)?.bytes()
+}
+
+export function newObject(
+  item: Item,
+  answer: Capacity,
+  manager: Manager & { readonly namespace: string },
+): CSIStorageCapacity {
+  const { driverName, managedBy, namespace, owner } = manager
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSIStorageCapacity',
+    metadata: {
+      generateName: 'csisc-',
+      namespace,
+      labels: { [DRIVER_LABEL]: driverName, [MANAGER_LABEL]: managedBy },
+      ...(owner && { ownerReferences: [reference(owner)] }),
+    },
+    storageClassName: item.className,
+    nodeTopology: { matchLabels: { ...item.segments } },
+    ...sizes(answer),
+  }
+}
+
+export function updatedObject(stored: CSIStorageCapacity, answer: Capacity, { owner }: Manager): CSIStorageCapacity {
+  const { capacity: _old, maximumVolumeSize: _oldMaximum, ...rest } = stored
+  const references = stored.metadata?.ownerReferences ?? []
+  const owners = owner === undefined || isOwned(references, owner) ? references : [...references, reference(owner)]
+  return { ...rest, metadata: { ...stored.metadata, ownerReferences: owners }, ...sizes(answer) }
+}
+
+function sizes({ available, maximum }: Capacity): Pick<CSIStorageCapacity, 'capacity' | 'maximumVolumeSize'> {
+  const text = (bytes: bigint): string => Quantity.ofBytes(bytes).toString()
+  return { capacity: text(available), ...(maximum !== undefined && { maximumVolumeSize: text(maximum) }) }
+}
+
+function reference(owner: Owner): Owner & { readonly controller: true } {
+  return { ...owner, controller: true }
+}

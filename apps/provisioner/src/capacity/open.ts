@@ -1,0 +1,88 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { CSI_STORAGE_CAPACITIES } from '@csi-sidecars/kube-types'
+import { type CacheRegistry, cacheOf, StartError } from '@csi-sidecars/sidecar'
+import type { Logger, Metrics } from '@csi-sidecars/telemetry'
+import type { Names } from '../caches/names.ts'
+import type { Caches } from '../caches/open.ts'
+import type { CapacityParts } from './controller.ts'
+import { CapacityItems, OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
+import { capacityProjection, type Owner } from './object.ts'
+import { lookUpOwner } from './owner.ts'
+import { type CapacitySettings, managerName } from './settings.ts'
+
+export interface OpenCapacity {
+  readonly values: {
+    readonly 'capacity-for-immediate-binding': boolean
+    readonly 'capacity-ownerref-level': number
+    readonly 'capacity-poll-interval': number
+    readonly 'capacity-threads': number
+    readonly 'kube-api-capacity-burst': number
+    readonly 'kube-api-capacity-qps': number
+  }
+  readonly given: ReadonlySet<string>
+  readonly env: NodeJS.ProcessEnv
+  readonly names: Names
+  /** The node of a deployment on each node. */
+  readonly node: string | undefined
+  readonly segments: SegmentSource
+  readonly classes: Caches['classes']
+  readonly caches: CacheRegistry
+  readonly client: KubeClient
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/** Prepares the publication of capacity: its owner, its cache and its metrics. Throws StartError. */
+export async function openCapacity(options: OpenCapacity): Promise<CapacityParts> {
+  const { names, segments, classes, caches, metrics, clock } = options
+  const settings = await settingsOf(options)
+  // Roles allow this kind in one namespace only, so its watch is not shared.
+  const objects = caches.create({
+    resource: CSI_STORAGE_CAPACITIES,
+    namespace: settings.namespace,
+    project: capacityProjection(settings),
+    indexes: { [OBJECTS_BY_ITEM]: ({ item }) => [item] },
+    resyncMs: 0,
+  })
+  caches.add(cacheOf('CSIStorageCapacities', objects, clock))
+  const items = new CapacityItems({ classes, segments, objects, names, immediate: settings.immediate })
+  items.register(metrics)
+  return { settings, items, objects, segments }
+}
+
+async function settingsOf(options: OpenCapacity): Promise<CapacitySettings> {
+  const { values, given, env, names, node } = options
+  const namespace = env['NAMESPACE'] ?? ''
+  if (namespace === '') throw needs('need NAMESPACE env variable for CSIStorageCapacity objects')
+  const isLimited = given.has('kube-api-capacity-qps') || given.has('kube-api-capacity-burst')
+  return {
+    driverName: names.driver,
+    managedBy: managerName(node),
+    owner: await ownerOf(options, namespace),
+    namespace,
+    threads: values['capacity-threads'],
+    pollMs: values['capacity-poll-interval'],
+    immediate: values['capacity-for-immediate-binding'],
+    limits: isLimited ? { qps: values['kube-api-capacity-qps'], burst: values['kube-api-capacity-burst'] } : undefined,
+  }
+}
+
+async function ownerOf(
+  { values, env, client, log, signal }: OpenCapacity,
+  namespace: string,
+): Promise<Owner | undefined> {
+  const level = values['capacity-ownerref-level']
+  if (level < 0) return undefined
+  const podName = env['POD_NAME'] ?? ''
+  if (podName === '') throw needs('need POD_NAME env variable to determine CSIStorageCapacity owner')
+  const owner = await lookUpOwner(client, { namespace, podName, level }, signal)
+  log.info(`using ${owner.apiVersion}/${owner.kind} ${owner.name} as owner of CSIStorageCapacity objects`)
+  return owner
+}
+
+function needs(message: string): StartError {
+  return new StartError(message, { exitCode: 255 })
+}

@@ -1,0 +1,77 @@
+import { messageOf } from '@csi-sidecars/base'
+import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
+import type { Claim } from '../caches/claim.ts'
+import { claimRef } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { CLONE_FINALIZER } from '../caches/names.ts'
+import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
+import { snapshotKey } from '../caches/source-keys.ts'
+import { withFinalizer } from '../edit.ts'
+import { volumeNameOf } from '../request/name.ts'
+import { checkOriginal, cloneSource } from '../sources/clone.ts'
+import { type Source, sourceOf } from '../sources/data-source.ts'
+import { snapshotSource } from '../sources/snapshot.ts'
+import { protectSnapshot, releaseSnapshot } from '../sources/snapshot-finalizer.ts'
+import { sourceError } from '../sources/source-error.ts'
+import { type ClaimDeps, type ClaimRun, edit } from './run.ts'
+
+export interface ContentParts {
+  readonly claim: Claim
+  readonly class: Class
+  readonly source: Source
+}
+
+/** The content for the volume. Protects its source until the creation is over. Throws ProvisionError. */
+export async function contentSource(run: ClaimRun, parts: ContentParts): Promise<VolumeContentSource> {
+  const { deps, signal, log } = run
+  const { api, claims, settings } = deps
+  const { source } = parts
+  if (source.kind === 'VolumeSnapshot') {
+    const { preventModeConversion } = settings
+    const { content, snapshot } = await snapshotSource({ ...parts, preventModeConversion }, api, signal)
+    await protectSnapshot({ api, signal, log }, snapshot)
+    return content
+  }
+  const original = claims.store.get(`${source.namespace}/${source.name}`)
+  const clone = { ...parts, original }
+  const content = await cloneSource(clone, api, signal)
+  const found = checkOriginal(clone)
+  if (found.finalizers?.includes(CLONE_FINALIZER) === true) return content
+  if (!(await edit(run, found, withFinalizer(CLONE_FINALIZER))))
+    throw sourceError(source, `the PVC DataSource ${source.name} is gone`)
+  return content
+}
+
+/** The last restore of a snapshot removes the finalizer. A failure is left to the sweep. */
+export async function releaseSource(run: ClaimRun, claim: Claim): Promise<void> {
+  const { deps, signal, log } = run
+  const source = sourceOf(claim)
+  if (source?.kind !== 'VolumeSnapshot') return
+  const key = `${source.namespace}/${source.name}`
+  if (isRestoring(deps, key, claim.uid)) return
+  try {
+    await releaseSnapshot({ api: deps.api, signal, log }, key)
+  } catch (error) {
+    signal.throwIfAborted()
+    log.warn('Failed to remove snapshot finalizer', { snapshot: key, err: messageOf(error) })
+  }
+}
+
+/** Whether a claim still needs the snapshot: it has no volume yet, or its creation may be running. */
+export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
+  const { claims, volumes, memory, settings } = deps
+  const isProvisioned = ({ uid }: Claim): boolean => {
+    const name = volumeNameOf(uid, settings)
+    return volumes.store.get(name)?.claimUid === uid || memory.unsaved.has(name)
+  }
+  const waiting = claims.store.byIndex(CLAIMS_BY_SOURCE, snapshotKey(key)).some((each) => {
+    const isPending = each.phase === undefined || each.phase === '' || each.phase === 'Pending'
+    return each.uid !== except && isPending && !isProvisioned(each)
+  })
+  if (waiting) return true
+  for (const [uid, { claim }] of memory.inProgress) {
+    const source = uid === except ? undefined : claim.wanted?.dataSource
+    if (source?.kind === 'VolumeSnapshot' && `${claimRef(claim).namespace}/${source.name}` === key) return true
+  }
+  return false
+}

@@ -1,0 +1,73 @@
+import { type Controller, causesOf, KeyFeed, keysOf, objectOf } from '@csi-sidecars/controller'
+import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
+import { topologyOfNode } from '../node/local-node.ts'
+import { backoffOf, type TermParts } from '../parts.ts'
+import { sweepSnapshots } from '../sources/sweep.ts'
+import type { TopologyNodes } from '../topology/requirement.ts'
+import { causesOfTopology } from '../topology/triggers.ts'
+import { AwaitedObjects } from './awaited.ts'
+import { isRestoring } from './content.ts'
+import { driverCalls } from './driver-calls.ts'
+import { ClaimMemory } from './memory.ts'
+import { claimTable } from './pending.ts'
+import { reconcileClaim } from './reconcile.ts'
+import type { ClaimDeps } from './run.ts'
+import { claimTrigger, endsOf } from './triggers.ts'
+import { storeController } from './unsaved.ts'
+
+/** Creates volumes for claims, and stores their PersistentVolumes. */
+export function claimControllers(parts: TermParts): readonly Controller[] {
+  const { settings, caches, clock, log } = parts
+  const { claims, volumes, classes } = caches
+  const cluster = settings.topology ? caches.topology : undefined
+  const memory = new ClaimMemory(clock, settings.retryMaxMs)
+  const awaited = new AwaitedObjects(parts.api, clock)
+  const unsaved = new KeyFeed()
+  const again = new KeyFeed()
+  const deps: ClaimDeps = {
+    ...parts,
+    claims,
+    volumes,
+    classes,
+    topology: settings.topology ? topologyNodes(parts) : undefined,
+    memory,
+    awaited,
+    driver: driverCalls(parts),
+    storeLater: (name) => unsaved.add(name),
+  }
+  const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
+  const sweep = (stop: AbortSignal): Promise<void> => {
+    const isNeeded = (key: string): boolean => isRestoring(deps, key)
+    return sweepSnapshots({ ...parts, intervalMs: settings.sweepMs, isNeeded }, stop)
+  }
+  const claimController: Controller = {
+    name: 'claims',
+    workers: order.capacity,
+    order,
+    backoff: backoffOf(settings),
+    onStart: () => log.info('Started provisioner controller', { component: settings.identity }),
+    caches: [claims, volumes, classes, ...(cluster === undefined ? [] : [cluster.nodes, cluster.registrations])],
+    sources: [
+      endsOf(claims, { memory, awaited }),
+      awaited.source,
+      again.source,
+      keysOf(claims, claimTrigger(settings, memory)),
+      causesOf(classes, (event) => [{ on: 'class', name: objectOf(event).key }]),
+      ...(cluster === undefined ? [] : causesOfTopology(cluster)),
+      causesOf(claims, (event) => [{ on: 'claim', name: objectOf(event).key }]),
+      causesOf(volumes, (event) => [{ on: 'volume', name: objectOf(event).key }]),
+    ],
+    reconcile: (uid, run) => reconcileClaim(uid, deps, run),
+    pending: claimTable(deps),
+    callsDriver: true,
+    ...(settings.sweepMs > 0 && { alongside: (_queue, stop) => sweep(stop) }),
+    onDriverReturn: () => memory.onDriverReturn(),
+  }
+  return [claimController, storeController(deps, { source: unsaved.source, claimAgain: (uid) => again.add(uid) })]
+}
+
+function topologyNodes({ settings, caches }: TermParts): TopologyNodes | undefined {
+  if (settings.node !== undefined) return topologyOfNode(settings.node)
+  const { nodes, registrations } = caches.topology ?? {}
+  return nodes && registrations && { nodes: nodes.store, registrations: registrations.store }
+}

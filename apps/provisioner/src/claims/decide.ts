@@ -1,0 +1,128 @@
+import type { Cause } from '@csi-sidecars/controller'
+import { type Claim, classNameOf, migratedTo, ownerOf, selectedNode } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { isKnown, type Volume } from '../caches/volume.ts'
+import type { LocalNode } from '../node/local-node.ts'
+import type { ProvisionerSettings } from '../parts.ts'
+
+/** One claim and everything that its next step depends on, at one moment. */
+export interface ClaimView {
+  readonly claim: Claim
+  /** Undefined: it does not exist. A creation in progress of a deleted claim goes by the class that it began with. */
+  readonly class: Class | undefined
+  /** The name of the volume of the claim. Undefined if it cannot have one. */
+  readonly volumeName: string | undefined
+  /** The PersistentVolume with that name. */
+  readonly existing: Volume | undefined
+  /** A creation may be running at the driver. */
+  readonly inProgress: boolean
+  /** Its volume is created, and the PersistentVolume waits to be stored. */
+  readonly unsaved: boolean
+  /** How long an infeasible claim still waits. */
+  readonly pausedForMs: number
+  /** The class allows a volume on the node of this process. */
+  readonly allowsNode: boolean
+  readonly settings: DecisionSettings
+}
+
+export type DecisionSettings = Pick<ProvisionerSettings, 'names' | 'claimFinalizer' | 'finalizeClaims' | 'node'>
+
+export type ClaimDecision =
+  /** Nothing to do now. */
+  | { readonly do: 'nothing'; readonly why: string; readonly waitsFor?: Cause }
+  /** Remove our finalizer from the claim. */
+  | { readonly do: 'release'; readonly why: string }
+  /** Nothing can be called. `report`: the user has to know. */
+  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause; readonly report: boolean }
+  | { readonly do: 'pause'; readonly ms: number }
+  /** Make the node of this process the node of the claim. */
+  | { readonly do: 'own'; readonly class: Class; readonly node: LocalNode }
+  /** `mark`: put our finalizer on the claim before the call. */
+  | { readonly do: 'provision'; readonly class: Class; readonly mark: boolean }
+
+/** The next step for a claim. The first check that applies decides. */
+export function decideClaim(view: ClaimView): ClaimDecision {
+  const { claim, existing, inProgress, unsaved, settings } = view
+  const marked = isMarked(claim, settings)
+  const finish = (why: string): ClaimDecision => (marked ? { do: 'release', why } : { do: 'nothing', why })
+  if (unsaved) {
+    const waitsFor = { on: 'volume', name: view.volumeName ?? '' }
+    return { do: 'nothing', why: 'its PersistentVolume is being stored', waitsFor }
+  }
+  if (existing !== undefined) {
+    return existing.claimUid === claim.uid ? finish('its PersistentVolume exists') : nameTaken(existing)
+  }
+  if (inProgress) return provision(view, marked)
+  // After a restart the finalizer is the only trace of a creation that may be running.
+  if (marked && claim.deleting && !isElsewhere(view)) return provision(view, marked)
+  if (view.pausedForMs > 0) return { do: 'pause', ms: view.pausedForMs }
+  if (claim.volumeName !== '') {
+    const isFollowed = marked && claim.volumeName !== view.volumeName && !isElsewhere(view)
+    return isFollowed ? provision(view, marked) : finish('it has a volume')
+  }
+  if (!isOurs(claim, settings)) return finish('another provisioner is responsible')
+  if (claim.deleting && settings.finalizeClaims) return { do: 'nothing', why: 'it is being deleted' }
+  return ownNode(view) ?? provisionInTurn(view, marked)
+}
+
+/** With --node-deployment: another node, or none, is responsible for the claim. */
+function isElsewhere({ claim, settings }: ClaimView): boolean {
+  return settings.node !== undefined && selectedNode(claim) !== settings.node.name
+}
+
+/** Undefined if this process is responsible for the claim. */
+function ownNode(view: ClaimView): ClaimDecision | undefined {
+  const { claim, class: storageClass, settings, allowsNode } = view
+  const { node } = settings
+  if (node === undefined || !isElsewhere(view)) return undefined
+  if (selectedNode(claim)) return { do: 'nothing', why: 'another node is selected' }
+  if (storageClass === undefined) return undefined
+  const waitsFor = { on: 'class', name: classNameOf(claim) }
+  const isImmediate = !storageClass.waitsForConsumer && node.immediateBinding
+  if (!isImmediate || !isKnown(storageClass.provisioner, settings.names)) {
+    return { do: 'nothing', why: 'no node is selected', waitsFor }
+  }
+  if (!allowsNode) return { do: 'nothing', why: 'the class does not allow this node', waitsFor }
+  return { do: 'own', class: storageClass, node }
+}
+
+/** Whether a creation may have begun that no one has followed to its end. */
+export function isMarked({ finalizers }: Claim, { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>): boolean {
+  return finalizers?.includes(claimFinalizer) === true
+}
+
+/** Whether this provisioner is responsible for the claim. */
+export function isOurs(claim: Claim, { names }: Pick<DecisionSettings, 'names'>): boolean {
+  const owner = ownerOf(claim)
+  return (owner === names.driver || migratedTo(claim) === names.driver) && isKnown(owner, names)
+}
+
+function nameTaken({ key }: Volume): ClaimDecision {
+  return {
+    do: 'fail',
+    message: `the PersistentVolume ${key} has the name of the volume and belongs to another claim`,
+    waitsFor: { on: 'volume', name: key },
+    report: true,
+  }
+}
+
+function provisionInTurn(view: ClaimView, marked: boolean): ClaimDecision {
+  const { claim, class: storageClass, settings } = view
+  const waitsFor = { on: 'class', name: classNameOf(claim) }
+  if (storageClass === undefined) return provision(view, marked)
+  if (storageClass.waitsForConsumer && !selectedNode(claim)) {
+    return { do: 'nothing', why: 'no node is selected', waitsFor }
+  }
+  if (!isKnown(storageClass.provisioner, settings.names)) {
+    return { do: 'nothing', why: 'the class has another provisioner', waitsFor }
+  }
+  return provision(view, marked)
+}
+
+function provision({ claim, class: storageClass, settings }: ClaimView, marked: boolean): ClaimDecision {
+  const name = classNameOf(claim)
+  if (storageClass === undefined) {
+    return { do: 'fail', message: `storageClass "${name}" not found`, waitsFor: { on: 'class', name }, report: marked }
+  }
+  return { do: 'provision', class: storageClass, mark: settings.finalizeClaims && !marked && !claim.deleting }
+}

@@ -1,0 +1,75 @@
+import { controllerClient, type Driver, guardedDriver } from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  type CreateVolumeRequest,
+  type CreateVolumeResponse,
+  type GetCapacityRequest,
+  type GetCapacityResponse,
+  PluginCapability_Service_Type as PluginService,
+} from '@csi-sidecars/csi-proto'
+import type { TermParts } from '../parts.ts'
+import { ProvisionError } from '../request/failure.ts'
+
+export interface VolumeCallOptions {
+  readonly migrated: boolean
+  readonly signal: AbortSignal
+}
+
+/** The calls about volumes, with the time limit of --timeout. */
+export interface DriverCalls {
+  create(request: CreateVolumeRequest, options: VolumeCallOptions): Promise<CreateVolumeResponse>
+  delete(
+    volume: { readonly volumeId: string; readonly secrets: Readonly<Record<string, string>> },
+    options: VolumeCallOptions,
+  ): Promise<void>
+  capacity(question: GetCapacityRequest, signal: AbortSignal): Promise<GetCapacityResponse>
+  /** Throws if the driver lacks a capability that the call needs. */
+  require(needs?: Needs): void
+  readonly singleNodeMultiWriter: boolean
+  /** Whether the driver is disconnected at the moment. */
+  readonly lost: boolean
+}
+
+/** The capabilities beyond those that every call needs. */
+export interface Needs {
+  readonly snapshot?: boolean
+  readonly clone?: boolean
+  readonly modify?: boolean
+}
+
+export function driverCalls({ driver, settings, assertLeading, log }: TermParts): DriverCalls {
+  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
+  const { timeoutMs } = settings
+  return {
+    create: (request, options) => calls.create(request, { ...options, timeoutMs }),
+    async delete({ volumeId, secrets }, options) {
+      await calls.delete({ volumeId, secrets: { ...secrets } }, { ...options, timeoutMs })
+    },
+    capacity: (question, signal) => calls.capacity(question, { timeoutMs, signal }),
+    require: (needs = {}) => requireCapabilities(driver, needs),
+    get singleNodeMultiWriter() {
+      return driver.capabilities.controller.has(ControllerRpc.SINGLE_NODE_MULTI_WRITER)
+    },
+    get lost() {
+      return driver.state === 'lost'
+    },
+  }
+}
+
+function requireCapabilities({ capabilities }: Pick<Driver, 'capabilities'>, needs: Needs): void {
+  const { plugin, controller } = capabilities
+  const has = (rpc: ControllerRpc): boolean => controller.has(rpc)
+  const checks: readonly (readonly [boolean, string])[] = [
+    [plugin.services.has(PluginService.CONTROLLER_SERVICE), 'dynamic provisioning: plugin CONTROLLER_SERVICE'],
+    [has(ControllerRpc.CREATE_DELETE_VOLUME), 'dynamic provisioning: controller CREATE_DELETE_VOLUME'],
+    [
+      needs.snapshot !== true || has(ControllerRpc.CREATE_DELETE_SNAPSHOT),
+      'snapshot restore: controller CREATE_DELETE_SNAPSHOT',
+    ],
+    [needs.clone !== true || has(ControllerRpc.CLONE_VOLUME), 'clone operations: controller CLONE_VOLUME'],
+    [needs.modify !== true || has(ControllerRpc.MODIFY_VOLUME), 'VolumeAttributesClass: controller MODIFY_VOLUME'],
+  ]
+  const missing = checks.find(([present]) => !present)
+  if (missing === undefined) return
+  throw new ProvisionError(`CSI driver does not support ${missing[1]} capability is not reported`)
+}

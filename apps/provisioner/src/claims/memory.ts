@@ -1,0 +1,103 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { News } from '../news.ts'
+import { Ownership } from '../node/ownership.ts'
+import type { SecretRef } from '../request/secrets.ts'
+import { Pins } from '../topology/pins.ts'
+
+/** A creation that may be running at the driver, and what is needed to follow it after the end of its objects. */
+export interface Followed {
+  readonly claim: Claim
+  readonly class: Class
+  readonly content: VolumeContentSource | undefined
+}
+
+/** A claim that the driver has called infeasible. */
+interface Pause {
+  readonly until: number
+  readonly classUid: string
+}
+
+/** A created volume without a stored PersistentVolume. */
+export interface Unsaved {
+  readonly claim: Claim
+  readonly pv: PersistentVolume
+  readonly created: CreatedVolume
+  /** Another PersistentVolume has the name: the volume must be deleted. */
+  readonly doomed: boolean
+}
+
+/** A volume at the driver. */
+export interface CreatedVolume {
+  readonly volumeId: string
+  readonly secretRef: SecretRef | undefined
+  readonly migrated: boolean
+}
+
+/** The knowledge of this process about unbound claims, by their UIDs. The API cannot store it. */
+export class ClaimMemory {
+  readonly inProgress = new Map<string, Followed>()
+  /** By the names of the PersistentVolumes. */
+  readonly unsaved = new Map<string, Unsaved>()
+  readonly pins = new Pins()
+  readonly ownership: Ownership
+  readonly #pauses = new Map<string, Pause>()
+  readonly #news: News
+  readonly #clock: Clock
+  readonly #pauseMs: number
+
+  constructor(clock: Clock, pauseMs: number) {
+    this.#clock = clock
+    this.#pauseMs = pauseMs
+    this.#news = new News(clock)
+    this.ownership = new Ownership(clock)
+  }
+
+  pause(uid: string, classUid: string): void {
+    this.#pauses.set(uid, { until: this.#clock.monotonic() + this.#pauseMs, classUid })
+  }
+
+  /** Milliseconds until the pause ends. A class with another UID has ended it. */
+  pausedForMs(uid: string, classUid: string): number {
+    const pause = this.#pauses.get(uid)
+    if (pause === undefined || pause.classUid !== classUid) return 0
+    return Math.max(0, pause.until - this.#clock.monotonic())
+  }
+
+  isNews(uid: string, message: string): boolean {
+    return this.#news.isNews(uid, message)
+  }
+
+  /** Whether the work on the claim begins. */
+  begins(uid: string): boolean {
+    return this.#news.isNews(`${uid} begins`, '')
+  }
+
+  /** Forgets a claim that is bound or deleted. A creation that may be running is kept. */
+  forget(uid: string): void {
+    this.#pauses.delete(uid)
+    this.ownership.forget(uid)
+    if (!this.follows(uid)) this.pins.release(uid)
+    this.#news.forget(uid)
+    this.#news.forget(`${uid} begins`)
+  }
+
+  /** No creation is running any longer. */
+  ended(uid: string): void {
+    this.inProgress.delete(uid)
+    this.pins.release(uid)
+  }
+
+  /** Whether a creation has to be followed up. */
+  follows(uid: string): boolean {
+    return this.inProgress.has(uid)
+  }
+
+  /** The driver has been replaced: it may find other requests feasible. */
+  onDriverReturn(): void {
+    this.#pauses.clear()
+  }
+}

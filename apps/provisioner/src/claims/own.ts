@@ -1,0 +1,72 @@
+import { messageOf } from '@csi-sidecars/base'
+import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { isConflict } from '@csi-sidecars/kube-client'
+import type { Claim } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { SELECTED_NODE } from '../caches/names.ts'
+import { editClaim, withSelectedNode } from '../edit.ts'
+import type { LocalNode } from '../node/local-node.ts'
+import { ProvisionError } from '../request/failure.ts'
+import { bytesOf } from '../request/request.ts'
+import { prepare } from './prepare.ts'
+import type { ClaimRun } from './run.ts'
+
+interface Candidate {
+  readonly claim: Claim
+  readonly class: Class
+  readonly node: LocalNode
+}
+
+/** Makes this node the node of a claim that no node has, after a delay, if the volume fits. */
+export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<Outcome> {
+  const { deps, signal, log } = run
+  const { claim, node } = candidate
+  const { ownership } = deps.memory
+  const waitMs = ownership.waitMs(claim.uid, node)
+  if (waitMs > 0) return { kind: 'postponed', ms: waitMs }
+  if (!(await fits(run, candidate))) {
+    ownership.again(claim.uid, node)
+    log.v(5)?.info('Not enough capacity on this node', { node: node.name })
+    return SETTLED
+  }
+  const { api, claims } = deps
+  try {
+    await editClaim({ api, claims, signal, tries: 1 }, claim, withSelectedNode(node.name))
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isConflict(error)) throw error
+    ownership.again(claim.uid, node)
+    return { kind: 'postponed', ms: ownership.waitMs(claim.uid, node) }
+  }
+  ownership.forget(claim.uid)
+  return AGAIN
+}
+
+/** A request that cannot be made fits: the node that then fails reports the reason to the user. */
+async function fits(run: ClaimRun, { claim, class: storageClass, node }: Candidate): Promise<boolean> {
+  const { deps, signal, log } = run
+  const required = bytesOf(claim.size)
+  if (required === 0n) return true
+  try {
+    const { request, capabilities } = await prepare(run, withNode(claim, node.name), storageClass)
+    const topologies = request.accessibilityRequirements?.requisite ?? []
+    for (const accessibleTopology of topologies.length === 0 ? [undefined] : topologies) {
+      const question = { volumeCapabilities: [...capabilities], parameters: request.parameters, accessibleTopology }
+      const { availableCapacity } = await deps.driver.capacity(question, signal)
+      if (required <= availableCapacity) return true
+    }
+    return false
+  } catch (error) {
+    signal.throwIfAborted()
+    const what = error instanceof ProvisionError ? 'the request cannot be made' : 'the capacity is unknown'
+    log.v(3)?.info(`Taking the claim though ${what}`, { err: messageOf(error) })
+    return true
+  }
+}
+
+function withNode(claim: Claim, node: string): Claim {
+  const { wanted } = claim
+  return wanted === undefined
+    ? claim
+    : { ...claim, wanted: { ...wanted, annotations: { ...wanted.annotations, [SELECTED_NODE]: node } } }
+}

@@ -1,0 +1,42 @@
+import type { PendingTable } from '@csi-sidecars/controller'
+import { claimRef, classNameOf, selectedNode } from '../caches/claim.ts'
+import { isMarked, isOurs } from './decide.ts'
+import { type ObserveDeps, observeClaim } from './observe.ts'
+
+/** The name of the Go original. */
+export const SIDECAR = 'external-provisioner'
+
+/** The causes that claims wait for. */
+const CAUSES: PendingTable['causes'] = {
+  class: { kind: 'StorageClass', reason: 'StorageClassNotUsable' },
+  volume: { kind: 'PersistentVolume', reason: 'VolumeNameTaken' },
+  node: { kind: 'Node', reason: 'TopologyOfNodeMissing' },
+  nodes: { kind: 'Node', reason: 'TopologyMissing' },
+  claim: { kind: 'PersistentVolumeClaim', reason: 'SourceNotUsable' },
+  snapshot: { kind: 'VolumeSnapshot', reason: 'SourceNotUsable' },
+  snapshotContent: { kind: 'VolumeSnapshotContent', reason: 'SourceNotUsable' },
+  secret: { kind: 'Secret', reason: 'SecretMissing' },
+  attributesClass: { kind: 'VolumeAttributesClass', reason: 'VolumeAttributesClassNotUsable' },
+}
+
+/** The report of pending claims. A claim that waits for its scheduler is not pending here. */
+export function claimTable(deps: ObserveDeps): PendingTable {
+  return {
+    sidecar: SIDECAR,
+    causes: CAUSES,
+    subject(uid) {
+      const view = observeClaim(uid, deps)
+      if (view === undefined || view.existing?.claimUid === uid) return undefined
+      const { claim, class: storageClass, settings } = view
+      if (!view.inProgress && !isMarked(claim, settings)) {
+        if (claim.volumeName !== '' || !isOurs(claim, settings)) return undefined
+        if (storageClass?.waitsForConsumer === true && !selectedNode(claim)) return undefined
+      }
+      const object = { kind: 'PersistentVolumeClaim', ...claimRef(claim), uid }
+      const about = { operation: 'provision', object, volume: view.volumeName } as const
+      if (view.unsaved) return { ...about, obstacle: 'PersistentVolumeNotStored' }
+      if (storageClass === undefined && classNameOf(claim) !== '') return { ...about, obstacle: 'StorageClassMissing' }
+      return view.pausedForMs > 0 ? { ...about, obstacle: 'Infeasible' } : about
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import { messageOf } from '@csi-sidecars/base'
+import type {
+  CreateVolumeRequest,
+  TopologyRequirement,
+  VolumeCapability,
+  VolumeContentSource,
+} from '@csi-sidecars/csi-proto'
+import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { ProvisionError } from '../request/failure.ts'
+import { classForDriver, isMigrated } from '../request/migration.ts'
+import { volumeNameOf } from '../request/name.ts'
+import { fsTypeOf } from '../request/parameters.ts'
+import { capabilitiesOf, createVolumeRequest } from '../request/request.ts'
+import { type SecretRefs, secretRefsOf } from '../request/secrets.ts'
+import { readSecret } from '../secret.ts'
+import { sourceOf } from '../sources/data-source.ts'
+import { requirementOf } from '../topology/requirement.ts'
+import { type ContentParts, contentSource } from './content.ts'
+import type { ClaimRun } from './run.ts'
+import { topologyRules } from './topology-rules.ts'
+
+/** A request with everything that its answer needs to become a PersistentVolume. */
+export interface Prepared {
+  readonly claim: Claim
+  /** The class of the claim, untranslated. */
+  readonly class: Class
+  readonly request: CreateVolumeRequest
+  readonly fsType: string
+  readonly refs: SecretRefs
+  readonly capabilities: readonly VolumeCapability[]
+  /** The class belongs to the in-tree plugin. */
+  readonly migrated: boolean
+}
+
+/** Makes the request for a claim, in the order in which users see the checks fail. Throws ProvisionError. */
+export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Promise<Prepared> {
+  const { deps, signal, log } = run
+  const { settings, driver } = deps
+  const { wanted } = claim
+  if (wanted === undefined) throw new ProvisionError(`the claim ${claim.key} is bound`)
+  const source = sourceOf(claim)
+  const storageClass = classForDriver(ofClaim, settings.names)
+  driver.require({
+    snapshot: source?.kind === 'VolumeSnapshot',
+    clone: source?.kind === 'PersistentVolumeClaim',
+    modify: settings.attributesClasses && wanted.attributesClass !== '',
+  })
+  if (wanted.hasSelector) throw new ProvisionError('claim Selector is not supported')
+  const name = volumeNameOf(claim.uid, settings)
+  const { fsType, deprecated } = fsTypeOf(storageClass.parameters, settings.defaultFsType)
+  if (deprecated) log.warn(DEPRECATED)
+  const { singleNodeMultiWriter } = driver
+  const capabilities = capabilitiesOf(wanted, storageClass, { fsType, singleNodeMultiWriter })
+  const content = source && (await contentOf(run, { claim, class: storageClass, source }))
+  const topology = topologyOf(run, claim, storageClass)
+  const { annotations } = wanted
+  const { namespace, name: claimName } = claimRef(claim)
+  const refs = secretRefsOf(storageClass.parameters, { volume: name, namespace, claim: claimName, annotations })
+  const secrets = await readSecret(deps.api, refs.provisioner, signal)
+  const request = createVolumeRequest({
+    claim,
+    name,
+    parameters: storageClass.parameters,
+    capabilities,
+    source: content,
+    topology,
+    secrets,
+    extraMetadata: settings.extraMetadata,
+    mutableParameters: await mutableParameters(run, wanted),
+  })
+  const migrated = isMigrated(ofClaim, settings.names)
+  return { claim, class: ofClaim, request, fsType, refs, capabilities, migrated }
+}
+
+/** While a creation may be running, its content stays the same: the source may be deleted by now. */
+async function contentOf(run: ClaimRun, parts: ContentParts): Promise<VolumeContentSource> {
+  return run.deps.memory.inProgress.get(parts.claim.uid)?.content ?? (await contentSource(run, parts))
+}
+
+/** Undefined for a driver without topology, and for a volume that may be anywhere. */
+function topologyOf({ deps }: ClaimRun, claim: Claim, storageClass: Class): TopologyRequirement | undefined {
+  const { topology, settings, memory } = deps
+  if (topology === undefined) return undefined
+  const rules = topologyRules(claim, storageClass, settings)
+  const tried = { node: rules.node, classUid: storageClass.uid, inProgress: memory.inProgress.has(claim.uid) }
+  return memory.pins.requirement(claim.uid, tried, () => requirementOf(rules, topology))
+}
+
+const DEPRECATED =
+  '"fstype" is deprecated and will be removed in a future release, please use "csi.storage.k8s.io/fstype" instead'
+
+async function mutableParameters(
+  { deps, signal }: ClaimRun,
+  { attributesClass }: WantedVolume,
+): Promise<Readonly<Record<string, string>>> {
+  const { api, settings } = deps
+  if (!settings.attributesClasses || attributesClass === '') return {}
+  const waitsFor = [{ on: 'attributesClass', name: attributesClass }]
+  const found = await api
+    .get(VOLUME_ATTRIBUTES_CLASSES, { name: attributesClass }, { signal })
+    .catch((cause: unknown) => {
+      signal.throwIfAborted()
+      throw new ProvisionError(messageOf(cause), { cause, waitsFor })
+    })
+  if (found.driverName === settings.names.driver) return found.parameters ?? {}
+  const mismatch = `is for driver ${found.driverName} which does not match driver name ${settings.names.driver}`
+  throw new ProvisionError(`VAC ${attributesClass} referenced in PVC ${mismatch}`, { waitsFor })
+}

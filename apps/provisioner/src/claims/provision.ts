@@ -1,0 +1,110 @@
+import { messageOf } from '@csi-sidecars/base'
+import type { Volume } from '@csi-sidecars/csi-proto'
+import { translateCSIPVToInTree } from '@csi-sidecars/csi-translation'
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { claimRef } from '../caches/claim.ts'
+import { withFinalizer } from '../edit.ts'
+import { persistentVolumeOf } from '../request/persistent-volume.ts'
+import { AnswerError } from './failure.ts'
+import type { CreatedVolume, Unsaved } from './memory.ts'
+import type { Prepared } from './prepare.ts'
+import { type ClaimRun, edit } from './run.ts'
+import { deleteCreated, ownerOf } from './save.ts'
+
+/** Puts our finalizer on the claim. Returns false if the claim is gone. */
+export function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
+  return edit(run, claim, withFinalizer(run.deps.settings.claimFinalizer))
+}
+
+/** Creates the volume. Returns it with the PersistentVolume to be stored. Throws RpcError and AnswerError. */
+export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<Unsaved> {
+  const { deps, signal, log } = run
+  const { claim, request, migrated } = prepared
+  const { volume } = await deps.driver.create(request, { migrated, signal })
+  log.v(3)?.info('create volume rep', { volumeId: volume?.volumeId, capacity: volume?.capacityBytes })
+  if (volume === undefined || volume.volumeId === '') {
+    throw new AnswerError('the CSI driver answered CreateVolume without a volume', { mayExist: false })
+  }
+  const created = { volumeId: volume.volumeId, secretRef: prepared.refs.provisioner, migrated }
+  await refuseWrongVolume(run, prepared, { volume, created })
+  const pv = await toPersistentVolume(run, prepared, { volume, created })
+  log
+    .v(2)
+    ?.info(
+      `successfully created PV ${request.name} for PVC ${claimRef(claim).name} and csi volume name ${volume.volumeId}`,
+    )
+  return { claim, pv, created, doomed: false }
+}
+
+/** A volume that cannot be described as an in-tree volume is deleted. */
+async function toPersistentVolume(
+  run: ClaimRun,
+  prepared: Prepared,
+  { volume, created }: Answered,
+): Promise<PersistentVolume> {
+  const pv = csiVolumeOf(run, prepared, volume)
+  if (!prepared.migrated) return pv
+  try {
+    return translateCSIPVToInTree(pv)
+  } catch (cause) {
+    const why = messageOf(cause)
+    throw await removed(run, created, { why, cleanup: `${why}. Cleanup of volume ${prepared.request.name}` })
+  }
+}
+
+function csiVolumeOf({ deps }: ClaimRun, prepared: Prepared, created: Volume): PersistentVolume {
+  const { settings } = deps
+  return persistentVolumeOf({
+    ...prepared,
+    name: prepared.request.name,
+    driverName: settings.names.driver,
+    created,
+    identity: settings.identity,
+    topology: settings.topology,
+    attributesClasses: settings.attributesClasses,
+    publishReadOnly: settings.publishReadOnly,
+  })
+}
+
+interface Answered {
+  readonly volume: Volume
+  readonly created: CreatedVolume
+}
+
+/** Removes a volume that is not the requested one, and throws the reason. */
+async function refuseWrongVolume(run: ClaimRun, { claim, request }: Prepared, answered: Answered): Promise<void> {
+  const { capacityBytes, contentSource } = answered.volume
+  const required = request.capacityRange?.requiredBytes ?? 0n
+  if (capacityBytes !== 0n && capacityBytes < required) {
+    const why = `created volume capacity ${capacityBytes} less than requested capacity ${required}`
+    throw await removed(run, answered.created, { why, cleanup: `${why}. Cleanup of volume ${request.name}` })
+  }
+  if (claim.wanted?.dataSource !== undefined && contentSource === undefined) {
+    const why = 'volume content source missing'
+    throw await removed(run, answered.created, { why, cleanup: `${why}. cleanup of volume ${request.name}` })
+  }
+}
+
+const DELETE_TRIES = 5
+
+async function removed(
+  run: ClaimRun,
+  created: CreatedVolume,
+  { why, cleanup }: { readonly why: string; readonly cleanup: string },
+): Promise<AnswerError> {
+  const owner = ownerOf(created.volumeId, run)
+  if (owner !== undefined) {
+    return new AnswerError(`${why}. The PersistentVolume ${owner} has the volume, so it is kept`, { mayExist: false })
+  }
+  for (let left = DELETE_TRIES; ; left -= 1) {
+    try {
+      await deleteCreated(run, created)
+      return new AnswerError(why, { mayExist: true })
+    } catch (cause) {
+      run.signal.throwIfAborted()
+      if (left > 1) continue
+      const message = `${cleanup} failed, volume is orphaned: ${messageOf(cause)}`
+      return new AnswerError(message, { mayExist: true, cause })
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import { unreachable } from '@csi-sidecars/base'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { objectRef } from '@csi-sidecars/telemetry'
+import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { withoutFinalizer } from '../edit.ts'
+import { releaseSource } from './content.ts'
+import { decideClaim } from './decide.ts'
+import { CLAIM_EVENTS } from './events.ts'
+import type { Unsaved } from './memory.ts'
+import { observeClaim } from './observe.ts'
+import { becomeOwner } from './own.ts'
+import { prepare } from './prepare.ts'
+import { createVolume, markClaim } from './provision.ts'
+import { recordFailure } from './record.ts'
+import { type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent, recordNews } from './run.ts'
+import { settleUnsaved } from './settle.ts'
+
+/** One run over one claim. */
+export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Promise<Outcome> {
+  const view = observeClaim(uid, deps)
+  if (view === undefined) return SETTLED
+  const { claim } = view
+  const log = deps.log.with({ PVC: objectRef(claimRef(claim)), StorageClass: classNameOf(claim) })
+  const run: ClaimRun = { deps, log, signal: own.signal }
+  const decision = decideClaim(view)
+  switch (decision.do) {
+    case 'nothing':
+      if (decision.waitsFor !== undefined) own.waitFor(decision.waitsFor)
+      log.v(4)?.info(`Nothing to provision: ${decision.why}`)
+      if (!view.unsaved) deps.memory.ended(uid)
+      return SETTLED
+    case 'release':
+      log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
+      deps.memory.ended(uid)
+      await edit(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
+      return SETTLED
+    case 'pause':
+      own.waitFor({ on: 'class', name: classNameOf(claim) })
+      log.v(4)?.info('Skipping the claim because provisioning previously failed with infeasible error')
+      return { kind: 'postponed', ms: decision.ms }
+    case 'fail':
+      own.waitFor(decision.waitsFor)
+      deps.metrics.createFailed(labelsOf(claim))
+      if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
+      return { kind: 'retry', cause: new Error(decision.message) }
+    case 'own':
+      own.waitFor({ on: 'class', name: classNameOf(claim) })
+      return await becomeOwner(run, { claim, class: decision.class, node: decision.node })
+    case 'provision':
+      return await provision(run, own, { claim, class: decision.class, mark: decision.mark })
+    default:
+      return unreachable(decision)
+  }
+}
+
+interface Work {
+  readonly claim: Claim
+  readonly class: Class
+  readonly mark: boolean
+}
+
+async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> {
+  const { deps, signal } = run
+  const { claim } = work
+  own.waitFor()
+  deps.awaited.forget(claim.uid)
+  const since = deps.clock.monotonic()
+  if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
+  let unsaved: Unsaved
+  try {
+    const prepared = await prepare(run, claim, work.class)
+    if (work.mark && !(await markClaim(run, prepared))) return SETTLED
+    deps.memory.inProgress.set(claim.uid, { claim, class: work.class, content: prepared.request.volumeContentSource })
+    unsaved = await createVolume(run, prepared)
+  } catch (error) {
+    signal.throwIfAborted()
+    return await recordFailure(run, own, { ...work, error })
+  }
+  deps.metrics.created(labelsOf(claim), deps.clock.monotonic() - since)
+  deps.refresh?.created(unsaved.pv, work.class.key)
+  const stored = await settleUnsaved(run, unsaved)
+  await releaseSource(run, claim)
+  return stored === undefined ? SETTLED : await recordFailure(run, own, { ...work, error: stored })
+}

@@ -1,0 +1,80 @@
+import { messageOf } from '@csi-sidecars/base'
+import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { type Claim, claimTarget, nodeOfRequest, selectedNode } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { both, type ClaimEdit, withoutFinalizer, withoutSelectedNode } from '../edit.ts'
+import { PopulatorError } from '../sources/data-source.ts'
+import { isMarked } from './decide.ts'
+import { CLAIM_EVENTS } from './events.ts'
+import { failureOf } from './failure.ts'
+import { cachedClaim } from './observe.ts'
+import { type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
+
+interface FailedTry {
+  readonly claim: Claim
+  readonly class: Class
+  readonly error: unknown
+}
+
+/** Records a failed try, and decides when the next one comes. */
+export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry): Promise<Outcome> {
+  const { deps, log } = run
+  const { claim, class: storageClass, error } = failed
+  const { memory, settings, driver } = deps
+  if (error instanceof PopulatorError) return ignore(run, claim, error)
+  const failure = failureOf(error, { mayReschedule: settings.topology && nodeOfRequest(claim) !== '' })
+  const { state, answered, infeasible, message } = failure
+  log.v(5)?.info('CreateVolume failed', { supportsTopology: settings.topology, state, err: error })
+  deps.metrics.createFailed(labelsOf(claim))
+  own.waitFor(...failure.waitsFor)
+  deps.awaited.await(claim.uid, failure.waitsFor)
+  if (state !== 'background' || !driver.lost) {
+    log.error(error, 'Failed to provision volume')
+    recordNews(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
+  }
+  if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)
+  const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
+  // Without an answer an earlier creation may still be running: it must not be repeated for another node.
+  if (state === 'background' || state === 'unchanged' || (!answered && memory.inProgress.has(claim.uid))) return retry
+  memory.ended(claim.uid)
+  const reschedules = state === 'reschedule' && selectedNode(claim) !== undefined
+  const isReleased = await release(run, claim, reschedules)
+  if (cachedClaim(claim.uid, deps) === undefined) return SETTLED
+  if (!isReleased) return retry
+  if (reschedules) {
+    log.v(2)?.info('Volume rescheduled because', { err: error })
+    return AGAIN
+  }
+  if (!infeasible) return retry
+  memory.pause(claim.uid, storageClass.uid)
+  own.waitFor({ on: 'class', name: storageClass.key })
+  return { kind: 'postponed', ms: memory.pausedForMs(claim.uid, storageClass.uid) }
+}
+
+/** Another controller creates the volume. */
+function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): Outcome {
+  log.v(4)?.info('Volume provision ignored', { reason: error.message })
+  deps.metrics.createFailed(labelsOf(claim))
+  const text = CLAIM_EVENTS.populator()
+  if (deps.memory.isNews(claim.uid, text.message)) deps.populatorRecorder.event(claimTarget(claim), text)
+  return SETTLED
+}
+
+/** No creation is running: removes our finalizer, and the node if another one may succeed. Returns false if it cannot. */
+async function release(run: ClaimRun, claim: Claim, rescheduled: boolean): Promise<boolean> {
+  const { settings } = run.deps
+  const edits: ClaimEdit[] = []
+  const current = cachedClaim(claim.uid, run.deps) ?? claim
+  if (isMarked(current, settings)) edits.push(withoutFinalizer(settings.claimFinalizer))
+  if (rescheduled) edits.push(withoutSelectedNode)
+  const [first, second] = edits
+  if (first === undefined) return true
+  try {
+    await edit(run, claim, second === undefined ? first : both(first, second))
+    return true
+  } catch (error) {
+    run.signal.throwIfAborted()
+    run.log.info('Volume rescheduling failed', { err: messageOf(error) })
+    return false
+  }
+}

@@ -1,0 +1,62 @@
+import type { Controller, Lead } from '@csi-sidecars/controller'
+import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import type { Recorder } from '@csi-sidecars/events'
+import { guarded } from '@csi-sidecars/kube-client'
+import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
+import { claimControllers } from './claims/controller.ts'
+import { backoffOf, type ProvisionerParts, type TermParts } from './parts.ts'
+import { cloneReleaseController } from './sources/release.ts'
+import { volumeController } from './volumes/controller.ts'
+
+/** The provisioner's controllers for as long as this process leads. */
+export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
+  const api = guarded(parts.client, assertLeading)
+  const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, assertLeading }))
+  const term: TermParts = {
+    ...parts,
+    refresh: capacity?.refresh,
+    recorder: whileLeading(parts.recorder, assertLeading),
+    populatorRecorder: whileLeading(parts.populatorRecorder, assertLeading),
+    api,
+    assertLeading,
+  }
+  const { settings, caches } = parts
+  const workers = settings.cloneReleaseWorkers
+  const releases =
+    workers === undefined
+      ? []
+      : [cloneReleaseController({ api, claims: caches.claims, workers, backoff: backoffOf(settings), log: term.log })]
+  return [...claimControllers(term), volumeController(term), ...releases, ...(capacity?.controllers ?? [])]
+}
+
+function capacityDeps(
+  { settings, driver, caches, clock, log }: ProvisionerParts,
+  capacity: CapacityParts,
+  { api, assertLeading }: Pick<TermParts, 'api' | 'assertLeading'>,
+): CapacityDeps {
+  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
+  const { timeoutMs } = settings
+  const getCapacity: GetCapacity = ({ parameters, segments }, signal) => {
+    const accessibleTopology = { segments: { ...segments } }
+    return calls.capacity(
+      { volumeCapabilities: [], parameters: { ...parameters }, accessibleTopology },
+      { timeoutMs, signal },
+    )
+  }
+  return { ...capacity, api, classes: caches.classes, backoff: backoffOf(settings), getCapacity, clock, log }
+}
+
+/** A process that no longer leads reports nothing: the next leader finds it out and reports it. */
+function whileLeading(recorder: Recorder, assertLeading: () => void): Recorder {
+  return {
+    event(target, text) {
+      try {
+        assertLeading()
+      } catch {
+        return
+      }
+      recorder.event(target, text)
+    },
+    flush: (signal) => recorder.flush(signal),
+  }
+}

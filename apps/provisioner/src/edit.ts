@@ -1,0 +1,74 @@
+import type { Informer } from '@csi-sidecars/informer'
+import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { type Claim, claimRef } from './caches/claim.ts'
+import { SELECTED_NODE } from './caches/names.ts'
+
+export interface EditOptions {
+  readonly api: Pick<KubeClient, 'get' | 'replace'>
+  readonly claims: Pick<Informer<Claim, PersistentVolumeClaim>, 'learn'>
+  readonly signal: AbortSignal
+  /** How often the change is tried if other writers change the claim. */
+  readonly tries?: number
+}
+
+/** A changed claim; the same object if nothing has to change. */
+export type ClaimEdit = (pvc: PersistentVolumeClaim) => PersistentVolumeClaim
+
+const CONFLICT_TRIES = 5
+
+/**
+ * Changes the stored claim by a PUT, because published roles of provisioners have no right to patch claims. Returns
+ * false if the claim is gone or replaced.
+ */
+export async function editClaim(options: EditOptions, claim: Claim, edit: ClaimEdit): Promise<boolean> {
+  const { api, claims, signal, tries = CONFLICT_TRIES } = options
+  for (let left = tries; ; left -= 1) {
+    try {
+      const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(claim), { signal })
+      if (stored.metadata?.uid !== claim.uid) return false
+      const edited = edit(stored)
+      if (edited !== stored) claims.learn(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal }))
+      return true
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isNotFound(error)) return false
+      if (!isConflict(error) || left <= 1) throw error
+    }
+  }
+}
+
+export function withFinalizer(name: string): ClaimEdit {
+  return (pvc) => {
+    const finalizers = pvc.metadata?.finalizers ?? []
+    // The server refuses new finalizers on an object in deletion.
+    if (finalizers.includes(name) || pvc.metadata?.deletionTimestamp != null) return pvc
+    return { ...pvc, metadata: { ...pvc.metadata, finalizers: [...finalizers, name] } }
+  }
+}
+
+export function withoutFinalizer(name: string): ClaimEdit {
+  return (pvc) => {
+    const finalizers = pvc.metadata?.finalizers ?? []
+    if (!finalizers.includes(name)) return pvc
+    return { ...pvc, metadata: { ...pvc.metadata, finalizers: finalizers.filter((each) => each !== name) } }
+  }
+}
+
+export const withoutSelectedNode: ClaimEdit = (pvc) => {
+  const { [SELECTED_NODE]: node, ...annotations } = pvc.metadata?.annotations ?? {}
+  return node === undefined ? pvc : { ...pvc, metadata: { ...pvc.metadata, annotations } }
+}
+
+/** Unless another node is selected. */
+export function withSelectedNode(node: string): ClaimEdit {
+  return (pvc) => {
+    const { annotations } = pvc.metadata ?? {}
+    if (annotations?.[SELECTED_NODE]) return pvc
+    return { ...pvc, metadata: { ...pvc.metadata, annotations: { ...annotations, [SELECTED_NODE]: node } } }
+  }
+}
+
+export function both(first: ClaimEdit, second: ClaimEdit): ClaimEdit {
+  return (pvc) => second(first(pvc))
+}

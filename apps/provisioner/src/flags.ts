@@ -1,0 +1,225 @@
+import type { Flag } from '@csi-sidecars/sidecar'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
+const RETIRED = 'Without effect since long: remove it. It causes a warning.'
+const NO_CHART = { none: 'retired' } as const
+
+/** The provisioner's flags in addition to those of every sidecar. Names, types and defaults never change. */
+export const PROVISIONER_FLAGS = [
+  {
+    name: 'capacity-for-immediate-binding',
+    type: 'bool',
+    default: false,
+    help: 'Publish the capacity for classes with immediate binding, too.',
+    chart: { key: 'capacity.immediateBinding', sample: true },
+  },
+  {
+    name: 'capacity-ownerref-level',
+    type: 'int',
+    default: 1,
+    help:
+      'The owner of CSIStorageCapacity objects, as the number of controllers above the pod of $POD_NAME and ' +
+      '$NAMESPACE: 0 is the pod, 1 a StatefulSet or DaemonSet, 2 a Deployment. -1: no owner.',
+    chart: { key: 'capacity.ownerLevel', sample: 1 },
+  },
+  {
+    name: 'capacity-poll-interval',
+    type: 'duration',
+    default: MINUTE,
+    help: 'How often the driver is asked for its capacity without a cause.',
+    chart: { key: 'capacity.pollInterval', sample: '41m' },
+  },
+  {
+    name: 'capacity-threads',
+    type: 'uint',
+    default: 1,
+    help: 'How many CSIStorageCapacity objects are worked on at the same time.',
+    chart: { key: 'capacity.threads', sample: 3, minimum: 1 },
+  },
+  {
+    name: 'cloning-protection-threads',
+    type: 'uint',
+    default: 1,
+    help: 'How many deleted source claims of clones are released at the same time.',
+    chart: { key: 'cloningProtectionThreads', sample: 2, minimum: 1 },
+  },
+  {
+    name: 'connection-timeout',
+    type: 'string',
+    default: '',
+    help: RETIRED,
+    chart: NO_CHART,
+  },
+  {
+    name: 'controller-publish-readonly',
+    type: 'bool',
+    default: false,
+    help: 'Mark PersistentVolumes as read-only if ReadOnlyMany is the only access mode of their claim.',
+    chart: { key: 'controllerPublishReadOnly', sample: true },
+  },
+  {
+    name: 'default-fstype',
+    type: 'string',
+    default: '',
+    help: 'File system of volumes whose class names none.',
+    chart: { key: 'defaultFSType', sample: 'ext4' },
+  },
+  { name: 'deletion-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  {
+    name: 'enable-capacity',
+    type: 'bool',
+    default: false,
+    help: 'Publish the capacity of the driver as CSIStorageCapacity objects in $NAMESPACE.',
+    chart: { key: 'capacity.enabled', sample: true },
+  },
+  {
+    name: 'enable-pprof',
+    type: 'bool',
+    default: false,
+    help: 'Answer requests for /debug/pprof/ with the way to profiles: --enable-profiling.',
+    chart: { none: 'replaced by --enable-profiling' },
+  },
+  {
+    name: 'extra-create-metadata',
+    type: 'bool',
+    default: false,
+    help: 'Send the names of claim and PersistentVolume to the driver with each creation.',
+    chart: { key: 'extraCreateMetadata', sample: true },
+  },
+  {
+    name: 'finalize-claims',
+    type: 'bool',
+    default: false,
+    help:
+      'Put a finalizer on each claim before its volume is created, and remove it when the PersistentVolume is stored ' +
+      'or the creation has failed. No volume is then forgotten when this process is killed, but a deleted claim ' +
+      'stays until the driver has answered.',
+    chart: { key: 'finalizeClaims', sample: true },
+  },
+  {
+    name: 'immediate-topology',
+    type: 'bool',
+    default: true,
+    help: 'Send the topologies of all nodes with the driver for volumes with immediate binding. false: send none.',
+    chart: { key: 'immediateTopology', sample: false },
+  },
+  {
+    name: 'kube-api-capacity-burst',
+    type: 'int',
+    default: 5,
+    help: 'Writes of CSIStorageCapacity objects that may exceed --kube-api-capacity-qps for a moment.',
+    chart: { key: 'capacity.burst', sample: 2000000, minimum: 1 },
+  },
+  {
+    name: 'kube-api-capacity-qps',
+    type: 'float',
+    default: 1,
+    help:
+      'Writes of CSIStorageCapacity objects a second. With neither this flag nor --kube-api-capacity-burst, the rate ' +
+      'follows what the API server grants.',
+    chart: { key: 'capacity.qps', sample: 12.5 },
+  },
+  { name: 'leader-election-type', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  {
+    name: 'master',
+    type: 'string',
+    default: '',
+    help: 'URL of the API server. Overrides the one in --kubeconfig.',
+    chart: { key: 'master', sample: 'https://api.example.com' },
+  },
+  {
+    name: 'prevent-volume-mode-conversion',
+    type: 'bool',
+    default: true,
+    help: 'Refuse to restore a snapshot with another volume mode, unless its content allows it.',
+    chart: { key: 'preventVolumeModeConversion', sample: false },
+  },
+  {
+    name: 'node-deployment',
+    type: 'bool',
+    default: false,
+    help: 'Run beside the driver on each node, without leader election, and act on volumes of this node ($NODE_NAME).',
+    chart: { key: 'nodeDeployment.enabled', sample: false },
+  },
+  {
+    name: 'node-deployment-base-delay',
+    type: 'duration',
+    default: 20 * SECOND,
+    help: 'Longest first wait before this node tries to take a claim with immediate binding.',
+    chart: { key: 'nodeDeployment.baseDelay', sample: '42s' },
+  },
+  {
+    name: 'node-deployment-immediate-binding',
+    type: 'bool',
+    default: true,
+    help: 'Take claims with immediate binding, too.',
+    chart: { key: 'nodeDeployment.immediateBinding', sample: false },
+  },
+  {
+    name: 'node-deployment-max-delay',
+    type: 'duration',
+    default: MINUTE,
+    help: 'Longest wait before this node tries again to take a claim.',
+    chart: { key: 'nodeDeployment.maxDelay', sample: '43s' },
+  },
+  { name: 'provisioner', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  { name: 'provisioning-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
+  {
+    name: 'snapshot-orphan-sweep-interval',
+    type: 'duration',
+    default: 5 * MINUTE,
+    help: 'How often snapshots are searched for finalizers of forgotten restores. 0: never.',
+    chart: { key: 'snapshotOrphanSweepInterval', sample: '40m' },
+  },
+  {
+    name: 'strict-topology',
+    type: 'bool',
+    default: false,
+    help: 'Send the topology of the selected node only, instead of the topologies of all nodes with its keys.',
+    chart: { key: 'strictTopology', sample: true },
+  },
+  {
+    name: 'timeout',
+    type: 'duration',
+    default: 10 * SECOND,
+    help: 'Longest wait for each call to the CSI driver.',
+    chart: { key: 'timeout', sample: '36s' },
+  },
+  {
+    name: 'volume-name-prefix',
+    type: 'string',
+    default: 'pvc',
+    help: 'Start of the names of volumes.',
+    chart: { key: 'volumeNamePrefix', sample: 'vol' },
+  },
+  {
+    name: 'volume-name-uuid-length',
+    type: 'int',
+    default: -1,
+    help: 'How many characters of the UID of a claim the name of its volume has, 1 to 32. -1: all of them.',
+    chart: { key: 'volumeNameUUIDLength', sample: 16 },
+  },
+  {
+    name: 'worker-threads',
+    type: 'uint',
+    default: 100,
+    help:
+      'How many claims, and as many PersistentVolumes, are worked on at the same time. When retries occupy all ' +
+      'workers, others still start: up to 40 % more. 0: no work is done.',
+    chart: { key: 'workerThreads', sample: 7, minimum: 1 },
+  },
+] as const satisfies readonly Flag[]
+
+/** Flags of former releases, which charts still pass. */
+export const RETIRED_FLAGS = [
+  'connection-timeout',
+  'deletion-retry-count',
+  'leader-election-type',
+  'provisioner',
+  'provisioning-retry-count',
+] as const
+
+/** Former names of standard flags. */
+export const FORMER_NAMES = { 'leader-election': ['enable-leader-election'] } as const

@@ -1,0 +1,47 @@
+import { messageOf } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import { NodeGetInfo } from '@csi-sidecars/csi-proto'
+import { matchesTerm, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import { StartError } from '@csi-sidecars/sidecar'
+import type { TopologyNodes } from '../topology/requirement.ts'
+
+/** The node of this process with --node-deployment. */
+export interface LocalNode {
+  readonly name: string
+  /** The topology of the node, as its driver reports it. Undefined: none. */
+  readonly segments: Readonly<Record<string, string>> | undefined
+  /** Claims with immediate binding are provisioned too. */
+  readonly immediateBinding: boolean
+  readonly baseDelayMs: number
+  readonly maxDelayMs: number
+}
+
+/** The topology of the node. Throws StartError. */
+export async function nodeSegments(
+  driver: Driver,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<LocalNode['segments']> {
+  try {
+    const { accessibleTopology } = await driver.call(NodeGetInfo, {}, { timeoutMs, signal })
+    return accessibleTopology?.segments
+  } catch (cause) {
+    signal.throwIfAborted()
+    throw new StartError(`Failed to get node info from CSI driver: ${messageOf(cause)}`, { cause, exitCode: 255 })
+  }
+}
+
+/** The only node of the cluster that counts. No Node and no CSINode is read. */
+export function topologyOfNode({ name, segments = {} }: LocalNode): TopologyNodes {
+  const identity = { key: name, uid: name, resourceVersion: '' }
+  return {
+    nodes: new Map([[name, { ...identity, labels: segments }]]),
+    registrations: new Map([[name, { ...identity, topologyKeys: Object.keys(segments) }]]),
+  }
+}
+
+/** Whether the volume is reachable from the node. */
+export function isReachable(spec: PersistentVolumeSpec | undefined, { name, segments }: LocalNode): boolean {
+  const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms
+  if (segments === undefined || terms == null) return true
+  return terms.some((term) => matchesTerm(term, { name, labels: segments }))
+}

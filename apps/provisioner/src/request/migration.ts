@@ -1,0 +1,32 @@
+import { messageOf } from '@csi-sidecars/base'
+import { translateInTreeStorageClassToCSI } from '@csi-sidecars/csi-translation'
+import { type Class, projectClass } from '../caches/class.ts'
+import type { Names } from '../caches/names.ts'
+import { ProvisionError } from './failure.ts'
+
+/** Whether the class belongs to the in-tree plugin that the driver has taken over for. */
+export function isMigrated({ provisioner }: Class, { inTree }: Names): boolean {
+  return inTree !== undefined && provisioner === inTree
+}
+
+/** The class as the driver knows it. The driver's own classes are not translated. */
+export function classForDriver(storageClass: Class, names: Names): Class {
+  const { inTree } = names
+  if (inTree === undefined || !isMigrated(storageClass, names)) return storageClass
+  const { key: name, uid, resourceVersion, provisioner, parameters, allowedTopologies } = storageClass
+  try {
+    const { mountOptions, reclaimPolicy, waitsForConsumer } = storageClass
+    const metadata = { name, uid, resourceVersion }
+    const inTreeClass = {
+      metadata,
+      provisioner,
+      parameters: { ...parameters },
+      allowedTopologies: [...allowedTopologies],
+    }
+    const translated = translateInTreeStorageClassToCSI(inTree, inTreeClass)
+    return { ...projectClass(translated), mountOptions, reclaimPolicy, waitsForConsumer }
+  } catch (cause) {
+    const waitsFor = [{ on: 'class', name }]
+    throw new ProvisionError(`failed to translate storage class: ${messageOf(cause)}`, { cause, waitsFor })
+  }
+}

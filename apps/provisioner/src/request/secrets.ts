@@ -1,0 +1,150 @@
+import { messageOf } from '@csi-sidecars/base'
+import { goQuote } from '@csi-sidecars/telemetry'
+import { ProvisionError } from './failure.ts'
+
+export interface SecretRef {
+  readonly name: string
+  readonly namespace: string
+}
+
+/** The purposes of secrets. */
+export type SecretUse = keyof typeof USES
+
+interface Pair {
+  /** The name of the purpose in errors. */
+  readonly title: string
+  readonly name: string
+  readonly namespace: string
+  readonly oldName?: string
+  readonly oldNamespace?: string
+}
+
+const pair = (title: string, key: string, old?: string): Pair => ({
+  title,
+  name: `csi.storage.k8s.io/${key}secret-name`,
+  namespace: `csi.storage.k8s.io/${key}secret-namespace`,
+  ...(old !== undefined && { oldName: `csi${old}SecretName`, oldNamespace: `csi${old}SecretNamespace` }),
+})
+
+/** In the order in which they are resolved. */
+const USES = {
+  provisioner: pair('Provisioner', 'provisioner-', 'Provisioner'),
+  controllerPublish: pair('ControllerPublish', 'controller-publish-', 'ControllerPublish'),
+  nodeStage: pair('NodeStage', 'node-stage-', 'NodeStage'),
+  nodePublish: pair('NodePublish', 'node-publish-', 'NodePublish'),
+  controllerExpand: pair('ControllerExpand', 'controller-expand-'),
+  nodeExpand: pair('NodeExpand', 'node-expand-'),
+  controllerModify: pair('ControllerModify', 'controller-modify-'),
+} as const
+
+/** Serves each purpose without a pair. */
+const DEFAULT = pair('Default', '')
+
+/** The parameters with which classes name secrets. */
+export const SECRET_KEYS: readonly string[] = [...Object.values<Pair>(USES), DEFAULT].flatMap(({ name, namespace }) => [
+  name,
+  namespace,
+])
+
+type Parameters = Readonly<Record<string, string>>
+
+/** The values of the tokens in templates. */
+export interface SecretTokens {
+  readonly volume: string
+  readonly namespace: string
+  readonly claim: string
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+export type SecretRefs = Readonly<Record<SecretUse, SecretRef | undefined>>
+
+export function secretRefsOf(parameters: Parameters, tokens: SecretTokens): SecretRefs {
+  const uses = Object.keys(USES) as SecretUse[]
+  const refs = uses.map((use) => [use, secretRefOf(use, parameters, tokens)] as const)
+  return Object.fromEntries(refs) as SecretRefs
+}
+
+export function secretRefOf(use: SecretUse, parameters: Parameters, tokens: SecretTokens): SecretRef | undefined {
+  const templates =
+    templatesOf(USES[use], parameters, 'failed to get name and namespace template from params') ??
+    templatesOf(DEFAULT, parameters, 'failed to get default name and namespace template from params')
+  if (templates === undefined) return undefined
+  const { volume, namespace, claim, annotations } = tokens
+  const forNamespace = new Map([
+    ['pv.name', volume],
+    ['pvc.namespace', namespace],
+  ])
+  const forName = new Map([...forNamespace, ['pvc.name', claim]])
+  for (const [key, value] of Object.entries(annotations)) forName.set(`pvc.annotations['${key}']`, value)
+  return {
+    namespace: resolved(templates.namespace, forNamespace, { rule: LABEL, what: 'namespace name' }),
+    name: resolved(templates.name, forName, { rule: SUBDOMAIN, what: 'secret name' }),
+  }
+}
+
+function templatesOf(
+  { title, name, namespace, oldName, oldNamespace }: Pair,
+  parameters: Parameters,
+  prefix: string,
+): SecretRef | undefined {
+  const given = (...keys: readonly (string | undefined)[]): string[] =>
+    keys.flatMap((key) => (key !== undefined && Object.hasOwn(parameters, key) ? [parameters[key] ?? ''] : []))
+  const names = given(oldName, name)
+  const namespaces = given(oldNamespace, namespace)
+  const fail = (why: string): never => {
+    throw new ProvisionError(`${prefix}: ${why}`)
+  }
+  if (names.length > 1 || namespaces.length > 1) {
+    fail(`${title} secrets specified in parameters with both "csi" and "csi.storage.k8s.io/" keys`)
+  }
+  if (names.length !== namespaces.length) {
+    fail(`either name and namespace for ${title} secrets specified, Both must be specified`)
+  }
+  const [template] = names
+  const [namespaceTemplate] = namespaces
+  if (template === undefined || namespaceTemplate === undefined) return undefined
+  if (template === '' || namespaceTemplate === '') {
+    fail(`${title} secrets specified in parameters but value of either namespace or name is empty`)
+  }
+  return { name: template, namespace: namespaceTemplate }
+}
+
+/** Rules of the API server for names. */
+const LABEL = { longest: 63, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/ }
+// bounded: a name of at most 253 characters
+const SUBDOMAIN = { longest: 253, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/ }
+
+function resolved(
+  template: string,
+  tokens: ReadonlyMap<string, string>,
+  { rule, what }: { readonly rule: typeof LABEL; readonly what: string },
+): string {
+  const text = expanded(template, tokens)
+  if (text.length <= rule.longest && rule.pattern.test(text)) return text
+  const source = template === text ? goQuote(text) : `${goQuote(template)} resolved to ${goQuote(text)} which`
+  throw new ProvisionError(`${source} is not a valid ${what}`)
+}
+
+/** A token as Go's `os.Expand` finds it: `${name}`, a special character, or letters and digits. */
+const TOKEN = /\$(?:\{([^}]*)\}|\{|([*#$@!?\-0-9]|[A-Za-z_][A-Za-z0-9_]*))/g
+
+function expanded(template: string, tokens: ReadonlyMap<string, string>): string {
+  const invalid = new Set<string>()
+  const text = template.replaceAll(TOKEN, (_, braced?: string, plain?: string) => {
+    const token = braced ?? plain ?? ''
+    // Go drops `${}` and an unclosed `${`.
+    if (token === '') return ''
+    const value = tokens.get(token)
+    if (value === undefined) invalid.add(token)
+    return value ?? ''
+  })
+  if (invalid.size === 0) return text
+  const list = [...invalid].sort().map(goQuote).join(' ')
+  throw new ProvisionError(`error resolving value ${goQuote(template)}: invalid tokens: [${list}]`)
+}
+
+/** A Secret that could not be read. */
+export function secretError({ name, namespace }: SecretRef, cause: unknown): ProvisionError {
+  const message = `error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`
+  return new ProvisionError(message, { cause, waitsFor: [{ on: 'secret', name: `${namespace}/${name}` }] })
+}

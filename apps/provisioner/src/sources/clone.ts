@@ -1,0 +1,73 @@
+import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { type Claim, claimRef } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { bytesOf } from '../request/request.ts'
+import { type Source, sourceError } from './source-error.ts'
+
+export interface CloneParts {
+  readonly claim: Claim
+  readonly class: Class
+  readonly source: Source
+  /** The source claim, as cached. */
+  readonly original: Claim | undefined
+}
+
+/** Checks the source claim, and returns it. Throws ProvisionError. */
+export function checkOriginal({ claim, source, original }: CloneParts): Claim {
+  const { namespace, name } = source
+  const fail = (why: string): never => {
+    throw sourceError(source, why)
+  }
+  if (original === undefined) {
+    return fail(
+      `error getting PVC ${name} (namespace "${namespace}") from api server: persistentvolumeclaim "${name}" not found`,
+    )
+  }
+  if (original.phase !== 'Bound') {
+    fail(`the PVC DataSource ${name} must have a status of Bound.  Got {${original.phase ?? ''}}`)
+  }
+  if (original.deleting) fail(`the PVC DataSource ${name} is currently being deleted`)
+  if (original.classField === undefined) fail(`the source PVC (${name}) storageclass cannot be empty`)
+  if (claim.classField === undefined) fail(`the requested PVC (${claimRef(claim).name}) storageclass cannot be empty`)
+  const [requested, size] = [bytesOf(claim.size), bytesOf(original.size)]
+  if (requested < size) {
+    const sizes = `requested ${requested} but source is ${size}`
+    fail(`error, new PVC request must be greater than or equal in size to the specified PVC data source, ${sizes}`)
+  }
+  if (original.volumeName === '') fail(`volume name is empty in source PVC ${name}`)
+  return original
+}
+
+/** The volume of the source claim, read from the server because it must be the claim's own at this moment. */
+export async function cloneSource(
+  parts: CloneParts,
+  api: Pick<KubeClient, 'get'>,
+  signal: AbortSignal,
+): Promise<VolumeContentSource> {
+  const { claim, class: storageClass, source } = parts
+  const original = checkOriginal(parts)
+  const waitsFor = [{ on: 'volume', name: original.volumeName }]
+  const pv = await api.get(PERSISTENT_VOLUMES, { name: original.volumeName }, { signal }).catch((cause: unknown) => {
+    signal.throwIfAborted()
+    throw sourceError(source, UNUSABLE, { cause, waitsFor })
+  })
+  if (!isVolumeOf(pv, original, storageClass)) throw sourceError(source, UNUSABLE, { waitsFor })
+  const [from, to] = [pv.spec?.volumeMode ?? 'Filesystem', claim.wanted?.volumeMode ?? 'Filesystem']
+  if (from !== to) {
+    const modes = `Source is ${from}, but new PVC requested ${to}`
+    const why = `the source PVC and destination PVCs must have the same volume mode for cloning.  ${modes}`
+    throw sourceError(source, why, { waitsFor })
+  }
+  return { type: { $case: 'volume', value: { volumeId: pv.spec?.csi?.volumeHandle ?? '' } } }
+}
+
+const UNUSABLE = 'claim in dataSource not bound or invalid'
+
+function isVolumeOf({ spec, status }: PersistentVolume, original: Claim, { provisioner }: Class): boolean {
+  const { namespace, name } = claimRef(original)
+  const claim = spec?.claimRef
+  const isOriginal = claim?.uid === original.uid && claim.namespace === namespace && claim.name === name
+  return spec?.csi?.driver === provisioner && isOriginal && status?.phase === 'Bound'
+}

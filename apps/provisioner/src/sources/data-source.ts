@@ -1,0 +1,44 @@
+import { type Claim, claimRef } from '../caches/claim.ts'
+import { CLAIM_KIND, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/source-keys.ts'
+import { ProvisionError } from '../request/failure.ts'
+
+/** The origin of the content of a volume. */
+export interface Source {
+  readonly kind: typeof SNAPSHOT_KIND | typeof CLAIM_KIND
+  readonly namespace: string
+  readonly name: string
+}
+
+/** A kind of source that another controller handles. */
+export class PopulatorError extends Error {
+  override readonly name = 'PopulatorError'
+
+  constructor(kind: string) {
+    super(`data source (${kind}) is not handled by the provisioner, assuming an external populator will provision it`)
+  }
+}
+
+/** The source of a claim. Undefined: an empty volume. Throws ProvisionError, and PopulatorError for other kinds. */
+export function sourceOf(claim: Claim): Source | undefined {
+  const { dataSource, dataSourceRef } = claim.wanted ?? {}
+  if (dataSource === undefined && dataSourceRef?.namespace) {
+    throw new ProvisionError(
+      'dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled',
+    )
+  }
+  const source = dataSource ?? dataSourceRef
+  if (source === undefined) return undefined
+  const { namespace, name: claimName } = claimRef(claim)
+  const { kind, name, apiGroup } = source
+  if (name === '') throw new ProvisionError(`the PVC source not found for PVC ${claimName}`)
+  if (kind === SNAPSHOT_KIND) {
+    const group = apiGroup ?? ''
+    if (group !== SNAPSHOT_GROUP) {
+      const groups = `Expected ${SNAPSHOT_GROUP}, Got ${group}`
+      throw new ProvisionError(`the PVC source does not belong to the right APIGroup. ${groups}`)
+    }
+    return { kind, namespace, name }
+  }
+  if (kind === CLAIM_KIND) return { kind, namespace, name }
+  throw new PopulatorError(kind)
+}

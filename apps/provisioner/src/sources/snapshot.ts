@@ -1,0 +1,112 @@
+import { messageOf } from '@csi-sidecars/base'
+import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import {
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
+  type VolumeSnapshot,
+  type VolumeSnapshotContent,
+} from '@csi-sidecars/kube-types'
+import { goQuote } from '@csi-sidecars/telemetry'
+import { type Claim, claimRef } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { ALLOW_MODE_CHANGE, SNAPSHOT_FINALIZER } from '../caches/names.ts'
+import { bytesOf } from '../request/request.ts'
+import { type Source, sourceError } from './source-error.ts'
+
+export interface RestoreParts {
+  readonly claim: Claim
+  readonly class: Class
+  readonly source: Source
+  /** --prevent-volume-mode-conversion. */
+  readonly preventModeConversion: boolean
+}
+
+export interface Restore {
+  readonly content: VolumeContentSource
+  readonly snapshot: VolumeSnapshot
+}
+
+/** The snapshot that a volume is restored from, read from the server. Throws ProvisionError. */
+export async function snapshotSource(
+  parts: RestoreParts,
+  api: Pick<KubeClient, 'get'>,
+  signal: AbortSignal,
+): Promise<Restore> {
+  const { source } = parts
+  const { namespace, name } = source
+  const snapshot = await api.get(VOLUME_SNAPSHOTS, { namespace, name }, { signal }).catch((cause: unknown) => {
+    signal.throwIfAborted()
+    throw sourceError(source, `error getting snapshot ${name} from api server: ${messageOf(cause)}`, { cause })
+  })
+  const contentName = boundContent(parts, snapshot)
+  const waitsFor = [{ on: 'snapshotContent', name: contentName }]
+  const content = await api.get(VOLUME_SNAPSHOT_CONTENTS, { name: contentName }, { signal }).catch((cause: unknown) => {
+    signal.throwIfAborted()
+    throw sourceError(source, `error getting snapshotcontent ${contentName} for snapshot ${name}`, { cause, waitsFor })
+  })
+  const why = whyUnusable(parts, snapshot, content)
+  if (why !== undefined) throw sourceError(source, why, { waitsFor })
+  const snapshotId = content.status?.snapshotHandle ?? ''
+  return { snapshot, content: { type: { $case: 'snapshot', value: { snapshotId } } } }
+}
+
+function boundContent({ source }: RestoreParts, { metadata, status }: VolumeSnapshot): string {
+  const isProtected = metadata?.finalizers?.includes(SNAPSHOT_FINALIZER) === true
+  // Our finalizer shows that the restore has begun before the deletion: it must be finished.
+  if (metadata?.deletionTimestamp != null && !isProtected) {
+    throw sourceError(source, `snapshot ${source.name} is being deleted`)
+  }
+  const contentName = status?.boundVolumeSnapshotContentName
+  if (contentName == null) throw sourceError(source, `snapshot ${source.name} not bound`)
+  return contentName
+}
+
+/** The first check that fails. */
+export function whyUnusable(
+  parts: RestoreParts,
+  snapshot: VolumeSnapshot,
+  content: VolumeSnapshotContent,
+): string | undefined {
+  const { claim, class: storageClass, source } = parts
+  const { name } = source
+  const what = `snapshotcontent ${content.metadata?.name ?? ''} for snapshot ${name}`
+  const { volumeSnapshotRef: ref, driver } = content.spec
+  const { uid, namespace } = snapshot.metadata ?? {}
+  if (ref.uid !== uid || ref.namespace !== namespace || ref.name !== snapshot.metadata?.name) {
+    return `${what} is bound to a different snapshot`
+  }
+  if (driver !== storageClass.provisioner)
+    return `${what} is not handled by CSI driver of StorageClass ${storageClass.key}`
+  if (snapshot.status?.readyToUse !== true) return `snapshot ${name} is not Ready`
+  if (content.status?.snapshotHandle == null) return `snapshot handle ${name} is not available`
+  const requested = bytesOf(claim.size)
+  const { restoreSize } = snapshot.status
+  if (restoreSize != null && requested < bytesOf(String(restoreSize))) {
+    const size = bytesOf(String(restoreSize))
+    return `requested volume size ${requested} is less than the size ${size} for the source snapshot ${name}`
+  }
+  return whyOtherMode(parts, content)
+}
+
+/** A user must not read the blocks of a file system, or the reverse, without permission. */
+function whyOtherMode(
+  { claim, preventModeConversion }: RestoreParts,
+  { metadata, spec }: VolumeSnapshotContent,
+): string | undefined {
+  const [from, to] = [spec.sourceVolumeMode, claim.wanted?.volumeMode]
+  if (!preventModeConversion || from == null || to === undefined || from === to) return undefined
+  const { namespace, name } = claimRef(claim)
+  const why = `requested volume ${namespace}/${name} modifies the mode of the source volume but does not have permission to do so.`
+  const allowed = metadata?.annotations?.[ALLOW_MODE_CHANGE]
+  const contentName = metadata?.name ?? ''
+  if (allowed === undefined)
+    return `${why} ${ALLOW_MODE_CHANGE} annotation is not present on snapshotcontent ${contentName}`
+  if (TRUE.has(allowed)) return undefined
+  if (FALSE.has(allowed)) return `${why} ${ALLOW_MODE_CHANGE} is set to false on snapshotcontent ${contentName}`
+  const error = `strconv.ParseBool: parsing ${goQuote(allowed)}: invalid syntax`
+  return `${why} failed to convert ${ALLOW_MODE_CHANGE} annotation value to boolean with error: ${error}`
+}
+
+const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'TRUE', 'true', 'True'])
+const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False'])

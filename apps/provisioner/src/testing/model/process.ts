@@ -1,0 +1,119 @@
+import { CancelledError, type Clock } from '@csi-sidecars/base'
+import { Backlog, runTerm } from '@csi-sidecars/controller'
+import { createInformer, type Informer } from '@csi-sidecars/informer'
+import type { ApiError } from '@csi-sidecars/kube-client'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
+import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
+import { QueueMetrics } from '@csi-sidecars/workqueue'
+import { openCaches } from '../../caches/open.ts'
+import { provisionerControllers } from '../../controllers.ts'
+import { ProvisionMetrics } from '../../metrics.ts'
+import type { ProvisionerParts, ProvisionerSettings } from '../../parts.ts'
+import { DRIVER, type ModelDriverOptions, modelDriver } from './storage.ts'
+
+export const CLAIM_FINALIZER = 'external-provisioner/csi-example-com'
+
+const SETTINGS: ProvisionerSettings = {
+  names: { driver: DRIVER, inTree: undefined },
+  identity: '1-2-csi.example.com',
+  claimFinalizer: CLAIM_FINALIZER,
+  finalizeClaims: false,
+  workers: 4,
+  retryStartMs: 1_000,
+  retryMaxMs: 60_000,
+  timeoutMs: 10_000,
+  volumeNamePrefix: 'pvc',
+  volumeNameUuidLength: -1,
+  defaultFsType: '',
+  extraMetadata: false,
+  publishReadOnly: false,
+  topology: false,
+  node: undefined,
+  strictTopology: false,
+  immediateTopology: true,
+  preventModeConversion: true,
+  sweepMs: 0,
+  cloneReleaseWorkers: undefined,
+  attributesClasses: true,
+}
+
+export interface ProcessOptions extends Omit<ModelDriverOptions, 'gate'> {
+  readonly api: FakeApi<ApiError>
+  readonly clock: Clock
+  readonly settings: Partial<ProvisionerSettings>
+}
+
+/** One life of the provisioner, from its caches to its workers, between a gate and watches that lag. */
+export class Process {
+  readonly gate = new StepGate()
+  readonly log = recordingLogger()
+  readonly #client: InProcessClient<ApiError>
+  readonly #stop = new AbortController()
+  readonly #cut = new AbortController()
+  readonly #caches = new AbortController()
+  #leads = true
+
+  constructor({ api, clock, settings, ...options }: ProcessOptions) {
+    this.#client = api.newClient({ gate: this.gate, watchesLag: true })
+    const { log, gate } = this
+    const client = this.#client
+    const informers: Informer<unknown, never>[] = []
+    const own = { ...SETTINGS, ...settings }
+    const registry: Parameters<typeof openCaches>[0]['caches'] = {
+      open: (_name, cache) => {
+        const informer = createInformer({ ...cache, client, clock, log })
+        informers.push(informer)
+        return informer
+      },
+    }
+    const caches = openCaches({ ...own, caches: registry, attaches: false, nodes: false })
+    const metrics = new Metrics()
+    const silent = { event: () => {}, flush: async () => {} }
+    const parts: ProvisionerParts = {
+      settings: own,
+      client,
+      driver: modelDriver({ ...options, gate }),
+      caches,
+      recorder: silent,
+      populatorRecorder: silent,
+      capacity: undefined,
+      metrics: new ProvisionMetrics(metrics),
+      backlog: new Backlog({ driver: DRIVER, clock, metrics }),
+      clock,
+      log,
+    }
+    const assertLeading = (): void => {
+      if (!this.#leads) throw new CancelledError('this process does not lead')
+    }
+    const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
+    const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
+    const { driver, backlog } = parts
+    const queues = new QueueMetrics(metrics, clock)
+    void runTerm(lead, provisionerControllers(parts, lead), { clock, driver, queues, backlog }).then(() => {
+      this.#caches.abort(new CancelledError('the process ends'))
+    })
+    for (const informer of informers) void informer.run(this.#caches.signal)
+  }
+
+  deliver(): void {
+    this.#client.deliver()
+  }
+
+  /** From now on changes are delivered at once. */
+  deliverAtOnce(): void {
+    this.#client.watchesLag = false
+  }
+
+  /** The lease is lost: no run continues, and nothing leaves the process. */
+  depose(): void {
+    this.#leads = false
+    this.#stop.abort(new CancelledError('asked to stop'))
+    this.#cut.abort(new CancelledError('the lease is lost'))
+  }
+
+  /** Each request has taken effect by now, or never will. */
+  kill(): void {
+    this.gate.close()
+  }
+}

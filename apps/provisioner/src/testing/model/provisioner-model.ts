@@ -1,0 +1,208 @@
+import { invariant } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { type ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  STORAGE_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { FakeApi } from '@csi-sidecars/testkit'
+import { VOLUME_FINALIZER } from '../../caches/names.ts'
+import type { ProvisionerSettings } from '../../parts.ts'
+import { CLAIM_FINALIZER, Process } from './process.ts'
+import { DRIVER, ModelStorage } from './storage.ts'
+
+export const CLAIMS = ['a', 'b'] as const
+const NAMESPACE = 'ns'
+const CLASS = { name: 'fast' }
+
+/** Several back-offs at their longest. */
+const LONG_MS = 10 * 60_000
+
+/**
+ * A cluster, a storage, a PV controller that works step by step, and at most one provisioner at a time. A deletion of a
+ * volume that a PersistentVolume still needs is a violation at once.
+ */
+export class ProvisionerModel {
+  readonly clock = new FakeClock()
+  readonly api: FakeApi<ApiError> = new FakeApi({ clock: this.clock, errorOf: apiErrorOf })
+  readonly storage = new ModelStorage()
+  process: Process | undefined
+  /** A process has ended without the time to save its knowledge. */
+  hasCrashed = false
+  readonly #settings: Partial<ProvisionerSettings>
+  #violation: unknown
+
+  constructor(settings: Partial<ProvisionerSettings> = {}) {
+    this.#settings = settings
+    this.createClass()
+  }
+
+  start(): void {
+    this.process ??= new Process({
+      api: this.api,
+      clock: this.clock,
+      storage: this.storage,
+      settings: this.#settings,
+      onCreate: () => {},
+      onDelete: (handle) => this.#deleted(handle),
+    })
+  }
+
+  kill(): void {
+    if (this.process === undefined) return
+    this.process.kill()
+    this.#end()
+  }
+
+  depose(): void {
+    if (this.process === undefined) return
+    this.process.depose()
+    this.#end()
+  }
+
+  #end(): void {
+    this.process = undefined
+    this.hasCrashed = true
+  }
+
+  createClass(): void {
+    if (this.api.server.get(STORAGE_CLASSES, CLASS) !== undefined) return
+    this.api.server.create(STORAGE_CLASSES, { metadata: CLASS, provisioner: DRIVER, reclaimPolicy: 'Delete' })
+  }
+
+  deleteClass(): void {
+    this.api.delete(STORAGE_CLASSES, CLASS)
+  }
+
+  createClaim(name: string): void {
+    if (this.claim(name) !== undefined) return
+    this.api.server.create(PERSISTENT_VOLUME_CLAIMS, {
+      metadata: { namespace: NAMESPACE, name, annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        storageClassName: CLASS.name,
+        resources: { requests: { storage: '1Gi' } },
+      },
+      status: { phase: 'Pending' },
+    })
+  }
+
+  deleteClaim(name: string): void {
+    this.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name })
+  }
+
+  touchClaim(name: string): void {
+    const labels = { touched: `${this.api.server.resourceVersion}` }
+    this.api.edit(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name }, { metadata: { labels } })
+  }
+
+  claim(name: string): PersistentVolumeClaim | undefined {
+    return this.api.server.get(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name })
+  }
+
+  get claims(): readonly PersistentVolumeClaim[] {
+    return this.api.server.list(PERSISTENT_VOLUME_CLAIMS)
+  }
+
+  get volumes(): readonly PersistentVolume[] {
+    return this.api.server.list(PERSISTENT_VOLUMES)
+  }
+
+  /** Changes the policy of volumes in use: the deletion of a released volume may have begun. */
+  retain(name: string): void {
+    const body = { spec: { persistentVolumeReclaimPolicy: 'Retain' } }
+    for (const { metadata, spec, status } of this.volumes) {
+      const isInUse = status?.phase !== 'Released'
+      if (isInUse && spec?.claimRef?.name === name)
+        this.api.edit(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' }, body)
+    }
+  }
+
+  /** One look of the PV controller: binds volumes to their claims, releases them, and ends its protection. */
+  controlVolumes(): void {
+    for (const { metadata, spec } of this.volumes) {
+      const ref = { name: metadata?.name ?? '' }
+      const claim = this.claims.find((each) => each.metadata?.uid === spec?.claimRef?.uid)
+      if (claim === undefined) this.api.edit(PERSISTENT_VOLUMES, ref, { status: { phase: 'Released' } })
+      else if (claim.spec?.volumeName === undefined || claim.spec.volumeName === ref.name) this.#bind(ref, claim)
+      this.#unprotect(PERSISTENT_VOLUMES, ref, metadata?.finalizers)
+    }
+    for (const { metadata } of this.claims) {
+      if (metadata?.deletionTimestamp == null) continue
+      const ref = { namespace: NAMESPACE, name: metadata.name ?? '' }
+      this.#unprotect(PERSISTENT_VOLUME_CLAIMS, ref, metadata.finalizers)
+    }
+  }
+
+  #bind(ref: { readonly name: string }, { metadata }: PersistentVolumeClaim): void {
+    this.api.edit(PERSISTENT_VOLUMES, ref, { status: { phase: 'Bound' } })
+    const claim = { namespace: NAMESPACE, name: metadata?.name ?? '' }
+    this.api.edit(PERSISTENT_VOLUME_CLAIMS, claim, { spec: { volumeName: ref.name }, status: { phase: 'Bound' } })
+  }
+
+  /** Kubernetes' own finalizers. */
+  #unprotect(
+    resource: typeof PERSISTENT_VOLUMES | typeof PERSISTENT_VOLUME_CLAIMS,
+    ref: { readonly namespace?: string; readonly name: string },
+    finalizers: readonly string[] = [],
+  ): void {
+    const kept = finalizers.filter((name) => name === VOLUME_FINALIZER || name === CLAIM_FINALIZER)
+    if (kept.length < finalizers.length) this.api.edit(resource, ref, { metadata: { finalizers: kept } })
+  }
+
+  #deleted(handle: string): void {
+    const owner = this.volumes.find(({ spec }) => spec?.csi?.volumeHandle === handle)
+    const { phase } = owner?.status ?? {}
+    const isReleased = phase === 'Released' && owner?.spec?.persistentVolumeReclaimPolicy === 'Delete'
+    if (owner === undefined || isReleased) return
+    this.#violation ??= new Error(`${handle} is deleted, and the PersistentVolume ${owner.metadata?.name} is ${phase}`)
+  }
+
+  checkAlways(): void {
+    if (this.#violation !== undefined) throw this.#violation
+    const bad = this.process?.log.lines.find(({ message }) => message.startsWith('Informer handler failed'))
+    invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)
+  }
+
+  /** The faults are over, and everything is delivered. */
+  async calmDown(): Promise<void> {
+    this.createClass()
+    for (const name of this.storage.late) this.storage.create(name)
+    this.start()
+    const { process } = this
+    invariant(process !== undefined, 'a process runs')
+    process.deliverAtOnce()
+    process.gate.open()
+    for (let turn = 0; turn < 6; turn += 1) {
+      process.deliver()
+      await this.clock.advance(LONG_MS)
+      this.controlVolumes()
+    }
+    await this.clock.advance(LONG_MS)
+  }
+
+  checkConverged({ leaksAllowed }: { readonly leaksAllowed: boolean }): void {
+    this.checkAlways()
+    for (const { metadata, spec } of this.claims) {
+      const name = metadata?.name ?? ''
+      invariant(metadata?.deletionTimestamp == null, `the claim ${name} is never gone`)
+      invariant(metadata?.finalizers?.includes(CLAIM_FINALIZER) !== true, `the claim ${name} is still marked`)
+      const pv = this.volumes.find((each) => each.metadata?.name === spec?.volumeName)
+      invariant(pv?.spec?.claimRef?.uid === metadata?.uid, `the claim ${name} has no volume`)
+    }
+    const owned = new Set(this.volumes.map(({ spec }) => spec?.csi?.volumeHandle ?? ''))
+    for (const { metadata, spec, status } of this.volumes) {
+      const handle = spec?.csi?.volumeHandle ?? ''
+      invariant(metadata?.deletionTimestamp == null, `the PersistentVolume ${metadata?.name} is never gone`)
+      const isKept = spec?.persistentVolumeReclaimPolicy === 'Retain'
+      invariant(this.storage.volumes.has(handle), `the volume of ${metadata?.name} is gone`)
+      const { phase } = status ?? {}
+      invariant(phase === 'Bound' || isKept, `the PersistentVolume ${metadata?.name} is ${phase} and never deleted`)
+    }
+    if (leaksAllowed) return
+    for (const [handle, name] of this.storage.volumes) invariant(owned.has(handle), `${handle} of ${name} leaks`)
+  }
+}

@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals'
+import { Pins } from './pins.ts'
+
+const of = (zone: string) => ({ requisite: [{ segments: { zone } }], preferred: [] })
+const TRY = { node: 'a', classUid: 'c', inProgress: false }
+
+describe('Pins', () => {
+  it.each([
+    ['keeps the requirement of the same node and class', TRY, 'old'],
+    ['replaces it for another node', { ...TRY, node: 'b' }, 'new'],
+    ['replaces it for another class', { ...TRY, classUid: 'd' }, 'new'],
+    ['keeps it for another node while a creation may be running', { ...TRY, node: 'b', inProgress: true }, 'old'],
+  ])('%s', (_, tried, expected) => {
+    const pins = new Pins()
+    pins.requirement('uid', TRY, () => of('old'))
+    expect(pins.requirement('uid', tried, () => of('new'))).toEqual(of(expected))
+  })
+
+  it('forgets the requirement of a creation that is over', () => {
+    const pins = new Pins()
+    pins.requirement('uid', TRY, () => of('old'))
+    pins.release('uid')
+    expect(pins.requirement('uid', { ...TRY, inProgress: true }, () => of('new'))).toEqual(of('new'))
+  })
+})

@@ -1,0 +1,128 @@
+import type { TopologyRequirement } from '@csi-sidecars/csi-proto'
+import type { Reader } from '@csi-sidecars/informer'
+import type { TopologySelectorTerm } from '@csi-sidecars/kube-types'
+import { goQuote } from '@csi-sidecars/telemetry'
+import type { CachedNode, Registration } from '../caches/node.ts'
+import { ProvisionError } from '../request/failure.ts'
+import { placeOf } from './spread.ts'
+import {
+  distinctTerms,
+  flattened,
+  holdsIn,
+  rotated,
+  type Term,
+  termOf,
+  termsText,
+  termText,
+  toTopologies,
+} from './term.ts'
+
+export interface TopologyNodes {
+  readonly nodes: Pick<Reader<CachedNode>, 'get' | 'values'>
+  readonly registrations: Pick<Reader<Registration>, 'get' | 'values'>
+}
+
+export interface TopologyRules {
+  readonly claimName: string
+  /** The selected node. Empty: none. */
+  readonly node: string
+  /** The allowed topologies of the class. */
+  readonly allowed: readonly TopologySelectorTerm[]
+  /** --strict-topology. */
+  readonly strict: boolean
+  /** --immediate-topology. */
+  readonly immediate: boolean
+}
+
+/** The topologies that the volume must and should be reachable from. Undefined: any. Throws ProvisionError. */
+export function requirementOf(rules: TopologyRules, cluster: TopologyNodes): TopologyRequirement | undefined {
+  const { node, allowed, strict, immediate, claimName } = rules
+  const own = node === '' ? undefined : nodeTopology(rules, cluster)
+  if (own !== undefined && strict) {
+    checkAllowed(rules, own.term)
+    const only = toTopologies([own.term])
+    return { requisite: only, preferred: only }
+  }
+  if (own === undefined && allowed.length === 0 && !immediate) return undefined
+  const requisite = distinctTerms(allowed.length > 0 ? flattened(allowed) : available(own?.keys, cluster))
+  if (requisite.length === 0) throw failure('no available topology found')
+  const first =
+    own === undefined ? placeOf(claimName, requisite.length) : requisite.findIndex((term) => holdsIn(term, own.term))
+  if (own !== undefined && first === -1) {
+    const what = `topology ${termText(own.term)} from selected node ${goQuote(node)}`
+    throw failure(`${what} is not in requisite: ${termsText(requisite)}`, node)
+  }
+  return { requisite: toTopologies(requisite), preferred: toTopologies(rotated(requisite, first)) }
+}
+
+interface NodeTopology {
+  readonly keys: readonly string[]
+  readonly term: Term
+}
+
+function nodeTopology({ node: name }: TopologyRules, { nodes, registrations }: TopologyNodes): NodeTopology {
+  const registration = registrations.get(name)
+  if (registration === undefined) {
+    const why = `csinode.storage.k8s.io ${goQuote(name)} not found`
+    const waitsFor = [{ on: 'node', name }]
+    throw new ProvisionError(`failed to get selected CSINode ${name}: ${why}`, { reschedule: true, waitsFor })
+  }
+  const keys = registration.topologyKeys ?? []
+  if (keys.length === 0) throw failure(`no topology key found for node ${name}`, name)
+  const labels = nodes.get(name)?.labels ?? {}
+  const term = termOf(labels, keys)
+  if (term !== undefined) return { keys, term }
+  const shown = `map[${Object.entries(labels)
+    .map(([key, value]) => `${key}:${value}`)
+    .sort()
+    .join(' ')}]`
+  throw failure(
+    `topology labels from selected node ${shown} does not match topology keys from CSINode [${keys.join(' ')}]`,
+    name,
+  )
+}
+
+function checkAllowed({ allowed, node }: TopologyRules, own: Term): void {
+  if (allowed.length === 0) return
+  const terms = flattened(allowed)
+  if (terms.some((term) => holdsIn(term, own))) return
+  const what = `selected node '${goQuote(node)}' topology '${termText(own)}'`
+  throw failure(`${what} is not in allowed topologies: ${termsText(terms)}`, node)
+}
+
+/** The topologies of the nodes that have registered the keys. Without keys: every registered set of keys counts. */
+function available(keys: readonly string[] | undefined, cluster: TopologyNodes): readonly Term[] {
+  const sets = keys === undefined ? registeredKeys(cluster) : [keys]
+  if (sets.length === 0) return []
+  const terms = sets.flatMap((set) => termsOf(set, cluster))
+  if (terms.length > 0) return terms
+  const shown = sets.map((set) => `[${set.join(' ')}]`).join(' ')
+  throw failure(`topologyKeys ${keys === undefined ? `[${shown}]` : shown} were not found on any nodes`)
+}
+
+function registeredKeys({ registrations }: TopologyNodes): readonly (readonly string[])[] {
+  const sets = new Map<string, readonly string[]>()
+  for (const { topologyKeys = [] } of registrations.values()) {
+    if (topologyKeys.length === 0) continue
+    const sorted = [...topologyKeys].sort()
+    sets.set(sorted.join('\0'), sorted)
+  }
+  return [...sets].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, set]) => set)
+}
+
+/** A label alone does not count: the driver must have registered its keys on the node. */
+function termsOf(keys: readonly string[], { nodes, registrations }: TopologyNodes): readonly Term[] {
+  const terms: Term[] = []
+  for (const { key: name, topologyKeys = [] } of registrations.values()) {
+    if (!keys.every((key) => topologyKeys.includes(key))) continue
+    const term = termOf(nodes.get(name)?.labels ?? {}, keys)
+    if (term !== undefined) terms.push(term)
+  }
+  return terms
+}
+
+/** A changed node may end the failure; without a selected node, any of them. */
+function failure(message: string, node?: string): ProvisionError {
+  const waitsFor = [node === undefined ? { on: 'nodes' } : { on: 'node', name: node }]
+  return new ProvisionError(`error generating accessibility requirements: ${message}`, { waitsFor })
+}

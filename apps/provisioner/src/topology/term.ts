@@ -1,0 +1,72 @@
+import type { Topology } from '@csi-sidecars/csi-proto'
+import type { TopologySelectorTerm } from '@csi-sidecars/kube-types'
+
+interface Segment {
+  readonly key: string
+  readonly value: string
+}
+
+/** Pairs of topology keys and values, sorted by key. All of them hold together. */
+export type Term = readonly Segment[]
+
+type Labels = Readonly<Record<string, string>>
+
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+const bySegment = (a: Segment, b: Segment): number => byText(a.key, b.key) || byText(a.value, b.value)
+
+function byTerm(a: Term, b: Term): number {
+  if (a.length !== b.length) return a.length - b.length
+  for (const [at, segment] of a.entries()) {
+    const order = bySegment(segment, b[at] ?? segment)
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+/** The values of the keys on a node. Undefined if a label is missing. */
+export function termOf(labels: Labels, keys: readonly string[]): Term | undefined {
+  if (!keys.every((key) => Object.hasOwn(labels, key))) return undefined
+  return keys.map((key) => ({ key, value: labels[key] ?? '' })).sort(bySegment)
+}
+
+/** Sorted, each term once. */
+export function distinctTerms(terms: readonly Term[]): readonly Term[] {
+  const sorted = [...terms].sort(byTerm)
+  return sorted.filter((term, at) => at === 0 || byTerm(term, sorted[at - 1] ?? []) !== 0)
+}
+
+/** Whether the term holds wherever the other one does. */
+export function holdsIn(term: Term, other: Term): boolean {
+  return term.every(({ key, value }) => other.some((each) => each.key === key && each.value === value))
+}
+
+/** Every combination of the values of each term of a class. */
+export function flattened(allowed: readonly TopologySelectorTerm[]): readonly Term[] {
+  return allowed.flatMap(({ matchLabelExpressions }) => {
+    const combined = (matchLabelExpressions ?? []).reduce<readonly Term[]>(
+      (terms, { key, values }) => terms.flatMap((term) => (values ?? []).map((value) => [...term, { key, value }])),
+      [[]],
+    )
+    return combined.filter((term) => term.length > 0).map((term) => [...term].sort(bySegment))
+  })
+}
+
+/** Begins the list at a place, and wraps. */
+export function rotated<T>(list: readonly T[], at: number): readonly T[] {
+  return [...list.slice(at), ...list.slice(0, at)]
+}
+
+export function toTopologies(terms: readonly Term[]): Topology[] {
+  return terms
+    .filter((term) => term.length > 0)
+    .map((term) => ({ segments: Object.fromEntries(term.map(({ key, value }) => [key, value])) }))
+}
+
+/** As Go prints a term: `[{zone a} {rack 1}]`. */
+export function termText(term: Term): string {
+  return `[${term.map(({ key, value }) => `{${key} ${value}}`).join(' ')}]`
+}
+
+export function termsText(terms: readonly Term[]): string {
+  return `[${terms.map(termText).join(' ')}]`
+}

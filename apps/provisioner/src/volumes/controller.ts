@@ -1,0 +1,73 @@
+import { type Controller, causesOf, keysOf, type Trigger } from '@csi-sidecars/controller'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
+import type { Attachment } from '../caches/attachment.ts'
+import type { Volume } from '../caches/volume.ts'
+import { driverCalls } from '../claims/driver-calls.ts'
+import { SIDECAR } from '../claims/pending.ts'
+import { backoffOf, type TermParts } from '../parts.ts'
+import { decideVolume } from './decide.ts'
+import { VolumeMemory } from './memory.ts'
+import { reconcileVolume } from './reconcile.ts'
+import type { VolumeDeps } from './run.ts'
+
+/** Protects the volumes of this driver, and deletes them when they are released. */
+export function volumeController(parts: TermParts): Controller {
+  const { settings, caches, clock } = parts
+  const { volumes, classes, attachments } = caches
+  const memory = new VolumeMemory(clock)
+  const deps: VolumeDeps = {
+    ...parts,
+    volumes,
+    classes,
+    attachments,
+    names: settings.names,
+    node: settings.node,
+    memory,
+    driver: driverCalls(parts),
+  }
+  const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
+  return {
+    name: 'volumes',
+    workers: order.capacity,
+    order,
+    backoff: backoffOf(settings),
+    caches: attachments === undefined ? [volumes, classes] : [volumes, classes, attachments],
+    sources: [
+      (queue) =>
+        volumes.subscribe((event) => {
+          if (event.type !== 'deleted') return
+          queue.forget(event.object.key)
+          memory.forget(event.object.uid)
+        }),
+      keysOf(volumes, onVolume),
+      ...(attachments === undefined ? [] : [causesOf(attachments, causesOfAttachment)]),
+    ],
+    reconcile: (name, run) => reconcileVolume(name, deps, run),
+    pending: {
+      sidecar: SIDECAR,
+      subject(name) {
+        const volume = volumes.store.get(name)
+        if (volume === undefined) return undefined
+        const isDeleted = memory.isDeleted(volume.uid)
+        if (decideVolume({ volume, attachments: [], isDeleted }).do !== 'delete') return undefined
+        const object = { kind: 'PersistentVolume', namespace: '', name, uid: volume.uid }
+        return { operation: 'delete', object, volume: name }
+      },
+      causes: { attachment: { kind: 'VolumeAttachment', reason: 'StillAttached' } },
+    },
+    callsDriver: true,
+  }
+}
+
+/** The result of an own write needs no look at the volume: the run that has written it continues. */
+const onVolume: Trigger<Volume> = (event) => {
+  if (event.type === 'deleted' || (event.type === 'updated' && event.cause === 'own')) return []
+  const volume = event.type === 'added' ? event.object : event.after
+  return volume.ours ? [volume.key] : []
+}
+
+/** A released volume may wait for the end of its attachment. */
+function causesOfAttachment(event: InformerEvent<Attachment>): { readonly on: string; readonly name: string }[] {
+  return event.type === 'deleted' ? [{ on: 'attachment', name: event.object.volume }] : []
+}

@@ -1,0 +1,31 @@
+import type { Attachment } from '../caches/attachment.ts'
+import { VOLUME_FINALIZER } from '../caches/names.ts'
+import type { Volume } from '../caches/volume.ts'
+
+/** One PersistentVolume and the attachments that name it, at one moment. */
+export interface VolumeView {
+  readonly volume: Volume
+  readonly attachments: readonly Attachment[]
+  /** The driver has deleted the volume in this term. */
+  readonly isDeleted: boolean
+}
+
+export type VolumeDecision =
+  | { readonly do: 'nothing'; readonly why: string }
+  | { readonly do: 'addFinalizer' }
+  | { readonly do: 'removeFinalizer' }
+  /** Delete the volume at the driver, unless it `isDeleted`, and then its object. */
+  | { readonly do: 'delete'; readonly isDeleted: boolean; readonly attachedTo: string | undefined }
+
+/** The next step for a PersistentVolume. The first check that applies decides. */
+export function decideVolume({ volume, attachments, isDeleted }: VolumeView): VolumeDecision {
+  const { ours, phase, reclaimPolicy, deleting } = volume
+  const isProtected = volume.finalizers?.includes(VOLUME_FINALIZER) === true
+  if (!ours) return { do: 'nothing', why: 'another provisioner is responsible' }
+  if (reclaimPolicy === 'Delete' && phase === 'Bound' && !deleting && !isProtected) return { do: 'addFinalizer' }
+  if ((reclaimPolicy === 'Retain' || reclaimPolicy === 'Recycle') && isProtected) return { do: 'removeFinalizer' }
+  if (deleting && !isProtected) return { do: 'nothing', why: 'its volume is gone already' }
+  if (phase !== 'Released') return { do: 'nothing', why: 'its claim has not released it' }
+  if (reclaimPolicy !== 'Delete') return { do: 'nothing', why: 'its volume is retained' }
+  return { do: 'delete', isDeleted, attachedTo: attachments[0]?.node }
+}

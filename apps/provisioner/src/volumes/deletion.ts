@@ -1,0 +1,63 @@
+import { messageOf } from '@csi-sidecars/base'
+import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
+import { ProvisionError } from '../request/failure.ts'
+import { classForDriver } from '../request/migration.ts'
+import { type SecretRef, secretRefOf } from '../request/secrets.ts'
+import { readSecret } from '../secret.ts'
+import type { VolumeRun } from './run.ts'
+
+/** A volume that is still attached. Waiting is no failure. */
+export class InUseError extends Error {
+  override readonly name = 'InUseError'
+
+  constructor(volume: string, node: string) {
+    super(`persistentvolume ${volume} is still attached to node ${node}, waiting for detach`)
+  }
+}
+
+/** The content of a DeleteVolume call. */
+export interface DeletionRequest {
+  readonly volumeId: string
+  readonly secrets: Readonly<Record<string, string>>
+  readonly migrated: boolean
+}
+
+/** Makes the call for a released volume. Throws the reason why it cannot be made. */
+export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Promise<DeletionRequest> {
+  const { deps, signal, log } = run
+  const migrated = isPVMigratable(stored)
+  const pv = migrated ? translateInTreePVToCSI(stored) : stored
+  const volumeId = pv.spec?.csi?.volumeHandle
+  if (!volumeId) throw new ProvisionError('invalid CSI PV')
+  deps.driver.require()
+  const ref = secretOf(run, pv)
+  const secrets = await readSecret(deps.api, ref, signal).catch((error: unknown) => {
+    signal.throwIfAborted()
+    // The Secret may have been deleted before the volume.
+    log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`)
+    return {}
+  })
+  return { volumeId, secrets, migrated }
+}
+
+/** The Secret of the annotations. Without annotations, that of the class. */
+function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume): SecretRef | undefined {
+  const { classes } = run.deps
+  const { annotations = {} } = metadata ?? {}
+  const name = annotations[DELETION_SECRET_NAME]
+  const namespace = annotations[DELETION_SECRET_NAMESPACE]
+  if (name !== undefined && namespace !== undefined) return name && namespace ? { name, namespace } : undefined
+  const className = annotations[BETA_STORAGE_CLASS] ?? spec?.storageClassName ?? ''
+  const storageClass = classes.store.get(className)
+  const claim = spec?.claimRef
+  if (className === '' || storageClass === undefined || claim == null) return undefined
+  const volume = metadata?.name ?? ''
+  const tokens = { volume, namespace: claim.namespace ?? '', claim: claim.name ?? '', annotations: {} }
+  try {
+    return secretRefOf('provisioner', classForDriver(storageClass, run.deps.names).parameters, tokens)
+  } catch (cause) {
+    throw new ProvisionError(`failed to get secretreference for volume ${volume}: ${messageOf(cause)}`, { cause })
+  }
+}

@@ -1,0 +1,30 @@
+import type { Clock } from '@csi-sidecars/base'
+import { News } from '../news.ts'
+
+/** The knowledge of this process about volumes in deletion, by the UIDs of their PersistentVolumes. */
+export class VolumeMemory {
+  /** The driver has deleted them, and their objects remain. */
+  readonly #deleted = new Set<string>()
+  readonly #news: News
+
+  constructor(clock: Clock) {
+    this.#news = new News(clock)
+  }
+
+  deleted(uid: string): void {
+    this.#deleted.add(uid)
+  }
+
+  isDeleted(uid: string): boolean {
+    return this.#deleted.has(uid)
+  }
+
+  isNews(uid: string, message: string): boolean {
+    return this.#news.isNews(uid, message)
+  }
+
+  forget(uid: string): void {
+    this.#deleted.delete(uid)
+    this.#news.forget(uid)
+  }
+}

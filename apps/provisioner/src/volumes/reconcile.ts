@@ -1,0 +1,156 @@
+import { messageOf, unreachable } from '@csi-sidecars/base'
+import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { isConflict, isInvalid, isNotFound } from '@csi-sidecars/kube-client'
+import {
+  addFinalizerPatch,
+  type Patch,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  removeFinalizerPatch,
+} from '@csi-sidecars/kube-types'
+import { VOLUME_FINALIZER } from '../caches/names.ts'
+import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
+import { type Volume, volumeTarget } from '../caches/volume.ts'
+import { isReachable } from '../node/local-node.ts'
+import { decideVolume } from './decide.ts'
+import { deletionOf, InUseError } from './deletion.ts'
+import { VOLUME_EVENTS } from './events.ts'
+import type { VolumeDeps, VolumeRun } from './run.ts'
+
+/** One run over one PersistentVolume. */
+export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run): Promise<Outcome> {
+  const volume = deps.volumes.store.get(name)
+  if (volume === undefined) return SETTLED
+  const run: VolumeRun = {
+    deps,
+    log: deps.log.with({ PV: name }),
+    signal: own.signal,
+    waitFor: (...causes) => own.waitFor(...causes),
+  }
+  const attachments = deps.attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? []
+  const decision = decideVolume({ volume, attachments, isDeleted: deps.memory.isDeleted(volume.uid) })
+  switch (decision.do) {
+    case 'nothing':
+      run.waitFor()
+      run.log.v(5)?.info(`Nothing to delete: ${decision.why}`)
+      return SETTLED
+    case 'addFinalizer':
+      return await patchFinalizers(run, volume, addFinalizerPatch(volume.finalizers, VOLUME_FINALIZER, volume.uid))
+    case 'removeFinalizer':
+      return await patchFinalizers(run, volume, removeFinalizerPatch(volume.finalizers, VOLUME_FINALIZER, volume.uid))
+    case 'delete':
+      return await deleteVolume(run, volume, decision)
+    default:
+      return unreachable(decision)
+  }
+}
+
+/** The patch fails if the finalizers have changed since they were cached: the volume is then read again. */
+async function patchFinalizers(run: VolumeRun, volume: Volume, patch: Patch | undefined): Promise<Outcome> {
+  const { deps, signal } = run
+  if (patch === undefined) return SETTLED
+  try {
+    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+    return AGAIN
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isNotFound(error)) return SETTLED
+    if (isInvalid(error)) await readAgain(run, volume)
+    return { kind: 'retry', cause: error }
+  }
+}
+
+async function readAgain({ deps, signal }: VolumeRun, { key }: Volume): Promise<PersistentVolume | undefined> {
+  try {
+    const pv = await deps.api.get(PERSISTENT_VOLUMES, { name: key }, { signal })
+    deps.volumes.learn(pv)
+    return pv
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+interface Deletion {
+  readonly isDeleted: boolean
+  readonly attachedTo: string | undefined
+}
+
+async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attachedTo }: Deletion): Promise<Outcome> {
+  const { deps, signal, log } = run
+  // The cache may be behind: a volume that its user has retained or bound again must not be deleted.
+  const pv = await readAgain(run, volume)
+  const current = deps.volumes.store.get(volume.key)
+  if (pv === undefined || current === undefined) return SETTLED
+  if (decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete') return AGAIN
+  // The node that can reach the volume deletes it.
+  if (deps.node !== undefined && !isReachable(pv.spec, deps.node)) return SETTLED
+  const className = pv.spec?.storageClassName ?? ''
+  const since = deps.clock.monotonic()
+  try {
+    if (!isDeleted) {
+      const deletion = await deletionOf(run, pv)
+      if (attachedTo !== undefined) throw new InUseError(volume.key, attachedTo)
+      run.waitFor()
+      await deps.driver.delete(deletion, { migrated: deletion.migrated, signal })
+      deps.memory.deleted(volume.uid)
+      deps.refresh?.deleted(pv)
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    return recordFailure(run, { volume: current, className, error })
+  }
+  try {
+    await deleteObject(run, current)
+  } catch (error) {
+    signal.throwIfAborted()
+    deps.metrics.deleteFailed(className)
+    log.info('Failed to delete persistentvolume', { err: error })
+    return { kind: 'retry', cause: error }
+  }
+  deps.metrics.deleted(className, deps.clock.monotonic() - since)
+  return SETTLED
+}
+
+/** The object is deleted before its finalizer is removed, so that no other writer adds the finalizer again. */
+async function deleteObject(run: VolumeRun, { key, uid }: Volume): Promise<void> {
+  const { deps, signal } = run
+  const deleted = await deps.api.delete(PERSISTENT_VOLUMES, { name: key }, { signal, uid }).catch(isGone)
+  if (deleted === 'gone') return
+  // The server has changed the object, so its finalizers are read again.
+  const pv = await readAgain(run, { key } as Volume)
+  if (pv === undefined || pv.metadata?.uid !== uid) return
+  const patch = removeFinalizerPatch(pv.metadata?.finalizers, VOLUME_FINALIZER, uid)
+  if (patch === undefined) return
+  const patched = await deps.api.patch(PERSISTENT_VOLUMES, { name: key }, patch, { signal }).catch(isGone)
+  if (patched !== 'gone') deps.volumes.learn(patched)
+}
+
+/** A conflict on DELETE means that another object has the name. */
+function isGone(error: unknown): 'gone' {
+  if (isNotFound(error) || isConflict(error)) return 'gone'
+  throw error
+}
+
+interface FailedDeletion {
+  readonly volume: Volume
+  readonly className: string
+  readonly error: unknown
+}
+
+function recordFailure(run: VolumeRun, { volume, className, error }: FailedDeletion): Outcome {
+  const { deps, log } = run
+  const message = messageOf(error)
+  if (error instanceof InUseError) {
+    log.v(4)?.info('Volume deletion postponed', { reason: message })
+    run.waitFor({ on: 'attachment', name: volume.key })
+    if (deps.memory.isNews(volume.uid, message))
+      deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.attached(message))
+    return { kind: 'retry', cause: error }
+  }
+  deps.metrics.deleteFailed(className)
+  if (deps.driver.lost) return { kind: 'retry', cause: error }
+  log.error(error, 'Volume deletion failed')
+  if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.failed(message))
+  return { kind: 'retry', cause: error }
+}

@@ -1,0 +1,64 @@
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { DRIVER, pvc, startCluster, storageClass } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import { whileProvisioning } from '../src/testing/run-provisioner.ts'
+
+const CLAIM = pvc('data', {
+  metadata: { uid: 'uid-data', annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } },
+})
+const VOLUME = { name: 'pvc-uid-data' }
+
+describe('csi-provisioner', () => {
+  it('creates a volume for a claim and deletes it when its PersistentVolume is released', async () => {
+    await using cluster = await startCluster({ objects: [storageClass(), CLAIM] })
+    const { api, driver } = cluster
+    let created: PersistentVolume | undefined
+    const log = await whileProvisioning({ cluster, flags: ['-v5', '--leader-election'] }, async () => {
+      created = await api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv !== undefined)
+      api.update(PERSISTENT_VOLUMES, VOLUME, (pv) => ({ ...pv, status: { phase: 'Released' } }))
+      await api.untilGone(PERSISTENT_VOLUMES, VOLUME)
+    })
+    expect(created).toMatchObject({
+      metadata: {
+        annotations: {
+          'pv.kubernetes.io/provisioned-by': DRIVER,
+          'volume.kubernetes.io/provisioner-deletion-secret-name': '',
+          'volume.kubernetes.io/provisioner-deletion-secret-namespace': '',
+        },
+        finalizers: expect.arrayContaining(['external-provisioner.volume.kubernetes.io/finalizer']),
+      },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        capacity: { storage: '1Gi' },
+        claimRef: { kind: 'PersistentVolumeClaim', namespace: 'default', name: 'data', uid: 'uid-data' },
+        csi: { driver: DRIVER, volumeHandle: expect.any(String) },
+        persistentVolumeReclaimPolicy: 'Delete',
+        storageClassName: 'sc-1',
+        volumeMode: 'Filesystem',
+      },
+    })
+    const calls = driver.calls.map(({ method }) => method)
+    expect(calls.filter((method) => method === 'CreateVolume')).toHaveLength(1)
+    expect(calls.filter((method) => method === 'DeleteVolume')).toHaveLength(1)
+    expect(log).toContain('"Started provisioner controller"')
+    expect(api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'data' })).toBeDefined()
+  })
+
+  it('marks the claim during the creation with --finalize-claims', async () => {
+    await using cluster = await startCluster({ objects: [storageClass(), CLAIM] })
+    const { api, driver } = cluster
+    const during: unknown[] = []
+    driver.script('CreateVolume', (request: object) => {
+      during.push(api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'data' })?.metadata?.finalizers)
+      return driver.own('CreateVolume', request)
+    })
+    const claim = { namespace: 'default', name: 'data' }
+    await whileProvisioning({ cluster, flags: ['--finalize-claims'] }, async () => {
+      await api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv !== undefined)
+      await api.until(PERSISTENT_VOLUME_CLAIMS, claim, (each) => !each?.metadata?.finalizers?.includes(MARK))
+    })
+    expect(during).toEqual([expect.arrayContaining([MARK])])
+  })
+})
+
+const MARK = 'external-provisioner/csi-example-com'

@@ -1,0 +1,75 @@
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { DRIVER, pv, pvc, startCluster, storageClass } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import { whileProvisioning } from '../src/testing/run-provisioner.ts'
+
+const SELECTED = 'volume.kubernetes.io/selected-node'
+const CLAIM = { namespace: 'default', name: 'data' }
+const ENV = { NODE_NAME: 'node-1' }
+const FLAGS = ['--node-deployment', '--node-deployment-base-delay=20ms']
+const driver = {
+  plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'],
+  topology: { zone: 'z1' },
+} as const
+
+const claim = (annotations: Readonly<Record<string, string>> = {}) =>
+  pvc('data', {
+    metadata: { uid: 'uid-data', annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER, ...annotations } },
+  })
+
+/** A released volume in a zone. */
+const released = (name: string, zone: string) =>
+  pv(name, {
+    spec: {
+      persistentVolumeReclaimPolicy: 'Delete',
+      nodeAffinity: {
+        required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [zone] }] }] },
+      },
+    },
+    status: { phase: 'Released' },
+  })
+
+describe('--node-deployment', () => {
+  it('takes a claim with immediate binding and creates its volume on this node', async () => {
+    await using cluster = await startCluster({ driver, objects: [storageClass(), claim()] })
+    const { api, driver: calls } = cluster
+    await whileProvisioning({ cluster, flags: FLAGS, env: ENV }, async () => {
+      await api.until(PERSISTENT_VOLUMES, { name: 'pvc-uid-data' }, (each) => each !== undefined)
+    })
+    expect(api.get(PERSISTENT_VOLUME_CLAIMS, CLAIM)?.metadata?.annotations?.[SELECTED]).toBe('node-1')
+    const methods = calls.calls.map(({ method }) => method)
+    expect(methods.indexOf('GetCapacity')).toBeLessThan(methods.indexOf('CreateVolume'))
+    const create = calls.calls.find(({ method }) => method === 'CreateVolume')
+    const z1 = [{ segments: { zone: 'z1' } }]
+    expect(create?.request['accessibilityRequirements']).toEqual({ requisite: z1, preferred: z1 })
+  })
+
+  it('leaves the claim and the volume of another node alone', async () => {
+    await using cluster = await startCluster({
+      driver,
+      objects: [storageClass(), claim({ [SELECTED]: 'node-2' }), released('pv-1', 'z1'), released('pv-2', 'z2')],
+    })
+    const { api, driver: calls } = cluster
+    await whileProvisioning({ cluster, flags: FLAGS, env: ENV }, async () => {
+      await api.untilGone(PERSISTENT_VOLUMES, { name: 'pv-1' })
+    })
+    expect(calls.calls.filter(({ method }) => /CreateVolume|DeleteVolume/.test(method))).toHaveLength(1)
+    expect(api.get(PERSISTENT_VOLUMES, { name: 'pv-2' })).toBeDefined()
+  })
+
+  it('does not take a claim that does not fit', async () => {
+    await using cluster = await startCluster({ driver, objects: [storageClass(), claim()] })
+    const { api, driver: calls } = cluster
+    calls.script('GetCapacity', () => ({ availableCapacity: 1n }))
+    await whileProvisioning({ cluster, flags: [...FLAGS, '-v5'], env: ENV }, async () => {
+      await calls.log.until({ method: 'GetCapacity', code: 0 })
+    })
+    expect(api.get(PERSISTENT_VOLUME_CLAIMS, CLAIM)?.metadata?.annotations?.[SELECTED]).toBeUndefined()
+  })
+
+  it('refuses to start without NODE_NAME', async () => {
+    await using cluster = await startCluster()
+    const run = whileProvisioning({ cluster, flags: FLAGS }, () => new Promise(() => {}))
+    await expect(run).rejects.toThrow('The NODE_NAME environment variable must be set')
+  })
+})

@@ -1,0 +1,72 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { isJsonObject } from './json.ts'
+import { mergePatchOf } from './patch.ts'
+
+describe('mergePatchOf', () => {
+  it.each<[what: string, before: object, after: object, patch: object]>([
+    ['nothing differs', { a: 1, b: { c: [1] } }, { b: { c: [1] }, a: 1 }, {}],
+    ['a field is new', {}, { status: { attached: true } }, { status: { attached: true } }],
+    ['only the deepest change travels', { a: { b: 1, c: 2 }, d: 3 }, { a: { b: 1, c: 4 }, d: 3 }, { a: { c: 4 } }],
+    [
+      'a removed field is null',
+      { status: { attachError: { message: 'x' } } },
+      { status: {} },
+      { status: { attachError: null } },
+    ],
+    ['undefined counts as absent', { a: 1 }, { a: undefined, b: undefined }, { a: null }],
+    ['null counts as absent', { a: null, b: 1 }, { b: null }, { b: null }],
+    [
+      'a replaced map loses its old keys',
+      { attachmentMetadata: { old: '1', same: '2' } },
+      { attachmentMetadata: { same: '2', new: '3' } },
+      { attachmentMetadata: { old: null, new: '3' } },
+    ],
+    ['a list is written whole', { finalizers: ['a'] }, { finalizers: ['a', 'b'] }, { finalizers: ['a', 'b'] }],
+    ['a list becomes a map', { a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
+    ['false and empty text are values', { a: true, b: 'x' }, { a: false, b: '' }, { a: false, b: '' }],
+  ])('%s', (_what, before, after, patch) => {
+    expect(mergePatchOf(before, after)).toStrictEqual(patch)
+  })
+
+  it('takes names of JavaScript for ordinary keys', () => {
+    const before = JSON.parse('{"annotations":{"__proto__":"x","constructor":"y"}}')
+    const after = JSON.parse('{"annotations":{"__proto__":"z"}}')
+    const patch = mergePatchOf(before, after)
+    expect(JSON.stringify(patch)).toBe('{"annotations":{"__proto__":"z","constructor":null}}')
+    expect(JSON.stringify(applied(before, patch))).toBe('{"annotations":{"__proto__":"z"}}')
+  })
+
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { depthSize: 'small' },
+      fc.integer(),
+      fc.string(),
+      fc.boolean(),
+      fc.array(fc.integer()),
+      tie('object'),
+    ),
+    object: fc.dictionary(fc.string(), tie('any'), { noNullPrototype: true }),
+  }))
+
+  it('leads from any object to any other when applied', () => {
+    fc.assert(
+      fc.property(value.object, value.object, (before, after) => {
+        const kept = structuredClone(before)
+        expect(applied(before, mergePatchOf(before as object, after as object))).toEqual(after)
+        expect(before).toEqual(kept)
+      }),
+    )
+  })
+})
+
+/** RFC 7396, as short as its text. */
+function applied(target: unknown, patch: unknown): unknown {
+  if (!isJsonObject(patch)) return patch
+  const result = new Map(isJsonObject(target) ? Object.entries(target) : [])
+  for (const [key, change] of Object.entries(patch)) {
+    if (change === null) result.delete(key)
+    else result.set(key, applied(result.get(key), change))
+  }
+  return Object.fromEntries(result)
+}

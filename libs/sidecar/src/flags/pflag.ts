@@ -1,0 +1,93 @@
+import { messageOf } from '@csi-sidecars/base'
+import { goQuote } from '@csi-sidecars/telemetry'
+import { FLAG_TYPES, type FlagType } from './flag-types.ts'
+import type { Flag, Flags, FlagTable, ParsedFlags, RefusedFlags } from './go-flags.ts'
+import { nearestFlag } from './nearest-flag.ts'
+
+/**
+ * Reads arguments as `github.com/spf13/pflag` does: `--flag=v`, `--flag v`, booleans only with `=`, `-v5 -v 5 -v=5`. A
+ * flag of one letter has a short form; no other flag has one. Words between flags are ignored, and `--` ends the flags.
+ */
+export function parsePFlags<const T extends FlagTable>(table: T, args: readonly string[]): ParsedFlags<T> {
+  const reader = new Reader(table)
+  const rest = [...args]
+  for (let argument = rest.shift(); argument !== undefined; argument = rest.shift()) {
+    if (argument.length < 2 || !argument.startsWith('-')) continue
+    if (argument === '--') break
+    const end = argument.startsWith('--') ? reader.long(argument, rest) : reader.short(argument.slice(1), rest)
+    if (end !== undefined) return end
+  }
+  // The reader sets, under each name of the table, the type that `Flags` declares for it.
+  return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], given: reader.given } }
+}
+
+/** The reason to stop reading. Undefined: the flag is read. */
+type End = { readonly kind: 'help' } | RefusedFlags | undefined
+
+class Reader {
+  readonly values: Record<string, unknown> = {}
+  readonly given = new Set<string>()
+  readonly #flags = new Map<string, Flag>()
+
+  constructor(table: FlagTable) {
+    for (const flag of table) {
+      this.values[flag.name] = flag.default
+      for (const name of [flag.name, ...(flag.aliases ?? [])]) this.#flags.set(name, flag)
+    }
+  }
+
+  long(argument: string, rest: string[]): End {
+    const body = argument.slice(2)
+    if (/^[-=]/.test(body)) return refused(`bad flag syntax: ${argument}`)
+    const equals = body.indexOf('=')
+    const name = equals < 0 ? body : body.slice(0, equals)
+    const flag = this.#flags.get(name)
+    if (flag === undefined) return name === 'help' ? { kind: 'help' } : this.#unknown(name)
+    const text = equals < 0 ? valueAfter(flag, rest) : body.slice(equals + 1)
+    return text === undefined ? refused(`flag needs an argument: --${name}`) : this.#set(flag, name, text)
+  }
+
+  /** Reads a cluster of letters, of which only the last may have a value. */
+  short(letters: string, rest: string[]): End {
+    const [letter = '', ...others] = letters
+    const flag = this.#flags.get(letter)
+    if (flag === undefined) {
+      return letter === 'h' ? { kind: 'help' } : refused(`unknown shorthand flag: '${letter}' in -${letters}`)
+    }
+    const following = others.join('')
+    if (following.length > 1 && following.startsWith('=')) return this.#set(flag, letter, following.slice(1))
+    if (FLAG_TYPES[flag.type].boolean === true) {
+      const end = this.#set(flag, letter, 'true')
+      return end ?? (following === '' ? undefined : this.short(following, rest))
+    }
+    const text = following === '' ? rest.shift() : following
+    return text === undefined
+      ? refused(`flag needs an argument: '${letter}' in -${letters}`)
+      : this.#set(flag, letter, text)
+  }
+
+  #unknown(name: string): RefusedFlags {
+    const nearest = nearestFlag(name, this.#flags.keys())
+    return { ...refused(`unknown flag: --${name}`), ...(nearest !== undefined && { nearest }) }
+  }
+
+  #set(flag: Flag, name: string, text: string): End {
+    const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
+    // Each type reads back only the values that it has set itself.
+    const type = FLAG_TYPES[flag.type] as FlagType<unknown>
+    try {
+      this.values[flag.name] = type.read(text, before, flag.choices ?? [])
+    } catch (error) {
+      const shown = name.length === 1 ? `-${name}, --${name}` : `--${name}`
+      return refused(`invalid argument ${goQuote(text)} for ${goQuote(shown)} flag: ${messageOf(error)}`)
+    }
+    this.given.add(flag.name).add(name)
+    return undefined
+  }
+}
+
+function valueAfter(flag: Flag, rest: string[]): string | undefined {
+  return FLAG_TYPES[flag.type].boolean === true ? 'true' : rest.shift()
+}
+
+const refused = (error: string): RefusedFlags => ({ kind: 'refused', error })

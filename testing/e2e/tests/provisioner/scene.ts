@@ -1,0 +1,135 @@
+import {
+  EVENTS,
+  type Event,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  STORAGE_CLASSES,
+  type StorageClass,
+} from '@csi-sidecars/kube-types'
+import type { Ref } from '../../harness/api/api.ts'
+import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
+import type { Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
+import { eventually } from '../../harness/waiting.ts'
+
+export const GI = 1024 ** 3
+export const OWNER = 'volume.kubernetes.io/storage-provisioner'
+export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
+export const FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
+const CREATES: Capabilities['controller'] = ['CREATE_DELETE_VOLUME']
+
+export interface Scene {
+  readonly driver: Driver
+  readonly sidecar: RunningSidecar
+}
+
+export interface SceneSetup extends SidecarSetup {
+  /** In addition to those for volumes. */
+  readonly controller?: Capabilities['controller']
+  readonly topology?: boolean
+  readonly class?: Partial<StorageClass>
+  readonly prepare?: (driver: Driver) => void
+}
+
+/** A class, a driver that creates volumes, and the provisioner, watching. */
+export async function scene(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
+  const { controller = [], topology = false, prepare, ...rest } = setup
+  const driver = setup.driver ?? (await t.driver({ controller: [...CREATES, ...controller], topology }))
+  prepare?.(driver)
+  await createClass(t, setup.class)
+  const sidecar = await t.sidecar({ ...rest, driver })
+  await t.watching(sidecar, 'persistentvolumeclaims', 'persistentvolumes', 'storageclasses')
+  return { driver, sidecar }
+}
+
+export async function createClass(t: TestContext, parts: Partial<StorageClass> = {}, what = 'class'): Promise<void> {
+  const metadata = { name: t.name(what) }
+  const head = { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata }
+  await t.create(STORAGE_CLASSES, { ...head, provisioner: t.driverName, ...parts })
+}
+
+export interface ClaimParts {
+  readonly suffix?: string
+  readonly annotations?: Readonly<Record<string, string | undefined>>
+  readonly spec?: Partial<NonNullable<PersistentVolumeClaim['spec']>>
+}
+
+export function claimRef(t: TestContext, suffix = ''): Ref & { readonly namespace: string } {
+  return { namespace: t.namespace, name: t.name(`pvc${suffix}`) }
+}
+
+/** A claim that the PV controller has given to this driver. Returns its UID. */
+export async function createClaim(t: TestContext, { suffix, annotations, spec }: ClaimParts = {}): Promise<string> {
+  const made = await t.create(PERSISTENT_VOLUME_CLAIMS, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: {
+      ...claimRef(t, suffix),
+      annotations: { [OWNER]: t.driverName, ...annotations } as Record<string, string>,
+    },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: t.name('class'),
+      resources: { requests: { storage: '1Gi' } },
+      ...spec,
+    },
+  })
+  return made.metadata?.uid ?? ''
+}
+
+/** The PersistentVolume of a claim, once it exists. */
+export function provisioned(t: TestContext, uid: string, within?: number): Promise<PersistentVolume> {
+  return t.api.until(PERSISTENT_VOLUMES, { name: `pvc-${uid}`, within }, () => true)
+}
+
+/** Creates a claim and waits for its PersistentVolume. */
+export async function provision(t: TestContext, parts: ClaimParts = {}): Promise<PersistentVolume> {
+  return await provisioned(t, await createClaim(t, parts))
+}
+
+/** Waits until the driver has been called so often. */
+export function calls(driver: Driver, method: string, count = 1): Promise<Call[]> {
+  return eventually(`${count} calls of ${method}`, () => {
+    const found = driver.callsOf(method)
+    return found.length >= count && found
+  })
+}
+
+/** The phase that the PV controller gives to a volume. */
+export async function setPhase(t: TestContext, name: string, phase: string): Promise<void> {
+  await t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase } })
+}
+
+/** A released volume of the driver. Returns its name. */
+export async function released(
+  t: TestContext,
+  { what = 'pv', annotations = {}, spec = {} }: { what?: string; annotations?: object; spec?: object } = {},
+): Promise<string> {
+  const metadata = {
+    annotations: { 'pv.kubernetes.io/provisioned-by': t.driverName, ...annotations },
+    finalizers: [FINALIZER],
+  }
+  const name = await t.createVolume(what, { metadata, persistentVolumeReclaimPolicy: 'Delete', ...spec })
+  await setPhase(t, name, 'Released')
+  return name
+}
+
+/** An event about an object, by a part of its message. */
+export function eventOf(t: TestContext, name: string, text: string): Promise<Event> {
+  return eventually(`an event of ${name}: ${text}`, async () => {
+    const events = await t.api.list(EVENTS, t.namespace)
+    return events.find(
+      ({ involvedObject, message }) => involvedObject.name === name && message?.includes(text) === true,
+    )
+  })
+}
+
+/** Waits until the volume is deleted as far as the provisioner is concerned: Kubernetes has a finalizer of its own. */
+export function deleted(t: TestContext, name: string): Promise<true> {
+  return eventually(`${name} deleted`, async () => {
+    const pv = await t.api.find(PERSISTENT_VOLUMES, { name })
+    const { deletionTimestamp, finalizers = [] } = pv?.metadata ?? {}
+    return pv === undefined || (deletionTimestamp != null && !finalizers.includes(FINALIZER))
+  })
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { abortable, deadline, systemClock } from '@csi-sidecars/base'
+
+export interface ProgramOptions {
+  /** A binary, or a bundle together with the runtime in front of it. */
+  readonly command: readonly [string, ...string[]]
+  /** Replaces the environment, but for PATH and HOME. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+}
+
+export interface ProgramExit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** A child whose output is kept line by line. */
+export interface RunningProcess extends AsyncDisposable {
+  readonly pid: number
+  readonly stderr: readonly string[]
+  readonly stdout: readonly string[]
+  readonly exited: Promise<ProgramExit>
+  /** The first line of stderr, past ones included, that contains the text or matches. Rejects when the process ends without it. */
+  untilLine(what: string | RegExp, options?: { timeoutMs?: number }): Promise<string>
+  kill(signal?: NodeJS.Signals): void
+  /** SIGTERM, and SIGKILL when it is still there after a while. */
+  stop(): Promise<ProgramExit>
+}
+
+const GRACE_MS = 5_000
+
+/** Starts a built program. Rejects when it cannot be started at all. */
+export async function startProcess(options: ProgramOptions): Promise<RunningProcess> {
+  const [command, ...args] = options.command
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(command, args, {
+    env: { PATH, HOME, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  })
+  const exited = new Promise<ProgramExit>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal }))
+  })
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', reject)
+  })
+  const stderr = new Lines(child.stderr)
+  const stdout = new Lines(child.stdout)
+  const stop = (): Promise<ProgramExit> => stopChild(child, exited)
+  return {
+    pid: child.pid ?? 0,
+    stderr: stderr.kept,
+    stdout: stdout.kept,
+    exited,
+    untilLine: (what, { timeoutMs = 10_000 } = {}) => stderr.until(what, exited, timeoutMs),
+    kill: (signal = 'SIGKILL') => child.kill(signal),
+    stop,
+    [Symbol.asyncDispose]: async () => {
+      await stop()
+    },
+  }
+}
+
+async function stopChild(child: ChildProcess, exited: Promise<ProgramExit>): Promise<ProgramExit> {
+  child.kill('SIGTERM')
+  const cancel = systemClock.schedule(GRACE_MS, () => child.kill('SIGKILL'))
+  try {
+    return await exited
+  } finally {
+    cancel()
+  }
+}
+
+/** The lines of a stream, as they come. */
+class Lines {
+  readonly kept: string[] = []
+  readonly #listeners = new Set<(line: string) => void>()
+
+  constructor(stream: Readable) {
+    createInterface({ input: stream }).on('line', (line) => {
+      this.kept.push(line)
+      for (const listener of [...this.#listeners]) listener(line)
+    })
+  }
+
+  async until(what: string | RegExp, exited: Promise<ProgramExit>, timeoutMs: number): Promise<string> {
+    const fits = (line: string): boolean => (typeof what === 'string' ? line.includes(what) : what.test(line))
+    const past = this.kept.find(fits)
+    if (past !== undefined) return past
+    const found = Promise.withResolvers<string>()
+    const listener = (line: string): void => {
+      if (fits(line)) found.resolve(line)
+    }
+    this.#listeners.add(listener)
+    using guard = deadline(systemClock, timeoutMs, { what: `waiting for a line with ${String(what)}` })
+    const ended = exited.then(({ code, signal }) => {
+      throw new Error(`ended with ${code ?? signal} before a line with ${String(what)}:\n${this.kept.join('\n')}`)
+    })
+    try {
+      return await abortable(Promise.race([found.promise, ended]), guard.signal)
+    } finally {
+      this.#listeners.delete(listener)
+    }
+  }
+}
