@@ -14,7 +14,7 @@ export class StepList {
   readonly #options: StoryOptions
   readonly #list: Keyed<Step, HTMLLIElement>
   readonly #drawn = new Map<string, StepEntry>()
-  /** The button stands next to the table while the table is empty. */
+  /** The button is next to the table while the table is empty. */
   readonly #runAll = byId<HTMLButtonElement>('run-story')
   #last: number | undefined
 
