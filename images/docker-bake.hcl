@@ -13,7 +13,7 @@ group "default" {
 target "image" {
   name = "${app}${user}"
   matrix = {
-    app  = ["attacher", "resizer", "sidecars"]
+    app  = ["attacher", "resizer", "provisioner", "sidecars"]
     user = ["", "-nonroot"]
   }
   context   = "images/dist"

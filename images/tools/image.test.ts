@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { type ProcessOptions, type RunningProcess, startProcess } from '@csi-sidecars/command'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { startCluster } from '@csi-sidecars/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ROOT, releaseVersion, SIDECARS, type Sidecar } from './bundle.ts'
@@ -29,6 +30,12 @@ const UNKNOWN_USER = '12345:54321'
 const ARGS = { VERSION: 'v1.2.3', REVISION: 'abc', SOURCE: 'https://example.com/csi-sidecars' }
 const MINUTES = 60_000
 const MIB = 1024 * 1024
+const START_LINES: Readonly<Record<Sidecar, string>> = {
+  'csi-attacher': FACTS.attacher.startLine,
+  'csi-resizer': FACTS.resizer.startLine,
+  'csi-provisioner': FACTS.provisioner.startLine,
+  'csi-sidecars': FACTS.attacher.startLine,
+}
 const FOREIGN = {
   NODE_OPTIONS: '--stack-trace-limit=7',
   NODE_V8_COVERAGE: '/run/shared/coverage',
@@ -78,7 +85,7 @@ withBuildah('an image of the Dockerfile', () => {
       'org.opencontainers.image.revision': 'abc',
       'org.opencontainers.image.source': 'https://example.com/csi-sidecars',
       'org.opencontainers.image.licenses': 'Apache-2.0',
-      replaces: expect.stringMatching(/external-(?:attacher v4|resizer v2)\.\d+\.\d+/),
+      replaces: expect.stringMatching(/external-(?:attacher v4|resizer v2|provisioner v6)\.\d+\.\d+/),
     })
   })
 
@@ -176,7 +183,7 @@ withBuildah('an image of the Dockerfile', () => {
         // Options of the environment must not reach this Node.
         env: { MALLOC_ARENA_MAX: '1', ...FOREIGN },
       })
-      await process.untilLine(name === 'csi-resizer' ? 'Starting external resizer' : 'Starting CSI attacher', {
+      await process.untilLine(START_LINES[name], {
         timeoutMs: MINUTES,
       })
       expect(await readiness(port)).toBe('ok')

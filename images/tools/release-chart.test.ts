@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
-import { SIDECARS } from './bundle.ts'
 import { releaseChart, withImages } from './release-chart.ts'
 
+const IN_CHART = ['csi-attacher', 'csi-resizer', 'csi-sidecars']
 const DIGEST = `sha256:${'0a'.repeat(32)}`
 
 interface Values {
@@ -19,7 +19,7 @@ describe('the chart of a release', () => {
   it('names the registry and the digest of each image, and is otherwise the chart', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chart-'))
     try {
-      const digests = Object.fromEntries(SIDECARS.map((name, at) => [name, `sha256:${`${at}f`.repeat(32)}`]))
+      const digests = Object.fromEntries(IN_CHART.map((name, at) => [name, `sha256:${`${at}f`.repeat(32)}`]))
       const chart = releaseChart(folder, 'ghcr.io/x', digests)
       const text = readFileSync(join(chart, 'values.yaml'), 'utf8')
       const { image, attacher, resizer, sidecars } = load(text) as Values
@@ -40,8 +40,9 @@ describe('the chart of a release', () => {
   })
 
   it('throws for a digest without a place, and for a text that is no digest', () => {
-    const values = 'image:\n  registry: ""\n'
+    const values = 'image:\n  registry: ""\na:\n  image:\n    repository: a\n'
     expect(() => withImages(values, 'x', { a: DIGEST })).toThrow('no empty digest of a')
     expect(() => withImages(values, 'x', { a: 'v1.2.3' })).toThrow('a=v1.2.3 is no digest')
+    expect(withImages(values, 'x', { preview: DIGEST })).not.toContain(DIGEST)
   })
 })

@@ -15,6 +15,8 @@ export function withImages(values: string, registry: string, digests: Readonly<R
 
 function withDigest(values: string, [repository, digest]: readonly [string, string]): string {
   if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`${repository}=${digest} is no digest`)
+  // A preview has an image and no place in the chart.
+  if (!values.includes(` repository: ${repository}\n`)) return values
   // bounded: four lines after the repository
   const place = new RegExp(`( repository: ${repository}\\n(?:.*\\n){1,4}? +digest:) ""`)
   if (!place.test(values)) throw new Error(`values.yaml has no empty digest of ${repository}`)

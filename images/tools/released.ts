@@ -10,6 +10,7 @@ interface Row {
 export const RELEASED = [
   { name: 'csi-attacher', app: 'attacher', image: true },
   { name: 'csi-resizer', app: 'resizer', image: true },
+  { name: 'csi-provisioner', app: 'provisioner', image: true },
   { name: 'csi-sidecars', app: 'sidecars', image: true },
   { name: 'kubectl-csi', app: 'kubectl-csi', image: false },
 ] as const satisfies readonly Row[]

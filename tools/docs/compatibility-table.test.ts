@@ -7,7 +7,8 @@ it.each(SIDECARS.map(({ app, value }) => [app, value.replaces]))(
   (_, replaces) => {
     const [name = '', version = ''] = replaces.split(' v')
     const major = version.split('.')[0]
-    expect(requiredModule('testing/e2e/originals/go.mod', `github.com/kubernetes-csi/${name}/v${major}`)).toBe(version)
+    const folder = name === 'external-provisioner' ? 'originals/provisioner' : 'originals'
+    expect(requiredModule(`testing/e2e/${folder}/go.mod`, `github.com/kubernetes-csi/${name}/v${major}`)).toBe(version)
   },
 )
 
