@@ -1,6 +1,6 @@
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { listedHandle } from '../volumes/call-source.ts'
-import { type AttachNodeView, type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
+import { type AttachNodeView, type AttachVolumeView, nodeFailureText, nodeIdIn } from '../volumes/volume-view.ts'
 
 /** The listed volumes: from handle to the IDs of the nodes that they are published to. */
 export type PublishedNodes = ReadonlyMap<string, ReadonlySet<string>>
@@ -25,7 +25,7 @@ export function compare(
   published: PublishedNodes,
   driverName: string,
 ): ListingVerdict {
-  const nodeId = node.known === 'id' ? node.nodeId : va.nodeId
+  const nodeId = nodeIdIn(node) ?? va.nodeId
   if (nodeId === undefined) return { is: 'unknown', why: nodeFailureText(va.nodeName, node, driverName) }
   const listed = listedHandle(volume, nodeId)
   if (!listed.ok) {

@@ -1,3 +1,4 @@
+import { invariant } from '@csi-sidecars/base'
 import type { Cause } from '@csi-sidecars/controller'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { type PublishSecretRef, type PublishSource, usable } from '../volumes/call-source.ts'
@@ -40,6 +41,12 @@ export function next<Step>(step: Step): PlanCheckResult<Step> {
 
 export function last<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
   return { steps, isLast: true }
+}
+
+/** Returns a fact that an earlier check has found. */
+export function checked<T>(fact: T | undefined): T {
+  invariant(fact !== undefined, 'an earlier check ends the plan without this fact')
+  return fact
 }
 
 /** Makes the checks in their order. */

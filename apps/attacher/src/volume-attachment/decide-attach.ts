@@ -1,9 +1,11 @@
-import { invariant, messageOf } from '@csi-sidecars/base'
+import { messageOf } from '@csi-sidecars/base'
 import { volumeCapabilityOf } from '@csi-sidecars/csi'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { callSource, type PublishRequest, type UsableSource, usable } from '../volumes/call-source.ts'
+import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
 import {
   type CallFacts,
+  checked,
   type FailStep,
   type LoadSecretStep,
   last,
@@ -28,8 +30,10 @@ export type AttachStep =
   | FailStep
 
 interface AttachFacts extends CallFacts {
-  /** A message if CSI cannot express the access modes; undefined without a source. */
-  readonly capability: VolumeCapability | string | undefined
+  /** Undefined without a source, and if CSI cannot express the access modes. */
+  readonly capability?: VolumeCapability
+  /** The message if CSI cannot express the access modes. */
+  readonly modesError?: string
 }
 
 /** The checks of an attach. All that can fail without the driver comes before our finalizer, which blocks the deletion. */
@@ -47,71 +51,62 @@ const ATTACH_CHECKS: readonly PlanCheck<AttachFacts, AttachStep>[] = [
 /** Returns the steps of an attach in the order of their requests. */
 export function decideAttach(view: AttachmentView): readonly AttachStep[] {
   const source = callSource(view.volume)
-  return planOf(ATTACH_CHECKS, { view, source, capability: source.ok ? capabilityOf(view, source) : undefined })
+  return planOf(ATTACH_CHECKS, { view, source, ...(source.ok && capabilityOf(view, source)) })
 }
 
 type AttachCheck = PlanCheckResult<AttachStep>
 
 function volumeIsDeleting({ view: { volume } }: AttachFacts): AttachCheck {
-  if (volume.from !== 'pv' || volume.pv?.deleting !== true) return undefined
-  const message = `PersistentVolume "${volume.name}" is marked for deletion`
-  return last(volumeFailure(volume, message, 'PersistentVolumeDeleting'))
+  const pv = pvOf(volume)
+  if (pv?.deleting !== true) return undefined
+  return last(volumeFailure(volume, `PersistentVolume "${pv.key}" is marked for deletion`, 'PersistentVolumeDeleting'))
 }
 
 function volumeLacksFinalizer({ view: { volume, settings } }: AttachFacts): AttachCheck {
-  if (volume.from !== 'pv' || volume.pv === undefined || volume.pv.finalizers?.includes(settings.finalizer))
-    return undefined
-  return next({ do: 'addVolumeFinalizer', name: volume.name })
+  const pv = pvOf(volume)
+  if (pv === undefined || pv.finalizers?.includes(settings.finalizer)) return undefined
+  return next({ do: 'addVolumeFinalizer', name: pv.key })
 }
 
-function accessModesAreUnsupported({ view, capability }: AttachFacts): AttachCheck {
-  return typeof capability === 'string' ? last(volumeFailure(view.volume, capability)) : undefined
+function accessModesAreUnsupported({ view, modesError }: AttachFacts): AttachCheck {
+  return modesError === undefined ? undefined : last(volumeFailure(view.volume, modesError))
 }
 
 function nodeIsUnknown({ view }: AttachFacts): AttachCheck {
-  return view.node.known === 'id' ? undefined : last(nodeFailure(view))
+  return nodeIdIn(view.node) === undefined ? last(nodeFailure(view)) : undefined
 }
 
 function attachmentLacksFinalizer({ view, source }: AttachFacts): AttachCheck {
-  const { va, volume, settings } = view
-  const { finalizer, recoverLostVolumes } = settings
+  const { va, volume, node, settings } = view
+  const pv = settings.recoverLostVolumes ? pvOf(volume) : undefined
   const note: PublishNote = {
-    nodeId: knownNodeId(view),
-    finalizer,
-    ...(recoverLostVolumes &&
-      volume.from === 'pv' &&
-      volume.pv !== undefined && { remember: { handle: usable(source).csi.volumeHandle, uid: volume.pv.uid } }),
+    nodeId: checked(nodeIdIn(node)),
+    finalizer: settings.finalizer,
+    ...(pv && { remember: { handle: usable(source).csi.volumeHandle, uid: pv.uid } }),
   }
   return addFinalizerPatch(va, note) === undefined ? undefined : next({ do: 'addFinalizer', ...note })
 }
 
 function volumeMustBePublished({ view, source, capability }: AttachFacts): AttachCheck {
   const { csi, migrated } = usable(source)
-  invariant(typeof capability === 'object', 'the access modes were checked')
   const request: PublishRequest = {
     volumeId: csi.volumeHandle,
-    nodeId: knownNodeId(view),
-    volumeCapability: capability,
+    nodeId: checked(nodeIdIn(view.node)),
+    volumeCapability: checked(capability),
     readonly: csi.readOnly === true && view.capabilities.publishReadonly,
     volumeContext: csi.volumeAttributes ?? {},
   }
   return last({ do: 'publish', request, migrated })
 }
 
-function knownNodeId({ node }: AttachmentView): string {
-  invariant(node.known === 'id', 'the node was checked')
-  return node.nodeId
-}
-
-/** Returns the message if CSI cannot express the access modes. */
 function capabilityOf(
   { capabilities, settings }: AttachmentView,
   { spec, csi }: UsableSource,
-): VolumeCapability | string {
+): Pick<AttachFacts, 'capability' | 'modesError'> {
   const fsType = csi.fsType || settings.defaultFsType
   try {
-    return volumeCapabilityOf({ ...spec, fsType }, capabilities.singleNodeMultiWriter)
+    return { capability: volumeCapabilityOf({ ...spec, fsType }, capabilities.singleNodeMultiWriter) }
   } catch (error) {
-    return messageOf(error)
+    return { modesError: messageOf(error) }
   }
 }

@@ -8,6 +8,7 @@ const summary = (steps: readonly DetachStep[]): string[] =>
   steps.map((step) => (step.do === 'fail' || step.do === 'block' ? `${step.do}: ${step.message}` : step.do))
 
 const deleting = { deleting: true, attached: true }
+const STALE = { message: 'no', time: '2026-01-01T00:00:00Z' }
 const DETACH = ['unpublish', 'removeFinalizer']
 
 describe('decideDetach', () => {
@@ -21,6 +22,21 @@ describe('decideDetach', () => {
     {
       name: 'takes one without our finalizer for detached, whatever its status says',
       view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }) },
+      plan: [],
+    },
+    {
+      name: 'writes the status if a listing has made the error of a detached attachment stale',
+      view: { va: attachment({ deleting: true, detachError: STALE }), confirmed: true },
+      plan: ['markDetached'],
+    },
+    {
+      name: 'does nothing for a detached attachment with an error before a listing',
+      view: { va: attachment({ deleting: true, detachError: STALE }) },
+      plan: [],
+    },
+    {
+      name: 'does nothing for a detached attachment without an error after a listing',
+      view: { va: attachment({ deleting: true }), confirmed: true },
       plan: [],
     },
     {

@@ -1,9 +1,10 @@
-import { invariant } from '@csi-sidecars/base'
 import type { Cause } from '@csi-sidecars/controller'
 import { callSource, type UnpublishRequest, usable } from '../volumes/call-source.ts'
+import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
 import {
   type AttachObstacle,
   type CallFacts,
+  checked,
   type FailStep,
   hasStaleError,
   type LoadSecretStep,
@@ -84,29 +85,36 @@ function lostVolumeIsDetached({ view }: CallFacts): DetachCheck {
 function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
   const { va, volume, settings } = view
   const { remembered } = va
-  if (!settings.recoverLostVolumes || remembered === undefined || volume.from !== 'pv' || volume.pv === undefined)
-    return undefined
-  if (volume.pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
-  const what = `PersistentVolume "${volume.name}" was made again since it was attached`
-  const message = `${what}: its uid is ${volume.pv.uid}, that of the attached one was ${remembered.uid}`
-  return last({ do: 'block', message, waitsFor: { on: 'volumeGone', name: volume.name }, obstacle: undefined })
+  const pv = pvOf(volume)
+  if (!settings.recoverLostVolumes || remembered === undefined || pv === undefined) return undefined
+  if (pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
+  const what = `PersistentVolume "${pv.key}" was made again since it was attached`
+  const message = `${what}: its uid is ${pv.uid}, that of the attached one was ${remembered.uid}`
+  return last({ do: 'block', message, waitsFor: { on: 'volumeGone', name: pv.key }, obstacle: undefined })
 }
 
 function volumeIsLost({ view, source }: CallFacts): DetachCheck {
-  const { va, volume, settings } = view
+  const { volume } = view
   if (source.ok || volume.from !== 'pv' || volume.pv !== undefined) return undefined
   const { name } = volume
-  const nodeId = va.remembered && nodeIdOf(view, va.remembered.handle)
-  if (!settings.recoverLostVolumes || va.remembered === undefined || nodeId === undefined) {
+  const request = rememberedRequest(view)
+  if (request === undefined) {
     const waitsFor = { on: 'volume', name } as const
     return last({ do: 'block', message: source.message, waitsFor, obstacle: 'PersistentVolumeMissing' })
   }
-  const request = { volumeId: va.remembered.handle, nodeId }
   return last<DetachStep>(
     { do: 'confirmLost', name },
     { do: 'unpublish', request, migrated: false, lost: true },
     removeFinalizer(view),
   )
+}
+
+/** Returns the request from the annotations of the attachment, with `--recover-lost-volumes`. */
+function rememberedRequest(view: AttachmentView): UnpublishRequest | undefined {
+  const { remembered } = view.va
+  if (!view.settings.recoverLostVolumes || remembered === undefined) return undefined
+  const nodeId = nodeIdOf(view, remembered.handle)
+  return nodeId === undefined ? undefined : { volumeId: remembered.handle, nodeId }
 }
 
 function nodeIsUnknown({ view, source }: CallFacts): DetachCheck {
@@ -115,8 +123,7 @@ function nodeIsUnknown({ view, source }: CallFacts): DetachCheck {
 
 function volumeMayBePublished({ view, source }: CallFacts): DetachCheck {
   const { csi, migrated } = usable(source)
-  const nodeId = nodeIdOf(view, csi.volumeHandle)
-  invariant(nodeId !== undefined, 'the node was checked')
+  const nodeId = checked(nodeIdOf(view, csi.volumeHandle))
   return next({ do: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
 }
 
@@ -133,7 +140,7 @@ function removeFinalizer({ settings }: AttachmentView): DetachStep {
  * annotation. Undefined if the CSINode and the annotation are both missing, as after a restart.
  */
 function nodeIdOf({ published, node, va }: AttachmentView, volumeId: string): string | undefined {
-  const stored = node.known === 'id' ? node.nodeId : va.nodeId
+  const stored = nodeIdIn(node) ?? va.nodeId
   const latest = published.findLast(({ request }) => request.volumeId === volumeId)
   return stored === undefined ? undefined : (latest?.request.nodeId ?? stored)
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { TIME } from '../testing/reconcile-fixture.ts'
 import { attachment, FINALIZER, view, withFinalizer } from '../testing/views.ts'
-import { hasStaleError } from './checks.ts'
+import { checked, hasStaleError } from './checks.ts'
 import { decide, type KeepStep, operationOf } from './decide.ts'
 import type { AttachmentView } from './observe.ts'
 
@@ -9,17 +9,28 @@ const attachError = { message: 'no', time: TIME }
 const attached = { attached: true }
 
 describe('operationOf', () => {
-  const rows: [string, Partial<AttachmentView>, string][] = [
-    ['attaches a new attachment', {}, 'attach'],
-    ['keeps an attached one', { va: withFinalizer(attached) }, 'keep'],
-    ['keeps an attached one without our finalizer', { va: attachment(attached) }, 'keep'],
-    ['attaches an attached one again if a listing disagrees', { va: withFinalizer(attached), forced: true }, 'attach'],
-    ['detaches a deleted one', { va: withFinalizer({ ...attached, deleting: true }) }, 'detach'],
-    ['detaches a deleted one that was never attached', { va: attachment({ deleting: true }), forced: true }, 'detach'],
+  const rows: [string, Partial<AttachmentView>, string, string | undefined][] = [
+    ['attaches a new attachment', {}, 'attach', 'publish'],
+    ['keeps an attached one', { va: withFinalizer(attached) }, 'keep', undefined],
+    ['keeps an attached one without our finalizer', { va: attachment(attached) }, 'keep', undefined],
+    [
+      'attaches an attached one again if a listing disagrees',
+      { va: withFinalizer(attached), forced: true },
+      'attach',
+      'publish',
+    ],
+    ['detaches a deleted one', { va: withFinalizer({ ...attached, deleting: true }) }, 'detach', 'removeFinalizer'],
+    [
+      'detaches a deleted one that was never attached',
+      { va: attachment({ deleting: true }), forced: true },
+      'detach',
+      'unpublish',
+    ],
   ]
-  it.each(rows)('%s', (_, change, operation) => {
+  it.each(rows)('%s', (_, change, operation, lastStep) => {
     expect(operationOf(view(change))).toBe(operation)
-    expect(decide(view(change)).operation).toBe(operation)
+    const plan = decide(view(change))
+    expect([plan.operation, plan.steps.at(-1)?.do]).toEqual([operation, lastStep])
   })
 })
 
@@ -42,6 +53,13 @@ describe('the plan of an attached attachment', () => {
   ]
   it.each(rows)('%s', (_, change, steps) => {
     expect(decide(view(change)).steps).toEqual(steps)
+  })
+})
+
+describe('checked', () => {
+  it('returns a fact, and throws without it', () => {
+    expect(checked('id')).toBe('id')
+    expect(() => checked(undefined)).toThrow('an earlier check ends the plan without this fact')
   })
 })
 

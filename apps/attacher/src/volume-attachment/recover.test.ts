@@ -73,6 +73,12 @@ describe('a detach of a volume that was recreated', () => {
   })
 })
 
+it('a detach uses another handle of the PersistentVolume with the recorded UID', () => {
+  const request = { volumeId: 'other', nodeId: 'node1-id' }
+  const changed = ofPv(volume({ csi: csi({ volumeHandle: 'other' }) }))
+  expect(detach({ volume: changed })).toEqual([{ ...UNPUBLISH, request }, REMOVE_FINALIZER])
+})
+
 describe('an attach', () => {
   const note = (change: Partial<AttachmentView>): unknown =>
     decideAttach(view({ settings: recovering, ...change })).find((step) => step.do === 'addFinalizer')

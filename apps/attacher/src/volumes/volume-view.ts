@@ -55,6 +55,16 @@ export async function readVolume(
   }
 }
 
+/** Returns the PersistentVolume of a volume. Undefined if it is missing, or the volume is inline. */
+export function pvOf(volume: AttachVolumeView): CachedVolume | undefined {
+  return volume.from === 'pv' ? volume.pv : undefined
+}
+
+/** Returns the ID in the CSINode. Undefined if the CSINode is missing, or lacks the driver. */
+export function nodeIdIn(node: AttachNodeView): string | undefined {
+  return node.known === 'id' ? node.nodeId : undefined
+}
+
 /** Returns the message for users if the node ID is unknown. */
 export function nodeFailureText(nodeName: string, node: AttachNodeView, driverName: string): string {
   return node.known === 'noDriver'
