@@ -3,11 +3,10 @@ import { existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } f
 import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { COUNT, Progress, readArguments } from '@csi-sidecars/command'
-import { SIDECARS } from '@csi-sidecars/sidecars'
 import { provideHelm } from '../../charts/tests/helm.ts'
 import { LONG } from './harness/long.ts'
 import { run, selectedFor, type Tally } from './harness/runner.ts'
-import type { Binaries, Target } from './harness/subject.ts'
+import { type Binaries, SUBJECTS, type Target } from './harness/subject.ts'
 import { allChecks, allTests } from './harness/test.ts'
 import { build, controlPlaneBinaries, executablesOf, hasGo, originals } from './tools/binaries.ts'
 import { copied } from './tools/copied.ts'
@@ -113,7 +112,7 @@ function prepare(binaries: Binaries): string | undefined {
     if ('remedy' in assets) return assets.remedy
   }
   const tools = [
-    ...SIDECARS.map(({ value }) => value.name),
+    ...SUBJECTS.map(({ value }) => value.name),
     'csi-sanity',
     ...(LONG ? ['livenessprobe', 'otel-collector'] : []),
   ]

@@ -19,7 +19,7 @@ import { type Caches, openCaches } from './caches/open.ts'
 import type { CapacityParts } from './capacity/controller.ts'
 import { openCapacity } from './capacity/open.ts'
 import { provisionerControllers } from './controllers.ts'
-import { FORMER_NAMES, PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
+import { PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
 import { ProvisionMetrics } from './metrics.ts'
 import { type LocalNode, nodeSegments } from './node/local-node.ts'
@@ -45,11 +45,10 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   prefix: 'provisioner',
   replaces: 'external-provisioner v6.4.0',
   flags: PROVISIONER_FLAGS,
-  flagSyntax: 'pflag',
-  formerNames: FORMER_NAMES,
   gates: PROVISIONER_GATES,
   lease: { prefix: '', component: (driverName) => driverName.replaceAll('/', '-') },
   start: {
+    flagSyntax: 'pflag',
     bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
     configFailed: 'Failed to create config',
     clientFailed: 'Failed to create client',
@@ -61,6 +60,7 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
     kubeconfig: env['KUBECONFIG'] ?? '',
     startError: startErrorOf(flags, env),
     onEachNode: flags.values['node-deployment'],
+    profilesPage: flags.values['enable-pprof'],
     handshake: handshakeOf(flags.values),
   }),
   askServer: (server) => attributesClassGate(server.gates, server),
@@ -134,9 +134,6 @@ function warnOfRetired({ flags, gates, startLog }: Parts): void {
   const given: ReadonlySet<string> = flags.given
   for (const flag of RETIRED_FLAGS) {
     if (given.has(flag)) startLog.warn(`Flag --${flag} was removed from external-provisioner and has no effect`)
-  }
-  for (const [name, [former]] of Object.entries(FORMER_NAMES)) {
-    if (given.has(former)) startLog.warn(`Flag --${former} was removed from external-provisioner: use --${name}`)
   }
   if (gates.enabled('CrossNamespaceVolumeDataSource')) {
     startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")

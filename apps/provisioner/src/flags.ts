@@ -78,7 +78,7 @@ export const PROVISIONER_FLAGS = [
     name: 'enable-pprof',
     type: 'bool',
     default: false,
-    help: 'Answer requests for /debug/pprof/ with the way to profiles: --enable-profiling.',
+    help: 'Serve a page at /debug/pprof/ that names the flag for profiles, --enable-profiling.',
     chart: { none: 'replaced by --enable-profiling' },
   },
   {
@@ -220,6 +220,3 @@ export const RETIRED_FLAGS = [
   'provisioner',
   'provisioning-retry-count',
 ] as const
-
-/** Former names of standard flags. */
-export const FORMER_NAMES = { 'leader-election': ['enable-leader-election'] } as const

@@ -87,7 +87,7 @@ interface Choice {
   readonly modifies: boolean
 }
 
-/** What there is to do for a driver with these capabilities. */
+/** Chooses the controllers to run for a driver with these capabilities. */
 function choose({ capabilities: { controller, node } }: Driver, log: Logger): Choice {
   const modifies = controller.has(ControllerRpc.MODIFY_VOLUME)
   const expands = controller.has(ControllerRpc.EXPAND_VOLUME)

@@ -34,7 +34,7 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
   ]
 }
 
-/** What a process would report that leads no more is for the next leader to find out and report. */
+/** Drops events after this process has lost the lead. The next leader finds the same state and reports it. */
 function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
   return {
     event: (target, text) => {

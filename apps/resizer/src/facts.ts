@@ -1,8 +1,8 @@
-/** What tests, benchmarks and images know about this sidecar besides its flags. */
+/** Facts about this sidecar, besides its flags, for tests, benchmarks and images. */
 export const facts = {
   /** The Go package that it replaces. */
   original: 'github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer',
-  /** The permissions in the charts of drivers; it may need no more. */
+  /** The permissions in the charts of drivers. The resizer must not need others. */
   rules: [
     { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch'] },
     { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
@@ -13,7 +13,7 @@ export const facts = {
     { apiGroups: ['storage.k8s.io'], resources: ['volumeattributesclasses'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
-  /** What --node-deployment needs beside them, without the lease. */
+  /** The additional permissions for `--node-deployment`, without the Lease. */
   nodeRules: [
     { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'watch'] },
     { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'watch'] },
@@ -22,6 +22,6 @@ export const facts = {
   call: 'ControllerExpandVolume',
   /** Logged when its caches are filled and its work begins. */
   startLine: 'Starting external resizer',
-  /** What a Lease is called, before the name of the driver. */
+  /** The prefix of the Lease's name, before the name of the driver. */
   leasePrefix: 'external-resizer-',
 } as const

@@ -3,7 +3,7 @@ import type { Flag } from '@csi-sidecars/sidecar'
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-/** The resizer's flags beside those of every sidecar. Names, types and defaults never change. */
+/** The resizer's flags, in addition to the flags of every sidecar. Names, types and defaults never change. */
 export const RESIZER_FLAGS = [
   {
     name: 'extra-modify-metadata',

@@ -13,7 +13,7 @@ import {
 
 export interface HandshakeLimits {
   readonly probeMs: number
-  /** Of the calls of either controller, and of the questions whether the driver has them. */
+  /** The limits of the calls of each controller, and of the questions about its capabilities. */
   readonly resizeTimeoutMs: number
   readonly modifyTimeoutMs: number
 }
@@ -45,8 +45,8 @@ function connectionFailures(message: string): ConnectionFailures {
 }
 
 /**
- * Resize and modify ask for themselves, each with its own limit: users who watch the calls of a start or grep for the
- * step that failed find those of the Go original. The node is asked only where the controller cannot expand.
+ * The questions about capabilities. Resize and modify ask separately, each with its own limit, because users watch for
+ * the calls and the error texts of the Go original. The node is asked only if the controller cannot expand.
  */
 function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly CapabilityQuestion[] {
   const resize = 'Failed to create CSI resizer'

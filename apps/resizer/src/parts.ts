@@ -31,30 +31,30 @@ export interface ResizerParts extends Informers {
   readonly client: KubeClient
   readonly driver: Driver
   readonly recorder: Recorder
-  /** What is pending in this process. */
+  /** The pending work of this process. */
   readonly backlog: Backlog
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** What the controllers of one term are made of. Nothing is written, and no driver called, without the lead. */
+/** The parts of the controllers in one term of leadership. Writes and calls need the lead. */
 export interface TermParts extends ResizerParts {
   readonly assertLeading: () => void
   /** What both work with. */
   readonly common: Omit<ClaimDeps, 'notifyCallStarted'>
   /**
-   * The order in which each works on its claims. Each prefers in the other's order the claim that it begins to work on,
-   * so that both parts of one edit are worked on together even when thousands of others wait.
+   * The queue orders of both controllers. Each controller moves the claim that it starts to the front of the other
+   * order. So both parts of one edit run together even if thousands of claims wait.
    */
   readonly orders: { readonly resize: FifoOrder; readonly modify: FifoOrder }
 }
 
-/** Of both queues, so that their numbers add up in one series. */
+/** The name of both queues, so that metrics add up in one series. */
 export function queueName(driverName: string): string {
   return `${driverName}-pvc`
 }
 
-/** What both controllers of claims have in common. */
+/** The common options of both claim controllers. */
 export function claimController(
   { settings, log }: TermParts,
   order: FifoOrder,

@@ -89,7 +89,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('a driver that expands on nodes only is not called', async () => {
+  it('does not call a driver that expands on nodes only', async () => {
     await scenario({
       given: { ...given, driver: { controller: [], node: ['EXPAND_VOLUME'] } },
       when: raise,
@@ -97,7 +97,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('a refused size is marked whatever version the claim has', async () => {
+  it('marks a refused size for any version of the claim', async () => {
     await scenario({
       given,
       flags: ['--retry-interval-start=1h', '--retry-interval-max=1h'],
@@ -180,7 +180,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('with the gate off nothing is modified', async () => {
+  it('modifies nothing if the feature gate is off', async () => {
     await scenario({
       given: { objects: [...given.objects, vac('gold')] },
       flags: ['--feature-gates=VolumeAttributesClass=false'],

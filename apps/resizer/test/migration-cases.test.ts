@@ -4,7 +4,7 @@ import { projectClaim } from '../src/caches/claim.ts'
 import { volumeProjection, wholeVolume } from '../src/caches/volume.ts'
 import { expandSource, isOurs } from '../src/resize/source.ts'
 
-/** What the resizer does with migrated volumes, through its own caches. */
+/** The decisions of the resizer about migrated volumes, through its own caches. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
   [
     'resizerCanSupport',

@@ -6,14 +6,13 @@ import { type Behaviour, giOf } from '../src/testing/model/backend.ts'
 import { type Action, ModelRun } from '../src/testing/model/model-run.ts'
 
 /**
- * Random users, drivers, nodes, replacements and crashes against a storage back end that keeps its own books. Whatever happens:
- * - the back end is never asked for more than the largest request that there ever was;
- * - no object says more about the volume than what is true of it, also when a claim or a volume is recreated under its
- *   name while calls are under way, and while the caches are behind;
- * - a size that it has refused for good is not asked for again once the user has taken it back;
- * - while a size or a class may be on its way, no other one is asked for;
- * - when all have come to their senses, claim, volume and back end agree with what the user wants, and nothing is left
- *   of the way there.
+ * Random users, drivers, nodes, replacements and crashes run against a storage back end that records its actual state.
+ * These rules always hold:
+ * - The back end is never asked for more than the largest request of the user.
+ * - No object claims more than its volume has, even if objects are recreated during calls or caches are late.
+ * - A size that was refused for good is not tried again after the user has taken it back.
+ * - While a size or a class may be running, no other size or class is tried.
+ * - Once all faults end, claim, volume and back end match the request, and no temporary state is left.
  */
 
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 200)

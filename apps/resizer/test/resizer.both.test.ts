@@ -34,7 +34,7 @@ const calledAt = (name: string): readonly number[] =>
   fixture.driver.calls.flatMap(({ method, at }) => (method === name ? [at] : []))
 
 describe('an edit of size and class', () => {
-  it('is done by three writes of each kind, without a conflict', async () => {
+  it('needs three writes for each controller, without a conflict', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
@@ -85,7 +85,7 @@ describe('an edit of size and class', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('continues though the cache receives nothing', async () => {
+  it('continues even if the cache receives nothing', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.caches.claims.lagging = true
       return { capacityBytes: (request as { capacityRange: { requiredBytes: bigint } }).capacityRange.requiredBytes }

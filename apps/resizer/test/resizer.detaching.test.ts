@@ -18,14 +18,14 @@ async function begin(options: FixtureOptions = {}): Promise<void> {
   fixture.driver.expand = refusing
 }
 
-/** What was asked about pods since the last look. */
+/** Returns the requests about pods since the last call. */
 function takePodRequests(): readonly string[] {
   return fixture.cluster.requests
     .splice(0)
     .flatMap(({ verb, what, name }) => (what === 'pods' ? [`${verb} ${name}`] : []))
 }
 
-/** When calls came, in seconds from now; those that came since the last look are at 0. */
+/** Returns the times of the calls, in seconds from now. Calls since the last look count as 0. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
   const start = fixture.clock.monotonic()
   await fixture.clock.advance(seconds * 1000)
@@ -42,8 +42,8 @@ beforeEach(async () => {
   await fixture.request('2Gi')
 })
 
-describe('a volume whose last pod has ended, and that is still attached,', () => {
-  it('is tried again as if it had not failed before, for six minutes', async () => {
+describe('an attached volume whose last pod has ended', () => {
+  it('retries without its earlier back-off, for six minutes', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     await endPod()
@@ -57,7 +57,7 @@ describe('a volume whose last pod has ended, and that is still attached,', () =>
     expect(fixture.cluster.watches('pods')).toBe(0)
   })
 
-  it('is tried again soon also when the pod ended during the call', async () => {
+  it('retries soon even if the pod ended during the call', async () => {
     await begin()
     fixture.driver.expand = (call) => {
       fixture.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
@@ -70,7 +70,7 @@ describe('a volume whose last pod has ended, and that is still attached,', () =>
   it.each([
     [3_000, [0, 1, 3, 6, 9, 12, 15]],
     [500, [0, 0.5, 1, 1.5, 2]],
-  ])('is never left alone for longer than --retry-interval-max: %s', async (retryMaxMs, seconds) => {
+  ])('never pauses for longer than `--retry-interval-max`: %s', async (retryMaxMs, seconds) => {
     await begin({ settings: { retryMaxMs, retryStartMs: Math.min(retryMaxMs, 1_000) } })
     fixture.driver.expand = refusing
     await fixture.request('2Gi')
@@ -79,14 +79,14 @@ describe('a volume whose last pod has ended, and that is still attached,', () =>
     expect((await callsWithin(16)).slice(0, seconds.length)).toEqual(seconds)
   })
 
-  it('is tried again when the driver has said, if it has', async () => {
+  it('retries at the time that the driver names', async () => {
     fixture.driver.expand = failing(CODES.FailedPrecondition, 'the volume is in use', 20_000)
     fixture.driver.calls.splice(0)
     await endPod()
     expect(await callsWithin(50)).toEqual([0, 20, 40])
   })
 
-  it('is left alone again when another pod begins, whose end begins all over', async () => {
+  it('waits again when a new pod starts, and retries from the beginning when that pod ends', async () => {
     await endPod()
     await fixture.clock.advance(100_000)
     fixture.cluster.put(PODS, pod('next', 'data'))

@@ -32,7 +32,7 @@ const failure = (code: string) => `rpc error: code = ${code} desc = it went wron
 const failedEvent = (code: string) =>
   `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${failure(code)}`
 
-it('a process that leads no more reports nothing of what it still receives', async () => {
+it('a process that has lost the lead records no events for late responses', async () => {
   fixture.driver.expand = (call) => {
     fixture.takeEvents()
     fixture.loseLease()
@@ -89,13 +89,13 @@ describe('an error of the driver', () => {
     },
   )
 
-  it('is tried again after waits that double', async () => {
+  it('causes retries after pauses that double', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
-  it('leaves the rate of requests to others from the second try on, until it succeeds', async () => {
+  it('gives requests a low priority from the second try on, until the call succeeds', async () => {
     const seen: string[] = []
     fixture.cluster.onRequest = ({ verb, what, priority }) => {
       if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
@@ -109,31 +109,31 @@ describe('an error of the driver', () => {
     expect(seen).toEqual([`${CLAIM} low`, VOLUME, CLAIM])
   })
 
-  it('is tried again when the driver says', async () => {
+  it('causes a retry at the time that the driver names', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('is tried again when the driver says though the size is infeasible', async () => {
+  it('causes a retry at the time that the driver names, even if the size is infeasible', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('that says to come back at once does not make a storm', async () => {
+  it('causes no storm of calls if the driver asks for an immediate retry', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('that is infeasible is repeated once, then slowly', async () => {
+  it('causes one retry and then slow retries, if the size is infeasible', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(700)).toEqual([1, 301, 601])
   })
 
-  it('does not hold another size up', async () => {
+  it('does not delay a different size', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(10_000)
@@ -148,7 +148,7 @@ describe('an error of the driver', () => {
     })
   })
 
-  it('that is not final keeps a smaller size waiting until the first one has ended', async () => {
+  it('makes a smaller size wait until the first call has ended, if it is not final', async () => {
     fixture.driver.expand = failing(CODES.DeadlineExceeded, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(100_000)
@@ -161,7 +161,7 @@ describe('an error of the driver', () => {
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('does not hold a smaller size up either where the volume is already larger than that', async () => {
+  it('does not delay a smaller size that the volume already exceeds', async () => {
     // The volume has become 3Gi, but the process ended before the claim could say so.
     fixture.cluster.before = ({ what }) => (what === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined)
     await fixture.request('3Gi')
@@ -176,7 +176,7 @@ describe('an error of the driver', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
   })
 
-  it('is forgotten by a restart: the recorded size is tried once more, and the smaller one at once', async () => {
+  it('does not survive a restart: the recorded size runs once more, and then the smaller size at once', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.kill()
@@ -210,7 +210,7 @@ describe('a driver that answers too little', () => {
   })
 })
 
-describe('what cannot be saved', () => {
+describe('a result that cannot be saved', () => {
   const refuse = (what: string, error: Error, times = 1): void => {
     let left = times
     fixture.cluster.before = (request) => {
@@ -220,7 +220,7 @@ describe('what cannot be saved', () => {
     }
   }
 
-  it('the beginning: the driver is not called and nothing is reported', async () => {
+  it('the mark of the start: the driver is not called and no event is recorded', async () => {
     refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM])

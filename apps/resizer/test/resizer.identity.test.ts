@@ -55,8 +55,8 @@ function duringFirstCall(what: () => void): void {
   }
 }
 
-describe('a volume that is recreated under its name during its expansion', () => {
-  it('is expanded itself, at once', async () => {
+describe('a volume that is recreated during its expansion', () => {
+  it('the new volume is expanded at once', async () => {
     let callsBeforeWrite: number | undefined
     duringFirstCall(replaceVolume)
     fixture.cluster.after = ({ what, verb }) => {
@@ -70,7 +70,7 @@ describe('a volume that is recreated under its name during its expansion', () =>
     expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
   })
 
-  it('is not given the size of the other one by a cache that has not seen it, and is expanded as soon as it has', async () => {
+  it('a late cache does not give the new volume the size of the old volume, and the expansion follows once the cache is current', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await fixture.request('2Gi')
@@ -86,8 +86,8 @@ describe('a volume that is recreated under its name during its expansion', () =>
   })
 })
 
-describe('a volume that is recreated under its name during its modification', () => {
-  it('is modified itself, at once', async () => {
+describe('a volume that is recreated during its modification', () => {
+  it('the new volume is modified at once', async () => {
     duringFirstCall(replaceVolume)
     await want('gold')
     expect(handles()).toEqual(['handle-data', 'handle-2'])
@@ -95,7 +95,7 @@ describe('a volume that is recreated under its name during its modification', ()
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('is not given the class of the other one by a cache that has not seen it', async () => {
+  it('a late cache does not give the new volume the class of the old volume', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await want('gold')
@@ -108,8 +108,8 @@ describe('a volume that is recreated under its name during its modification', ()
   })
 })
 
-describe('a claim that is recreated under its name', () => {
-  it.each([true, false])('has nothing of the failure of the other one (its cache behind: %s)', async (lagging) => {
+describe('a recreated claim', () => {
+  it.each([true, false])('does not inherit the failures of the deleted claim (late cache: %s)', async (lagging) => {
     fixture.caches.claims.lagging = lagging
     fixture.driver.expand = () => {
       replaceClaim()
@@ -124,8 +124,9 @@ describe('a claim that is recreated under its name', () => {
     expect(fixture.claim.status?.allocatedResourceStatuses).toBeUndefined()
   })
 
-  it('does not inherit what the driver has said about the other one', async () => {
-    // Both have the same size on the way: what was a final failure of the first may be running for the second.
+  it("does not inherit the driver's results for the deleted claim", async () => {
+    // Both claims have the same running size. The first claim's final failure may be a running expansion for the
+    // second.
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })
@@ -142,7 +143,7 @@ describe('a claim that is recreated under its name', () => {
     expect(sizes).toEqual([2n * 2n ** 30n, 5n * 2n ** 30n])
   })
 
-  it('is not taken for one that is in use because the other one was', async () => {
+  it('does not count as in use because the deleted claim was', async () => {
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return failing(CODES.FailedPrecondition, 'in use')({} as never)
@@ -152,7 +153,7 @@ describe('a claim that is recreated under its name', () => {
   })
 })
 
-describe('a server that does not find what the cache still holds', () => {
+describe('a server that no longer has a cached object', () => {
   const oneNotFound = (which: string, after: number): void => {
     let left = 1
     fixture.cluster.before = ({ what, verb }) => {
@@ -166,7 +167,7 @@ describe('a server that does not find what the cache still holds', () => {
     ['the beginning of an expansion', CLAIM, 0],
     ['the size of the volume', VOLUME, 1],
     ['the end of an expansion', CLAIM, 1],
-  ])('is asked again: %s', async (_what, which, after) => {
+  ])('receives another request: %s', async (_what, which, after) => {
     oneNotFound(which, after)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)
@@ -177,14 +178,14 @@ describe('a server that does not find what the cache still holds', () => {
     ['the beginning of a modification', CLAIM, 0],
     ['the class of the volume', VOLUME, 1],
     ['the end of a modification', CLAIM, 1],
-  ])('is asked again: %s', async (_what, which, after) => {
+  ])('receives another request: %s', async (_what, which, after) => {
     oneNotFound(which, after)
     await want('gold')
     await fixture.clock.advance(1_000)
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('is not asked again for a claim that is gone', async () => {
+  it('receives no more requests for a deleted claim', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return grown(request, false)

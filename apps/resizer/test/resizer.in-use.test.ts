@@ -25,7 +25,7 @@ beforeEach(() => begin())
 
 const refusing = failing(CODES.FailedPrecondition, 'the volume is in use')
 
-/** What was asked about pods since the last look. */
+/** Returns the requests about pods since the last call. */
 function takePodRequests(): readonly string[] {
   return fixture.cluster.requests
     .splice(0)
@@ -42,7 +42,7 @@ async function changePod(change: Partial<Pod> | undefined, name = 'web'): Promis
 }
 
 describe('a driver that expands volumes in use', () => {
-  it('asks nothing about pods', async () => {
+  it('causes no requests about pods', async () => {
     await fixture.request('2Gi')
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
     expect(takePodRequests()).toEqual([])
@@ -55,12 +55,12 @@ describe('a driver that refuses to expand a volume in use', () => {
     await fixture.request('2Gi')
   })
 
-  it('has the pods of the namespace listed once, and watched while the claim waits', () => {
+  it("causes one list of the namespace's pods, and a watch while the claim waits", () => {
     expect(takePodRequests()).toEqual(['list ns', 'watch ns'])
     expect(fixture.takeEvents().at(-1)).toContain('code = FailedPrecondition desc = the volume is in use')
   })
 
-  it('is not called again as long as a pod uses the volume', async () => {
+  it('receives no call while a pod uses the volume', async () => {
     fixture.takeEvents()
     takePodRequests()
     fixture.driver.calls.splice(0)
@@ -75,7 +75,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     ['has ended', { status: { phase: 'Succeeded' } }],
     ['has failed', { status: { phase: 'Failed' } }],
     ['is deleted', undefined],
-  ])('is called at once when the last pod %s', async (_what, change) => {
+  ])('receives a call at once when the last pod %s', async (_what, change) => {
     await fixture.clock.advance(100_000)
     fixture.driver.expand = willing
     fixture.driver.calls.splice(0)
@@ -84,7 +84,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('has pods watched no more when the claim waits no more', async () => {
+  it('causes no watch after the claim stops waiting', async () => {
     fixture.driver.expand = willing
     await changePod(undefined)
     takePodRequests()
@@ -95,7 +95,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.clock.pending).toBe(0)
   })
 
-  it('waits for the last of several pods', async () => {
+  it('receives a call only after the last of several pods', async () => {
     fixture.cluster.put(PODS, pod('second', 'data'))
     await fixture.clock.advance(1_000)
     fixture.driver.calls.splice(0)
@@ -105,7 +105,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('notices a pod that ends between list and watch', async () => {
+  it('receives a call after a pod ends between list and watch', async () => {
     await begin()
     fixture.driver.expand = refusing
     fixture.cluster.before = ({ what, verb }) => {
@@ -117,7 +117,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('notices a pod that ends while the watch is broken', async () => {
+  it('receives a call after a pod ends while the watch is broken', async () => {
     await fixture.clock.advance(100_000)
     await changePod({ metadata: { labels: { a: 'b' } } })
     fixture.cluster.breakWatches()
@@ -127,7 +127,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('is called when the pod ends though a try in between failed before it', async () => {
+  it('receives a call when the pod ends, even if an earlier retry failed before the driver', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     fixture.cluster.before = ({ what, verb }) => {
@@ -141,7 +141,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('is called again at once when another driver took its place, whatever pods there are', async () => {
+  it('receives a call at once after the driver was replaced, regardless of pods', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     fixture.driver.lose()
@@ -152,7 +152,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('has pods watched no more when the claim wants nothing more', async () => {
+  it('causes no watch after the claim has reached its size', async () => {
     takePodRequests()
     fixture.cluster.edit(
       PERSISTENT_VOLUME_CLAIMS,
@@ -165,7 +165,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(watches()).toBe(0)
   })
 
-  it('is called for another claim of the name', async () => {
+  it('receives a call for a recreated claim', async () => {
     const another = claim({ uid: 'uid-2', request: '2Gi' })
     fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'data' })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume({ uid: 'uid-2' }))
@@ -175,7 +175,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('leaves nothing behind when the process ends', async () => {
+  it('causes no watch after the process ends', async () => {
     await fixture.kill()
     expect(fixture.clock.pending).toBe(0)
     takePodRequests()
@@ -184,8 +184,8 @@ describe('a driver that refuses to expand a volume in use', () => {
   })
 })
 
-describe('a claim counts as used', () => {
-  it('by a pod whose own volume it was made for', async () => {
+describe('a claim in use', () => {
+  it('counts as used by a pod with an ephemeral volume', async () => {
     const ephemeral = { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } }
     const owner = { metadata: { namespace: NAMESPACE, name: 'job' }, spec: { containers: [], volumes: [ephemeral] } }
     fixture.cluster.put(PODS, owner)
@@ -200,7 +200,7 @@ describe('a claim counts as used', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('by a pod that waits for a node, not by one that has ended', async () => {
+  it('counts as used by a pending pod, but not by an ended pod', async () => {
     fixture.driver.expand = refusing
     await changePod({ status: { phase: 'Pending' } })
     await fixture.request('2Gi')
@@ -208,7 +208,7 @@ describe('a claim counts as used', () => {
     expect(fixture.takeEvents().at(-1)).toBe(IN_USE)
   })
 
-  it('together with others of its namespace, under one watch', async () => {
+  it('shares one watch with other claims of its namespace', async () => {
     fixture.cluster.put(PODS, pod('third', 'more'))
     fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name: 'more' }))
     fixture.driver.expand = refusing
@@ -224,8 +224,8 @@ describe('a claim counts as used', () => {
   })
 })
 
-describe('pods that may not be read', () => {
-  it('leave it to the driver at each retry, with one line about it', async () => {
+describe('pods that cannot be read', () => {
+  it('leave the decision to the driver at each retry, with one log line', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -242,7 +242,7 @@ describe('pods that may not be read', () => {
     ])
   })
 
-  it('may be listed though not watched: then each retry lists them', async () => {
+  it('need a list at each retry if only `list` is allowed', async () => {
     fixture.cluster.before = ({ what, verb }) => {
       if (what === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -256,7 +256,7 @@ describe('pods that may not be read', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('for now leave it to the driver too', async () => {
+  it('leave the decision to the driver during a passing error too', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }

@@ -26,7 +26,7 @@ describe('another writer that changes the claim', () => {
     })
   }
 
-  it('between our look and our write costs a read', async () => {
+  it('costs one read if the change is between our read and our write', async () => {
     fixture.caches.claims.lagging = true
     let edits = 0
     fixture.cluster.before = (request) => {
@@ -44,7 +44,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('between our look and our write does not repeat a call that fails', async () => {
+  it('does not repeat a failing call if the change is between our read and our write', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'busy')
     fixture.cluster.before = (request) => {
       if (request.what !== CLAIM) return
@@ -57,7 +57,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
   })
 
-  it('twice in one turn does not repeat a call that fails', async () => {
+  it('does not repeat a failing call if it changes the claim twice in one run', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'busy')
     void fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -65,7 +65,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
   })
 
-  it('during the call neither fails nor repeats it', async () => {
+  it('causes no failure and no repetition if it changes the claim during the call', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.caches.claims.lagging = true
       label()
@@ -80,7 +80,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('all the time does not make a storm', async () => {
+  it('causes no storm of calls by constant changes', async () => {
     fixture.cluster.before = (request) => {
       if (request.what === CLAIM) throw apiError(409, 'Conflict', 'changed')
     }
@@ -91,7 +91,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('and its size has the claim looked at again', async () => {
+  it('causes another run if it changes the size', async () => {
     let calls = 0
     fixture.driver.expand = ({ request }) => {
       calls += 1
@@ -108,7 +108,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '3Gi' })
   })
 
-  it('by deleting it ends the work', async () => {
+  it('ends the work if it deletes the claim', async () => {
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired: false }
@@ -119,7 +119,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('by raising the request during the call gets the first size, then the larger one', async () => {
+  it('gets the first size and then the larger size if it raises the request during the call', async () => {
     let raised = false
     fixture.driver.expand = ({ request }) => {
       if (!raised) {
@@ -138,7 +138,7 @@ describe('another writer that changes the claim', () => {
 })
 
 describe('a driver that disconnects', () => {
-  it('during a call causes no error, and is called when it is back', async () => {
+  it('causes no error during a call, and receives the call after its return', async () => {
     fixture.driver.expand = (call) => {
       fixture.driver.lose()
       return failing(CODES.Unavailable, 'connection lost')(call)
@@ -153,7 +153,7 @@ describe('a driver that disconnects', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
-  it('is not waited for when it had answered', async () => {
+  it('does not delay the report of a call that it has answered', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(fixture.takeEvents().at(-1)).toBe(
@@ -164,7 +164,7 @@ describe('a driver that disconnects', () => {
 })
 
 describe('an end of the process', () => {
-  it('in mid-call writes nothing', async () => {
+  it('writes nothing during a call', async () => {
     let abandon = (_: unknown): void => undefined
     fixture.driver.expand = () =>
       new Promise((_, reject) => {
@@ -180,8 +180,8 @@ describe('an end of the process', () => {
   })
 })
 
-describe('a volume that is not there', () => {
-  it('is waited for: the claim is tried when it appears', async () => {
+describe('a missing volume', () => {
+  it('delays the claim until it appears', async () => {
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
     await fixture.start()
@@ -200,7 +200,7 @@ describe('an administrator who edits the volume', () => {
     fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { capacity: { storage } } })
   }
 
-  it('to a larger size does not keep the claim from its request', async () => {
+  it("does not block the claim's request by a larger size", async () => {
     await fixture.request('3Gi')
     editVolume('9Gi')
     await fixture.request('5Gi')
@@ -209,7 +209,7 @@ describe('an administrator who edits the volume', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '5Gi' })
   })
 
-  it('to a smaller size while the result is saved has the driver asked again', async () => {
+  it('causes another call by a smaller size while the result is saved', async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     let edits = 0
     fixture.cluster.before = ({ what }) => {

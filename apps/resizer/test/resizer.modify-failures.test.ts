@@ -44,7 +44,7 @@ const condition = (type: string, message: string, reason?: string) => ({
 describe('an error of the driver', () => {
   const text = (code: string) => `rpc error: code = ${code} desc = it went wrong`
 
-  it('InvalidArgument makes the class infeasible', async () => {
+  it('makes the class infeasible if it is `InvalidArgument`', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -106,7 +106,7 @@ describe('an error of the driver', () => {
     },
   )
 
-  it('does not hold another class up', async () => {
+  it('does not delay a different class', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -116,7 +116,7 @@ describe('an error of the driver', () => {
     expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
-  it('does not delay a class that is recreated under its name', async () => {
+  it('does not delay a recreated class', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -130,7 +130,7 @@ describe('an error of the driver', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('is tried again when the driver says', async () => {
+  it('causes a retry at the time that the driver names', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong', 3000)
     await want('gold')
@@ -142,7 +142,7 @@ describe('an error of the driver', () => {
     ['Internal', false],
     ['InvalidArgument', true],
     ['Internal', true],
-  ])('%s starts the class that is wanted by now at once (after a restart: %s)', async (code, restarted) => {
+  ])('%s starts the newly requested class at once (after a restart: %s)', async (code, restarted) => {
     await begin()
     fixture.driver.modify = failing(CODES.DeadlineExceeded, 'it went wrong')
     await want('gold')
@@ -159,7 +159,7 @@ describe('an error of the driver', () => {
     expect(fixture.driver.calls[1]?.at).toBe(fixture.driver.calls[0]?.at)
   })
 
-  it('of a driver that is replaced while its answer is saved says nothing of the next one', async () => {
+  it('does not apply to the next driver if the driver is replaced while the error is saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -176,7 +176,7 @@ describe('an error of the driver', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('moves the time of a condition only with its reason', async () => {
+  it('changes the transition time of a condition only with its reason', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -190,7 +190,7 @@ describe('an error of the driver', () => {
     ])
   })
 
-  it('that cannot be saved is not reported', async () => {
+  it('causes no event if it cannot be saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -207,8 +207,8 @@ describe('an error of the driver', () => {
   })
 })
 
-describe('a request that is withdrawn', () => {
-  it('after a final failure only takes the condition away', async () => {
+describe('a withdrawn request', () => {
+  it('only removes the condition after a final failure', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -231,7 +231,7 @@ describe('a request that is withdrawn', () => {
     expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('Infeasible', 'gold'))
   })
 
-  it('while it is carried out is carried out', async () => {
+  it('does not stop a running modification', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -246,13 +246,13 @@ describe('a request that is withdrawn', () => {
 describe('a modification that another process has begun', () => {
   const begun: ClaimParts = { wantedClass: 'silver', status: { modifyVolumeStatus: modifying('InProgress', 'gold') } }
 
-  it('is carried on before anything else begins', async () => {
+  it('continues before any other modification begins', async () => {
     await begin(begun)
     expect(fixture.takeWire()).toEqual([MODIFY, VOLUME, CLAIM, CLAIM, MODIFY, VOLUME, CLAIM])
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('silver')
   })
 
-  it('waits for its class when that is gone', async () => {
+  it('waits for its class if the class does not exist', async () => {
     await begin({ ...begun, status: { modifyVolumeStatus: modifying('InProgress', 'bronze') } })
     await fixture.clock.advance(60_000)
     expect(fixture.takeWire()).toEqual([])

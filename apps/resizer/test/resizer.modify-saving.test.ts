@@ -21,7 +21,7 @@ async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
 
 const want = (name: string | null): Promise<void> => wantClass(fixture, name)
 
-describe('what cannot be saved', () => {
+describe('a result that cannot be saved', () => {
   it.each([
     [
       VOLUME,
@@ -64,8 +64,8 @@ describe('what cannot be saved', () => {
   })
 })
 
-describe('a write of which no answer came', () => {
-  it('is read before the driver is called again, with a pause where it cannot be read', async () => {
+describe('a write whose response is lost', () => {
+  it('causes a read before the next call, and a pause if the read fails', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       // Withdrawn: without the failure in its status the claim has a modification to be brought to its end.
@@ -106,7 +106,7 @@ describe('another writer that changes the claim', () => {
 })
 
 describe('a driver that disconnects during a call', () => {
-  it('causes no error, and is called with the same class when it is back', async () => {
+  it('causes no error, and receives the same class after its return', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()
@@ -127,7 +127,7 @@ describe('a driver that disconnects during a call', () => {
     expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }])
   })
 
-  it('is reported with the error of the call, for the driver has not refused anything', async () => {
+  it('causes an event with the error of the call, because it has not refused the class', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()
@@ -139,8 +139,8 @@ describe('a driver that disconnects during a call', () => {
   })
 })
 
-describe('a volume that is not there', () => {
-  it('is waited for', async () => {
+describe('a missing volume', () => {
+  it('delays the claim until it appears', async () => {
     await begin({ wantedClass: 'gold' })
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)

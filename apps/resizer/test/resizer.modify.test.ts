@@ -37,13 +37,13 @@ const condition = (type: string, message: string, reason?: string) => ({
   message,
 })
 
-describe('a claim that wants a class', () => {
+describe('a claim that requests a class', () => {
   beforeEach(async () => {
     await begin()
     await want('gold')
   })
 
-  it('has the beginning stored, the driver called, volume and claim written', () => {
+  it('causes a mark, the call, and writes of volume and claim', () => {
     expect(fixture.wire).toEqual([
       {
         what: CLAIM,
@@ -71,14 +71,14 @@ describe('a claim that wants a class', () => {
     ])
   })
 
-  it('reports its beginning and its end', () => {
+  it('causes events at the start and at the end', () => {
     expect(fixture.takeEvents()).toEqual([
       'Normal VolumeModify: external resizer is modifying volume data with vac gold',
       'Normal VolumeModifySuccessful: external resizer modified volume data with vac gold successfully',
     ])
   })
 
-  it('gets another one the same way, and the one before by a call of its own', async () => {
+  it('gets another class the same way, and returns to the earlier class by a separate call', async () => {
     await want('silver')
     await want('gold')
     const parameters = fixture.driver.calls.map(
@@ -90,7 +90,7 @@ describe('a claim that wants a class', () => {
     expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
-  it('leaves nothing to do', async () => {
+  it('causes no further work after its modification', async () => {
     fixture.takeWire()
     await fixture.clock.advance(3_600_000)
     expect(fixture.takeWire()).toEqual([])
@@ -98,7 +98,7 @@ describe('a claim that wants a class', () => {
 })
 
 describe('the request of a modification', () => {
-  it('names claim and volume where the driver is to know them', async () => {
+  it('names claim and volume with `--extra-modify-metadata`', async () => {
     await begin({ wantedClass: 'gold' }, {}, { settings: { extraMetadata: true } })
     expect(fixture.driver.calls[0]?.request).toMatchObject({
       mutableParameters: {
@@ -146,7 +146,7 @@ describe('the request of a modification', () => {
     expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
   })
 
-  it('without its secret is reported, though the claim does not show it', async () => {
+  it('causes an event if its Secret is missing, though the claim does not show the error', async () => {
     await begin({ wantedClass: 'gold' }, { spec: expandSecret })
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -157,7 +157,7 @@ describe('the request of a modification', () => {
   })
 })
 
-describe('a claim that is not ours to modify', () => {
+describe('a claim of another driver or without a binding', () => {
   it.each<[what: string, parts: ClaimParts, volumeParts: VolumeParts]>([
     ["another driver's volume", {}, { driver: 'other.example.com' }],
     ['an in-tree volume', {}, { spec: { csi: undefined, nfs: { server: 's', path: '/' } } }],
@@ -168,14 +168,14 @@ describe('a claim that is not ours to modify', () => {
     expect(fixture.takeEvents()).toEqual([])
   })
 
-  it('a volume that is bound to another claim is modified all the same', async () => {
+  it('a volume that is bound to another claim is modified nevertheless', async () => {
     await begin({ wantedClass: 'gold' }, { uid: 'another' })
     expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
   })
 })
 
-describe('a class that is not there', () => {
-  it('leaves the claim pending, and is noticed when it comes', async () => {
+describe('a missing class', () => {
+  it('leaves the claim pending until the class is created', async () => {
     await begin({ wantedClass: 'bronze' })
     expect(fixture.wire.splice(0)).toEqual([
       {
@@ -195,7 +195,7 @@ describe('a class that is not there', () => {
     expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
   })
 
-  it('is noticed though it comes while the claim is being marked', async () => {
+  it('starts the modification even if it is created during the mark of the claim', async () => {
     fixture = new ResizerFixture()
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
@@ -206,7 +206,7 @@ describe('a class that is not there', () => {
     expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
   })
 
-  it('keeps what was begun before', async () => {
+  it('keeps the status of an earlier modification', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -217,7 +217,7 @@ describe('a class that is not there', () => {
 })
 
 describe('a class of another driver', () => {
-  it('is applied, and reported once though it is tried again', async () => {
+  it('the class is applied, and one event is recorded for all retries', async () => {
     fixture = await beginModify()
     fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')

@@ -24,7 +24,7 @@ async function begin(
   await fixture.start()
 }
 
-/** What kubelet does when it has expanded what is on the volume. */
+/** Acts as kubelet at the end of its expansion. */
 async function nodeFinishes(size: string): Promise<void> {
   const status = { capacity: { storage: size }, allocatedResourceStatuses: null, conditions: null }
   fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })
@@ -45,7 +45,7 @@ describe('an expansion with a node step', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('ends with the old size taken off the volume', async () => {
+  it('removes the old size from the volume at its end', async () => {
     await begin()
     await fixture.request('2Gi')
     expect(preResize()).toBe('1Gi')
@@ -55,7 +55,7 @@ describe('an expansion with a node step', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('that a larger request has overtaken is followed by it, and remembers the old size no more', async () => {
+  it('leads to a larger request that arrived later, and drops the recorded old size', async () => {
     await begin()
     await fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -67,18 +67,18 @@ describe('an expansion with a node step', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('remembers the size of the claim, not of the volume', async () => {
+  it('records the size of the claim, not of the volume', async () => {
     await begin({}, { capacity: '1Gi' }, { capacity: '1536Mi' })
     await fixture.request('2Gi')
     expect(preResize()).toBe('1Gi')
   })
 
-  it('keeps the size that is remembered', async () => {
+  it('keeps an already recorded size', async () => {
     await begin({}, { request: '3Gi' }, { annotations: { [PRE_RESIZE]: '512Mi' }, capacity: '2Gi' })
     expect(preResize()).toBe('512Mi')
   })
 
-  it('remembers nothing with the gate off', async () => {
+  it('records no size if the feature gate is off', async () => {
     await begin({ settings: { annotateFsResize: false } })
     await fixture.request('2Gi')
     expect(preResize()).toBeUndefined()
@@ -87,7 +87,7 @@ describe('an expansion with a node step', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('that the node cannot do is checked with the driver, and then left to kubelet once more', async () => {
+  it('calls the driver once more if kubelet refuses, and then waits for kubelet', async () => {
     await begin()
     await fixture.request('2Gi')
     fixture.takeWire()
@@ -99,7 +99,7 @@ describe('an expansion with a node step', () => {
     expect(fixture.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
   })
 
-  it('takes back what it said of an earlier one', async () => {
+  it('removes the conditions of an earlier expansion', async () => {
     await begin({}, { annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' } })
     await fixture.request('2Gi')
     expect(fixture.claim.metadata?.annotations).toEqual({ mine: 'stays' })
@@ -107,7 +107,7 @@ describe('an expansion with a node step', () => {
 })
 
 describe('the old size on a volume', () => {
-  it("is taken off another driver's volume too", async () => {
+  it("disappears from another driver's volume too", async () => {
     await begin(
       {},
       { request: '2Gi', capacity: '2Gi' },
@@ -117,7 +117,7 @@ describe('the old size on a volume', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations).toEqual({ x: 'y' })
   })
 
-  it('that cannot be taken off is tried again', async () => {
+  it('causes a retry if it cannot be removed', async () => {
     fixture = new ResizerFixture()
     let refusals = 1
     fixture.cluster.before = () => {
@@ -137,7 +137,7 @@ describe('the old size on a volume', () => {
 })
 
 describe('the old size on a volume', () => {
-  it('does not stay where the cache hears of it after all else', async () => {
+  it('does not stay if the cache receives it last', async () => {
     await begin()
     fixture.caches.volumes.lagging = true
     const parts = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
@@ -152,7 +152,7 @@ describe('the old size on a volume', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('is not written for a claim that has got the size meanwhile: nothing would take it away', async () => {
+  it('does not appear if the claim reached the size during the call, because nothing would remove it', async () => {
     await begin()
     fixture.driver.expand = ({ request }) => {
       const status = { capacity: { storage: '2Gi' } }
@@ -165,7 +165,7 @@ describe('the old size on a volume', () => {
 })
 
 describe('a driver that expands on nodes only', () => {
-  it('is not called: the volume gets the size that was asked for, in the spelling of the request', async () => {
+  it('receives no call: the volume gets the size in the spelling of the request', async () => {
     await begin({ expands: 'node' })
     await fixture.request('2G')
     expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
@@ -177,13 +177,13 @@ describe('a driver that expands on nodes only', () => {
     ])
   })
 
-  it('may get a smaller size than before, where the node could not do the larger one', async () => {
+  it('allows a smaller size if kubelet refused the larger size', async () => {
     const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
     await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('works on while the driver is away', async () => {
+  it('does not delay expansions while it is disconnected', async () => {
     await begin({ expands: 'node' })
     fixture.driver.lose()
     await fixture.request('2Gi')

@@ -23,7 +23,7 @@ const seconds = async (operation: string): Promise<number | undefined> => {
 }
 
 describe('an expansion', () => {
-  it('is pending from the request until the driver has done it, and its time counts', async () => {
+  it('stays pending from the request until the driver has finished, and its duration is measured', async () => {
     expect(pending()).toEqual([])
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
@@ -45,7 +45,7 @@ describe('an expansion', () => {
     expect(await seconds('expand')).toBeGreaterThan(0)
   })
 
-  it('is as old as its last request', async () => {
+  it('counts its age from the last request', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
     await fixture.clock.advance(5_000)
@@ -53,7 +53,7 @@ describe('an expansion', () => {
     expect(pending()).toMatchObject([{ since: fixture.clock.now(), tries: 1 }])
   })
 
-  it('of which the node has its part left is pending for that, and counts from the request on', async () => {
+  it('stays pending for its node step, and counts from the request', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
     fixture.driver.expand = ({ request }) => grown(request, true)
@@ -71,7 +71,7 @@ describe('an expansion', () => {
     expect(await seconds('node-expand')).toBe(601)
   })
 
-  it('that the node cannot do is stuck', async () => {
+  it('counts as stuck if kubelet refuses it', async () => {
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       status: { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } },
     })

@@ -25,7 +25,7 @@ interface Given {
   readonly volume?: VolumeParts
   readonly claim?: ClaimParts
   readonly driverName?: string
-  /** Of the claim, as only a cache can have it: a server refuses or completes it. */
+  /** Changes the claim in the cache only, to a state that a server would refuse or complete. */
   readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
   readonly prepare?: (fixture: ResizerFixture) => void
 }
@@ -97,7 +97,7 @@ describe('the request of an expansion', () => {
     expect(fixture.driver.calls[0]?.request).toMatchObject(request)
   })
 
-  it('has the secret of the volume, as text', async () => {
+  it('contains the Secret of the volume as text', async () => {
     const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
     const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ user: 'YWxpY2U=', empty: '' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
@@ -105,7 +105,7 @@ describe('the request of an expansion', () => {
     expect(fixture.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
   })
 
-  it('is made of the translation of an in-tree volume, of which nothing is stored', async () => {
+  it('uses the translation of an in-tree volume, and stores nothing of it', async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
@@ -120,7 +120,7 @@ describe('the request of an expansion', () => {
     })
   })
 
-  it("is made of another driver's volume as it is, where the claim of a migrated driver says it is its own", async () => {
+  it("uses another driver's volume unchanged if the claim names the migrated driver", async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
@@ -133,7 +133,7 @@ describe('the request of an expansion', () => {
   })
 })
 
-describe('an expansion that cannot be asked for', () => {
+describe('an expansion whose request cannot be built', () => {
   const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
 
   it.each<[what: string, given: Given, why: string]>([
@@ -173,7 +173,7 @@ describe('an expansion that cannot be asked for', () => {
       },
       'failed to translate persistent volume: could not find in-tree plugin translation logic for "pv-data"',
     ],
-  ])('%s: reported, not called, tried again', async (_what, given, why) => {
+  ])('%s: an event, no call, a retry', async (_what, given, why) => {
     const fixture = await expandWith(given)
     const { name } = fixture.driver
     expect(fixture.driver.calls).toEqual([])
@@ -185,7 +185,7 @@ describe('an expansion that cannot be asked for', () => {
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
   })
 
-  it('a secret that is no text fails as gRPC would', async () => {
+  it('a binary Secret fails with the error of gRPC', async () => {
     const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
     expect(fixture.driver.calls).toEqual([])
@@ -241,7 +241,7 @@ describe('bad input', () => {
     ])
   })
 
-  it('is looked at again when the volume changes', async () => {
+  it('causes another run when the volume changes', async () => {
     const fixture = await expandWith({ volume: { uid: 'x' } })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()

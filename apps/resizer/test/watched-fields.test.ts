@@ -46,8 +46,8 @@ const CLASS_VOLUME: Unwatched<Volume> = {
 }
 
 /** Over every state of the exhaustive models: a decision waits for no change that starts no run. */
-describe('each field that a decision reads', () => {
-  it('of a size is watched by a trigger, or it is known why not', () => {
+describe('the fields that a decision reads', () => {
+  it('a trigger watches each field of a size decision, or a reason is listed', () => {
     const reads = { claim: new Set<string>(), volume: new Set<string>() }
     const watched = { claim: new Set<string>(), volume: new Set<string>() }
     const { onClaim, onVolume, decideResize } = REAL_SIZE
@@ -65,7 +65,7 @@ describe('each field that a decision reads', () => {
     expect(unwatched(reads.volume, watched.volume)).toEqual(Object.keys(SIZE_VOLUME).sort())
   })
 
-  it('of a class is watched by a trigger, or it is known why not', () => {
+  it('a trigger watches each field of a class decision, or a reason is listed', () => {
     const reads = { claim: new Set<string>(), volume: new Set<string>() }
     const watched = new Set<string>()
     const { onClaim, decideModify } = REAL_CLASS

@@ -1,7 +1,8 @@
 import { facts as attacher } from '@csi-sidecars/attacher/facts'
 import { facts as provisioner } from '@csi-sidecars/provisioner/facts'
 import { facts as resizer } from '@csi-sidecars/resizer/facts'
-import type { AppName } from './sidecars.ts'
+import { facts as snapshotter } from '@csi-sidecars/snapshotter/facts'
+import type { AppName, PreviewName } from './sidecars.ts'
 
 interface Rule {
   readonly apiGroups: readonly string[]
@@ -23,4 +24,4 @@ interface Facts {
  * The facts about each released sidecar for tests, benchmarks and images; no executable contains them. A row is the
  * object `facts` of the app, and the compiler refuses a sidecar without one.
  */
-export const FACTS: Readonly<Record<AppName, Facts>> = { attacher, resizer, provisioner }
+export const FACTS: Readonly<Record<AppName | PreviewName, Facts>> = { attacher, resizer, provisioner, snapshotter }

@@ -4,10 +4,11 @@ import { provisioner } from '@csi-sidecars/provisioner'
 import { resizer } from '@csi-sidecars/resizer'
 import { type Program, programOf } from '@csi-sidecars/sidecar'
 import { runInProcess } from '@csi-sidecars/sidecar/testing'
+import { snapshotter } from '@csi-sidecars/snapshotter'
 import { type Cluster, startCluster } from '@csi-sidecars/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { FACTS } from './facts.ts'
-import { APPS, type AppName } from './sidecars.ts'
+import { APPS, type AppName, PREVIEWS, type PreviewName } from './sidecars.ts'
 
 /** The command lines of public drivers, as charts/tests/public-drivers.json lists them. */
 
@@ -21,10 +22,11 @@ const DRIVERS: readonly PublicDriver[] = JSON.parse(
 )
 
 /** The program of each sidecar. */
-const PROGRAMS: Readonly<Record<AppName, Program>> = {
+const PROGRAMS: Readonly<Record<AppName | PreviewName, Program>> = {
   attacher: programOf(attacher),
   resizer: programOf(resizer),
   provisioner: programOf(provisioner),
+  snapshotter: programOf(snapshotter),
 }
 
 /** What the present original refuses at its start, and the warning for it here. */
@@ -75,7 +77,7 @@ it('the list has 67 drivers, each with a provisioner', () => {
   expect(DRIVERS.filter(({ sidecars }) => sidecars['provisioner'] === undefined)).toEqual([])
 })
 
-describe.each(APPS)('the %s', (app) => {
+describe.each([...APPS, ...PREVIEWS.map(({ app }) => app)])('the %s', (app) => {
   const lines = DRIVERS.flatMap(({ name, sidecars }) => (sidecars[app] ?? []).map((line) => ({ name, line })))
 
   it.each(lines)('starts with the arguments of $name', async ({ line }) => {

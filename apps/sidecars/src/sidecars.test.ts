@@ -68,13 +68,13 @@ describe('one process', () => {
   it('names its apps in the help', async () => {
     const { log } = await runInProcess(sidecars, ['--help'])
     expect(log).toContain(
-      'Comma-separated controllers to run: attacher, resizer, provisioner, livenessprobe. (default "attacher,resizer")',
+      'Comma-separated controllers to run: attacher, resizer, provisioner, snapshotter, livenessprobe. (default "attacher,resizer")',
     )
     expect(log).toMatch(
-      /of external-attacher v\S+, external-resizer v\S+, external-provisioner v\S+ and livenessprobe v\S+\.\n$/,
+      /of external-attacher v\S+, external-resizer v\S+, external-provisioner v\S+, external-snapshotter v\S+ and livenessprobe v\S+\.\n$/,
     )
     const refused = await runInProcess(sidecars, ['--controllers=driver'])
-    expect(refused.log).toMatch(/"driver" is none of attacher, resizer, provisioner, livenessprobe\n/)
+    expect(refused.log).toMatch(/"driver" is none of attacher, resizer, provisioner, snapshotter, livenessprobe\n/)
   })
 
   it.each([

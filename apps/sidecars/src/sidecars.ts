@@ -3,38 +3,37 @@ import { livenessprobe } from '@csi-sidecars/livenessprobe'
 import { provisioner } from '@csi-sidecars/provisioner'
 import { resizer } from '@csi-sidecars/resizer'
 import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/sidecar'
+import { snapshotter } from '@csi-sidecars/snapshotter'
 
-/** A released sidecar: it has an image, an executable and a section in the chart. */
-interface Sidecar {
+/** A sidecar with an executable. A released one has an image and a section in the chart, too. */
+interface Sidecar<N> {
   /** The folder under `apps`, the prefix of its flags, and its section in the chart's values. */
-  readonly app: AppName
+  readonly app: N
   /** The task of the sidecar, for the label of its image. */
   readonly does: string
   readonly value: App
-  /** The combined process runs it only if --controllers names it. */
-  readonly preview?: true
 }
 
-export type AppName = 'attacher' | 'resizer' | 'provisioner'
+export type AppName = 'attacher' | 'resizer'
+export type PreviewName = 'provisioner' | 'snapshotter'
 
 /** The released sidecars. Images, executables, chart tests, end-to-end tests, benchmarks and documents follow this list. */
-export const SIDECARS: readonly Sidecar[] = [
+export const SIDECARS: readonly Sidecar<AppName>[] = [
   { app: 'attacher', does: 'VolumeAttachments to ControllerPublishVolume and back', value: attacher },
   { app: 'resizer', does: 'claims to ControllerExpandVolume and ControllerModifyVolume', value: resizer },
+]
+
+/** Sidecars that run only if they are named. Documents, benchmarks and tests of all sidecars leave them out. */
+export const PREVIEWS: readonly Sidecar<PreviewName>[] = [
+  { app: 'provisioner', does: 'claims to CreateVolume, released volumes to DeleteVolume', value: provisioner },
   {
-    app: 'provisioner',
-    does: 'claims to CreateVolume, released volumes to DeleteVolume',
-    value: provisioner,
-    preview: true,
+    app: 'snapshotter',
+    does: 'VolumeSnapshotContents to CreateSnapshot, DeleteSnapshot and ListSnapshots',
+    value: snapshotter,
   },
 ]
 
 export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
-
-/** One entry for each released sidecar. */
-export function byApp<T>(make: (app: AppName) => T): Readonly<Record<AppName, T>> {
-  return Object.fromEntries(APPS.map((app) => [app, make(app)])) as Record<AppName, T>
-}
 
 /**
  * The livenessprobe runs in the combined process only and has neither image nor executable: in a separate container it
@@ -44,8 +43,8 @@ export const LIVENESSPROBE: DriverApp = livenessprobe
 
 /** The apps of the combined process. */
 export const CHOICE = {
-  byDefault: SIDECARS.filter(({ preview }) => preview !== true).map(({ value }) => value),
-  onRequest: [...SIDECARS.filter(({ preview }) => preview === true).map(({ value }) => value), LIVENESSPROBE],
+  byDefault: SIDECARS.map(({ value }) => value),
+  onRequest: [...PREVIEWS.map(({ value }) => value), LIVENESSPROBE],
 }
 
 /** The program of the combined process. */

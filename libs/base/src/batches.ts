@@ -31,7 +31,7 @@ export class Batches {
   }
 }
 
-/** Calls `see` for each item, in batches. Items that are added or removed meanwhile may be seen or not. */
+/** Calls `see` for each item, in batches. Items that are added or removed while it runs may be seen or not. */
 export async function inBatches<T>(
   items: Iterable<T>,
   see: (item: T) => void,

@@ -48,7 +48,7 @@ describe('the system clock', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  test('is not ended by a timer that fires early', () => {
+  test('a timer that fires early does not end the wait', () => {
     const now = jest.spyOn(performance, 'now').mockReturnValue(0.9)
     const fire = jest.fn()
     systemClock.schedule(10, fire)
@@ -71,7 +71,7 @@ describe('the system clock', () => {
     expect(fire).not.toHaveBeenCalled()
   })
 
-  test('has wall time and monotonic time', () => {
+  test('returns wall time and monotonic time', () => {
     jest.setSystemTime(1_800_000_000_000)
     const before = systemClock.monotonic()
     expect(systemClock.now()).toBe(1_800_000_000_000)

@@ -21,7 +21,7 @@ export interface Clock {
   random(): number
 }
 
-/** setTimeout fires at once for anything longer, so longer waits are split. */
+/** `setTimeout` fires at once for a longer wait, so longer waits are split. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -32,7 +32,7 @@ export const systemClock: Clock = {
   random: () => Math.random(),
 }
 
-/** Looks at the time again before it fires: setTimeout counts whole milliseconds and can be one early. */
+/** Checks the time again before it fires, because `setTimeout` counts whole milliseconds and can be one early. */
 function schedule(ms: number, fire: () => void): Cancel {
   const due = performance.now() + ms
   let timer: NodeJS.Timeout

@@ -1,4 +1,4 @@
-/** What is needed of a yargs parser, whose package is for tools alone. */
+/** The part of a yargs parser that the commands use. The yargs package itself is for tools alone. */
 export interface CommandLine<Values> {
   parse(
     args: readonly string[],
@@ -32,7 +32,9 @@ export function refuseRepeated(values: object, flags: readonly string[]): void {
   if (repeated !== undefined) throw new Error(`--${repeated} is given more than once`)
 }
 
-/** For a parser's `fail`: its caller gets the error, with the parser's message if there is no other. */
+/**
+ * Serves as the `fail` of a parser. The caller gets the error, or an error with the parser's message if there is none.
+ */
 export function throwRefusal(message: string, error: Error | undefined): never {
   throw error ?? new Error(message)
 }

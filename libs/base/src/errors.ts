@@ -4,7 +4,7 @@ import { isNativeError } from 'node:util/types'
 /** As `instanceof Error`, and true as well for errors of another realm: test runners run code in one of its own. */
 export const isError: (thrown: unknown) => thrown is Error = isNativeError
 
-/** What to say of a thrown value: an error's own message, anything else as text. */
+/** Returns the text of a thrown value: the message of an error, and any other value as text. */
 export function messageOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown
   if (!isError(thrown)) return inspect(thrown, { compact: true, breakLength: Number.POSITIVE_INFINITY })

@@ -8,7 +8,7 @@ export interface SelfSigned {
 export interface SelfSignedOptions {
   readonly commonName: string
   readonly dnsNames: readonly string[]
-  /** Of 4 or 16 bytes. */
+  /** Addresses of 4 or 16 bytes. */
   readonly addresses: readonly (readonly number[])[]
   /** Wall time. */
   readonly now: number

@@ -46,7 +46,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(served).toHaveLength(310)
   })
 
-  test('is full again after two idle seconds, and never fuller', async () => {
+  test('fills up in two idle seconds, and never above its burst', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     await clock.advance(3_600_000)
@@ -134,13 +134,13 @@ describe('a bucket of 5 a second and 10 at once', () => {
 })
 
 describe('a bucket', () => {
-  test('of one token is a plain interval', async () => {
+  test('a bucket of one token serves at a plain interval', async () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: 0.1, burst: 1 })
     expect([bucket.reserve(), bucket.reserve(), bucket.reserve()]).toEqual([0, 10_000, 20_000])
   })
 
-  test('without a limit never waits', async () => {
+  test('a bucket without a limit never waits', async () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: Number.POSITIVE_INFINITY, burst: 1 })
     expect(new Set(Array.from({ length: 100 }, () => bucket.reserve()))).toEqual(new Set([0]))

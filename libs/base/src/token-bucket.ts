@@ -21,7 +21,7 @@ export class TokenBucket {
   readonly #turns: number[] = []
   #cancel: Cancel | undefined
 
-  /** With a `qps` of Infinity no taker waits. */
+  /** Takers never wait if `qps` is Infinity. */
   constructor(options: { clock: Clock; qps: number; burst: number }) {
     const { clock, qps, burst } = options
     invariant(qps > 0, `a bucket that gains ${qps} tokens a second`)

@@ -4,7 +4,17 @@ import type { Phase } from '@csi-sidecars/base'
 export type KeyState = 'queued' | 'waiting' | 'backoff' | Phase
 
 /** The operation on an object. `release` removes the finalizer of a volume; `node-expand` is the kubelet's part. */
-export type Operation = 'attach' | 'detach' | 'release' | 'expand' | 'modify' | 'node-expand' | 'provision' | 'delete'
+export type Operation =
+  | 'attach'
+  | 'detach'
+  | 'release'
+  | 'expand'
+  | 'modify'
+  | 'node-expand'
+  | 'provision'
+  | 'delete'
+  | 'create-snapshot'
+  | 'delete-snapshot'
 
 /** An object of the API, in reports. */
 export interface SubjectObject {

@@ -1,4 +1,5 @@
 export * from './gen/csi/v1/csi.ts'
+export { Timestamp } from './gen/google/protobuf/timestamp.ts'
 export * from './gen/services.ts'
 export type { Handlers, Method, StreamMethod, UnaryMethod } from './method.ts'
 export type { Field, FieldType, Shape } from './shape.ts'

@@ -21,7 +21,7 @@ export type FieldType =
   | { readonly kind: 'scalar' }
   /** google.protobuf.BoolValue and the like; our objects hold the bare value. */
   | { readonly kind: 'wrapper' }
-  /** google.protobuf.Timestamp; our objects hold a Date. */
+  /** google.protobuf.Timestamp; our objects hold its seconds and nanoseconds. */
   | { readonly kind: 'timestamp' }
   | { readonly kind: 'enum'; readonly values: Readonly<Record<string, number>> }
   | { readonly kind: 'message'; readonly shape: () => Shape }

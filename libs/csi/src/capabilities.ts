@@ -3,6 +3,8 @@ import {
   type ControllerServiceCapability_RPC_Type as ControllerRpc,
   GetPluginCapabilities,
   GetPluginInfo,
+  GroupControllerGetCapabilities,
+  type GroupControllerServiceCapability_RPC_Type as GroupControllerRpc,
   NodeGetCapabilities,
   type NodeServiceCapability_RPC_Type as NodeRpc,
   PluginCapability_Service_Type as PluginService,
@@ -53,6 +55,14 @@ export async function getControllerCapabilities(
 
 export async function getNodeCapabilities(driver: Caller, options: CallOptions): Promise<ReadonlySet<NodeRpc>> {
   const { capabilities } = await driver.call(NodeGetCapabilities, {}, options)
+  return new Set(capabilities.flatMap(({ type }) => (type === undefined ? [] : [type.value.type])))
+}
+
+export async function getGroupControllerCapabilities(
+  driver: Caller,
+  options: CallOptions,
+): Promise<ReadonlySet<GroupControllerRpc>> {
+  const { capabilities } = await driver.call(GroupControllerGetCapabilities, {}, options)
   return new Set(capabilities.flatMap(({ type }) => (type === undefined ? [] : [type.value.type])))
 }
 

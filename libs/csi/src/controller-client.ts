@@ -3,9 +3,15 @@ import {
   ControllerModifyVolume,
   ControllerPublishVolume,
   ControllerUnpublishVolume,
+  CreateSnapshot,
   CreateVolume,
+  CreateVolumeGroupSnapshot,
+  DeleteSnapshot,
   DeleteVolume,
+  DeleteVolumeGroupSnapshot,
   GetCapacity,
+  GetVolumeGroupSnapshot,
+  ListSnapshots,
   ListVolumes,
   type UnaryMethod,
 } from '@csi-sidecars/csi-proto'
@@ -29,5 +35,11 @@ export function controllerClient(driver: Caller) {
     listVolumes: rpc(ListVolumes),
     expand: rpc(ControllerExpandVolume),
     modify: rpc(ControllerModifyVolume),
+    createSnapshot: rpc(CreateSnapshot),
+    deleteSnapshot: rpc(DeleteSnapshot),
+    listSnapshots: rpc(ListSnapshots),
+    createGroupSnapshot: rpc(CreateVolumeGroupSnapshot),
+    deleteGroupSnapshot: rpc(DeleteVolumeGroupSnapshot),
+    getGroupSnapshot: rpc(GetVolumeGroupSnapshot),
   }
 }

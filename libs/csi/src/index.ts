@@ -3,6 +3,7 @@ export {
   driverCapabilities,
   getControllerCapabilities,
   getDriverName,
+  getGroupControllerCapabilities,
   getNodeCapabilities,
   getPluginCapabilities,
   type PluginCapabilities,
@@ -17,5 +18,6 @@ export { CODES, type CodeName, RpcError } from './errors/rpc-error.ts'
 export type { Decisive, DriverIdentity } from './identity.ts'
 export { OperationMetrics } from './operation-metrics.ts'
 export { probe, probeOnce } from './probe.ts'
+export { resolveTemplate } from './secret-template.ts'
 export { secretsFrom } from './secrets.ts'
 export { AccessModeError, volumeCapabilityOf } from './volume-capability.ts'

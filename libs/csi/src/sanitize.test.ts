@@ -36,7 +36,7 @@ function content(field: Field, member: number): unknown {
       case 'enum':
         return Math.max(...Object.values(field.type.values))
       case 'timestamp':
-        return new Date(1_500)
+        return { seconds: 1n, nanos: 500_000_000 }
       default:
         return canary
     }
@@ -86,7 +86,11 @@ test.each([
   ['ProbeResponse', ProbeResponse.create(), '{}'],
   ['VolumeCapability', { accessType: undefined, accessMode: { mode: 12345 } }, '{"access_mode":{"mode":12345}}'],
   ['VolumeCapability', VolumeCapability.create({ accessMode: {} }), '{"access_mode":{}}'],
-  ['Snapshot', Snapshot.create({ creationTime: new Date(1_500) }), '{"creation_time":{"nanos":500000000,"seconds":1}}'],
+  [
+    'Snapshot',
+    Snapshot.create({ creationTime: { seconds: 1n, nanos: 500_000_000 } }),
+    '{"creation_time":{"nanos":500000000,"seconds":1}}',
+  ],
   ['Snapshot', Snapshot.create({ readyToUse: true }), '{"ready_to_use":true}'],
   [
     'Snapshot',

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import type { Field, FieldType, Shape } from '@csi-sidecars/csi-proto'
+import { type Field, type FieldType, type Shape, Timestamp } from '@csi-sidecars/csi-proto'
 import { STRIPPED_SECRET } from './secrets.ts'
 
 /** Replaces the content of every field that the proto marks as secret. */
@@ -55,7 +55,7 @@ function singleJson(type: FieldType, value: unknown): string {
     case 'wrapper':
       return value ? `{"value":${scalarJson(value)}}` : '{}'
     case 'timestamp':
-      return value instanceof Date ? timestampJson(value) : 'null'
+      return typeof value === 'object' && value !== null ? timestampJson(value) : 'null'
     case 'enum': {
       const name = Object.entries(type.values).find(([, number]) => number === value)?.[0]
       return name === undefined ? scalarJson(value) : `"${name}"`
@@ -71,11 +71,9 @@ function scalarJson(value: unknown): string {
   return typeof value === 'string' ? textJson(value) : String(value)
 }
 
-function timestampJson(date: Date): string {
-  const ms = date.getTime()
-  const seconds = Math.floor(ms / 1000)
-  const nanos = (ms - seconds * 1000) * 1e6
-  const members = [...(nanos === 0 ? [] : [`"nanos":${nanos}`]), ...(seconds === 0 ? [] : [`"seconds":${seconds}`])]
+function timestampJson(value: object): string {
+  const { seconds, nanos } = Timestamp.fromPartial(value)
+  const members = [...(nanos === 0 ? [] : [`"nanos":${nanos}`]), ...(seconds === 0n ? [] : [`"seconds":${seconds}`])]
   return `{${members.join(',')}}`
 }
 

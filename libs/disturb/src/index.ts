@@ -1,4 +1,10 @@
-export { type CallFeed as CallSource, codeNameOf, type LiveCall, type LiveCalls, type SeenCall } from './calls/seen.ts'
+export {
+  type CallFeed as CallSource,
+  codeNameOf,
+  type LiveCall,
+  type LiveCalls,
+  type ObservedCall as SeenCall,
+} from './calls/seen.ts'
 export { answered, callsOf, ProxiedCalls } from './calls/sources.ts'
 export { type BrokenInvariant as Finding, converge, findingsIn, type Invariant } from './invariants.ts'
 export { play, scattered, type Timed } from './plan.ts'

@@ -14,7 +14,7 @@ it('findings carry the name of their invariant', () => {
   ])
 })
 
-it('converge ends with the first look that finds nothing', async () => {
+it('`converge` ends with the first look without findings', async () => {
   const clock = new FakeClock()
   const looks: BrokenInvariant[][] = [[{ rule: 'r', text: '1' }], [{ rule: 'r', text: '2' }], []]
   const converged = converge(() => looks.shift() ?? [], { clock, withinMs: 1000, everyMs: 100 })
@@ -22,7 +22,7 @@ it('converge ends with the first look that finds nothing', async () => {
   expect(await converged).toEqual([])
 })
 
-it('converge returns what was found last when the time is over', async () => {
+it('`converge` returns the last findings when the time is over', async () => {
   const clock = new FakeClock()
   let looks = 0
   const look = (): BrokenInvariant[] => [{ rule: 'r', text: String(++looks) }]

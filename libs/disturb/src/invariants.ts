@@ -5,14 +5,14 @@ export interface BrokenInvariant {
   /** The name of the invariant. */
   readonly rule: string
   readonly text: string
-  /** Whose it is, so that a report can add what is known of it. */
+  /** The name of the object, so that a report can add facts about the object. */
   readonly about?: string
 }
 
 /** A named statement about a state. */
 export interface Invariant<State> {
   readonly name: string
-  /** What contradicts it in this state, one text each. */
+  /** Returns one text for each contradiction in the state. */
   readonly broken: (state: State) => readonly (string | Omit<BrokenInvariant, 'rule'>)[]
 }
 

@@ -3,14 +3,14 @@ import { expect, it } from '@jest/globals'
 import { play, scattered } from './plan.ts'
 import { seeded } from './random.ts'
 
-it('scattered places every step within the time, in order', () => {
+it('`scattered` places every step within the time, in order', () => {
   const plan = scattered(seeded(5), 1000, ['a', 'b', 'c', 'd'])
   expect(plan.map(({ step }) => step).toSorted()).toEqual(['a', 'b', 'c', 'd'])
   expect(plan.every(({ afterMs }) => afterMs >= 0)).toBe(true)
   expect(plan.reduce((sum, { afterMs }) => sum + afterMs, 0)).toBeLessThanOrEqual(1000)
 })
 
-it('play waits before each step, and a slow step delays only what would come meanwhile', async () => {
+it('`play` waits before each step, and a slow step delays only the steps that fall due while it runs', async () => {
   const clock = new FakeClock()
   const began = clock.monotonic()
   const seen: [string, number][] = []
@@ -33,7 +33,7 @@ it('play waits before each step, and a slow step delays only what would come mea
   ])
 })
 
-it('play ends with the reason of its signal', async () => {
+it('`play` rejects with the reason of its signal', async () => {
   const clock = new FakeClock()
   const life = new AbortController()
   const played = play([{ afterMs: 10, step: 'never' }], () => undefined, { clock, signal: life.signal })

@@ -2,20 +2,33 @@ import type { Clock } from '@csi-sidecars/base'
 import { between, type Random } from './random.ts'
 
 export interface Timed<Step> {
-  /** Since the step before. */
+  /** The pause after the previous step. */
   readonly afterMs: number
   readonly step: Step
 }
 
-/** Each step at a random moment of the time. */
-export function scattered<Step>(random: Random, ms: number, steps: readonly Step[]): readonly Timed<Step>[] {
+/**
+ * Steps with the pauses between them.
+ *
+ * Guarantees: the same seed gives the same plan, because all randomness comes from a `Random`. `play` keeps the order
+ * of the steps.
+ *
+ * Caveats: a step that takes longer than the next pause delays the rest of the plan. Concurrent work of the program
+ * under test is not part of the plan, so the same plan may have another result.
+ *
+ * Errors: `play` rejects with the error of a step, or with the reason of its signal; later steps are not performed.
+ */
+export type Plan<Step> = readonly Timed<Step>[]
+
+/** Returns a plan that has each step at a random moment of the time. */
+export function scattered<Step>(random: Random, ms: number, steps: readonly Step[]): Plan<Step> {
   const placed = steps.map((step) => ({ atMs: between(random, 1, ms), step })).toSorted((a, b) => a.atMs - b.atMs)
   return placed.map(({ atMs, step }, index) => ({ afterMs: atMs - (placed[index - 1]?.atMs ?? 0), step }))
 }
 
 /** Performs the steps in their order. A step that takes longer than its successor waits delays it. */
 export async function play<Step>(
-  plan: readonly Timed<Step>[],
+  plan: Plan<Step>,
   perform: (step: Step) => Promise<void> | void,
   { clock, signal }: { readonly clock: Clock; readonly signal?: AbortSignal },
 ): Promise<void> {

@@ -24,16 +24,16 @@ describe('seeded', () => {
 })
 
 describe('choices', () => {
-  it('between includes both ends', () => {
+  it('`between` includes both ends', () => {
     const random = seeded(1)
     expect(new Set(first(100, () => between(random, 2, 4)))).toEqual(new Set([2, 3, 4]))
   })
 
-  it('pick finds nothing in an empty list', () => {
+  it('`pick` returns undefined for an empty list', () => {
     expect(pick(seeded(1), [])).toBeUndefined()
   })
 
-  it('weighted makes each as often as its weight says, and what weighs nothing never', () => {
+  it('`weighted` picks each choice by its weight, and never a choice of weight 0', () => {
     const random = seeded(1)
     const choices = [
       { weight: 3, make: () => 'often' },
@@ -45,7 +45,7 @@ describe('choices', () => {
     expect(Math.abs(made.filter((each) => each === 'often').length - 3000)).toBeLessThan(150)
   })
 
-  it('weighted gives its turn to the next when one has nothing to do', () => {
+  it('`weighted` picks the next choice if the picked choice has nothing to do', () => {
     const choices = [
       { weight: 1000, make: () => undefined },
       { weight: 1, make: () => 'next' },

@@ -13,7 +13,7 @@ it.each([
   ['1-10001', '--seeds 1-10001: a run has 10000 seeds at most'],
 ])('refuses %s as seeds', (text, why) => expect(() => seedsOf('seeds', text)).toThrow(new Error(why)))
 
-it('prints a line for each seed, what was found, and how to run it again', async () => {
+it('prints a line for each seed, its findings, and the command that repeats it', async () => {
   const lines: string[] = []
   const verdicts: Record<number, SeedVerdict> = {
     1: { findings: [], summary: '5 steps', appendix: ['as before'] },
@@ -44,7 +44,7 @@ it('prints a line for each seed, what was found, and how to run it again', async
   ])
 })
 
-it('runs so many seeds at a time, and prints a part of many findings', async () => {
+it('runs several seeds at a time, and prints only some of many findings', async () => {
   const lines: string[] = []
   let running = 0
   let most = 0
@@ -60,7 +60,7 @@ it('runs so many seeds at a time, and prints a part of many findings', async () 
   expect(lines.filter((line) => line === '     and 2 more')).toHaveLength(7)
 })
 
-it('no seeds prove nothing', async () => {
+it('fails if there are no seeds', async () => {
   expect(
     await runSeeds([], { run: async () => ({ findings: [], summary: '' }), say: () => undefined, again: String }),
   ).toBe(false)

@@ -5,7 +5,7 @@ export const SEEDS = /^(\d+)(?:-(\d+))?$/
 /** More is a slip of the hand. */
 const MOST_SEEDS = 10_000
 
-/** Those that the value of a flag means. */
+/** Returns the seeds in the value of a flag. Throws if the value has none. */
 export function seedsOf(flag: string, text: string): readonly number[] {
   const [, first = '', last = first] = SEEDS.exec(text) ?? []
   const [from, to] = [Number(first), Number(last)]
@@ -22,9 +22,9 @@ export interface SeedVerdict {
   readonly findings: readonly BrokenInvariant[]
   /** One line: how much has happened. */
   readonly summary: string
-  /** Added to each finding, such as what is known of its object. */
+  /** Text to add to a finding, such as facts about its object. */
   readonly details?: (finding: BrokenInvariant) => readonly string[]
-  /** After the findings, such as the steps that led to them; also where there is none. */
+  /** Text to print after the findings, such as the steps of the seed. It is also printed if there is no finding. */
   readonly appendix?: readonly string[]
 }
 
@@ -40,10 +40,13 @@ export interface SeedRun {
   readonly signal?: AbortSignal
 }
 
-/** So many findings of a seed are printed. */
+/** The number of findings of a seed that are printed. */
 const PRINTED = 10
 
-/** Runs all seeds, prints a line for each and what was found; the last line counts. Returns whether all hold. */
+/**
+ * Runs all seeds and prints a line and the findings for each; the last line counts them. Returns true if every seed
+ * passes.
+ */
 export async function runSeeds(seeds: readonly number[], options: SeedRun): Promise<boolean> {
   const { run, say, concurrency = 1, signal } = options
   const waiting = [...seeds]

@@ -1,7 +1,7 @@
 export interface ShrinkOptions {
-  /** So many candidates are tried at most. */
+  /** The number of candidates that are tried at most. */
   readonly tries: number
-  /** So many at a time. */
+  /** The number of candidates that run at the same time. */
   readonly concurrency?: number
 }
 

@@ -2,7 +2,7 @@ import { abortable, type Clock, deadline } from '@csi-sidecars/base'
 
 interface LogLimits {
   readonly entries: number
-  /** Of all that was noted with a size. */
+  /** The size of all notes together. */
   readonly bytes: number
 }
 
@@ -10,7 +10,7 @@ const DEFAULT_LIMITS: LogLimits = { entries: 20_000, bytes: 64 * 1024 * 1024 }
 
 /** An exchange that is under way. */
 export interface OpenExchange<Entry> {
-  /** Adds what is known by now; `bytes` is what it costs to keep. */
+  /** Adds facts to the entry. `bytes` is their size. */
   note(facts: Partial<Entry>, bytes?: number): void
   /** Notes its end, once. */
   end(facts: Partial<Entry>): void
@@ -18,7 +18,7 @@ export interface OpenExchange<Entry> {
 
 interface LogParts<Entry, Match> {
   readonly clock: Clock
-  /** What an exchange is called in messages. */
+  /** The word for exchanges in messages. */
   readonly noun: string
   readonly fits: (entry: Entry, match: Match) => boolean
   /** Whether `until` may count it; without it every one counts from its beginning. */
@@ -26,7 +26,9 @@ interface LogParts<Entry, Match> {
   readonly limits?: Partial<LogLimits>
 }
 
-/** What a server was asked, in the order in which it began. Keeps the newest entries, as many as its limits allow. */
+/**
+ * The exchanges of a server in the order of their beginnings. It keeps the newest entries, as many as its limits allow.
+ */
 export class ExchangeLog<Entry extends object, Match extends object> {
   readonly #parts: LogParts<Entry, Match>
   readonly #limits: LogLimits
@@ -43,7 +45,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     this.#limits = { ...DEFAULT_LIMITS, ...parts.limits }
   }
 
-  /** How many there were, also those that are not kept any more. */
+  /** The number of all exchanges, also of the dropped ones. */
   get total(): number {
     return this.#total
   }
@@ -92,7 +94,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     let ended = false
     this.#total += 1
     if (this.keeps) this.#entries.push(entry)
-    // Not one by one: moving the list together costs as much as it is long.
+    // Drops many entries at once, because each drop moves the whole list.
     if (this.#entries.length > this.#limits.entries * 1.25) this.#drop(this.#entries.length - this.#limits.entries)
     this.#inFlight += 1
     this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight)

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { systemClock } from '@csi-sidecars/base'
 
-/** From here up to the first ephemeral port of Linux, so that no other program takes a port meanwhile. */
+/** Ports below the first ephemeral port of Linux, so that no other program takes a port before its use. */
 const PORTS = { first: 12_000, last: 32_000 }
 let nextPort = PORTS.first + Math.floor(systemClock.random() * (PORTS.last - PORTS.first))
 

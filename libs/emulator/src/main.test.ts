@@ -13,7 +13,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'main-'))
 })
 afterEach(async () => {
-  // Of a test that has failed.
+  // The processes of a failed test.
   for (const child of running.splice(0)) child.kill('SIGKILL')
   await rm(directory, { recursive: true })
 })
@@ -88,7 +88,7 @@ function asked(
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const map = (name: string): object => ({ metadata: { name } })
 
-test('what was answered is there after the process was killed', async () => {
+test('an answered write survives the death of the process', async () => {
   const data = join(directory, 'data.json')
   const first = await keeping(data)
   expect(await first.ask('POST', MAPS, map('a'))).toBe(201)

@@ -5,7 +5,7 @@ import { createLogger } from '@csi-sidecars/telemetry'
 await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
 const { readCommandLine, startCommand } = await import('./command.ts')
 
-/** Prints where it listens, and stays until a signal ends it. Resolves with the exit code. */
+/** Prints the addresses, and runs until a signal ends it. Resolves with the exit code. */
 async function main(): Promise<number> {
   const options = await readCommandLine(process.argv.slice(2), (text) => process.stdout.write(text))
   if (options === 'answered') return 0

@@ -61,6 +61,7 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
+  readonly labelSelector?: string | undefined
   /** Milliseconds between two resyncs. 0: never. */
   readonly resyncMs: number
   readonly pageSize?: number | undefined
@@ -141,8 +142,8 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
 
   /** Adds objects to the cache that the client reads again after a write without an answer. */
   #listenForRereads(): () => void {
-    const { client, resource, namespace, fieldSelector } = this.#options
-    const all = fieldSelector === undefined
+    const { client, resource, namespace, fieldSelector, labelSelector } = this.#options
+    const all = fieldSelector === undefined && labelSelector === undefined
     const listen = all ? client.onReread?.bind(client) : undefined
     if (listen === undefined) return () => undefined
     return listen<W>(resource, (ref, object) => {

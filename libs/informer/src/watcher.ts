@@ -32,6 +32,7 @@ export interface WatcherOptions<W> {
   readonly resource: Resource<W>
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
+  readonly labelSelector?: string | undefined
   readonly pageSize?: number | undefined
   readonly message?: MessageReader<W> | undefined
   readonly replica: Replica<W>
@@ -133,10 +134,11 @@ export class Watcher<W> {
   }
 
   async #pageList(signal: AbortSignal): Promise<WatchReply> {
-    const { client, resource, namespace, fieldSelector, message, replica, onActivity } = this.#options
+    const { client, resource, namespace, fieldSelector, labelSelector, message, replica, onActivity } = this.#options
     const paged = this.#state.at !== 'pageList' || this.#state.paged
     const project = (object: W): undefined => replica.collect({ type: 'ADDED', object }) ?? undefined
-    const options = { namespace, fieldSelector, message, pageSize: paged ? this.#options.pageSize : 0, signal, project }
+    const pageSize = paged ? this.#options.pageSize : 0
+    const options = { namespace, fieldSelector, labelSelector, message, pageSize, signal, project }
     this.#beginList()
     try {
       let resourceVersion = ''
@@ -181,14 +183,14 @@ export class Watcher<W> {
   }
 
   #watchOptions(signal: AbortSignal, marking: MarkGuard) {
-    const { namespace, fieldSelector, message } = this.#options
+    const { namespace, fieldSelector, labelSelector, message } = this.#options
     const from = this.#state.at === 'watch' ? { resourceVersion: this.#state.from } : { sendInitialEvents: true }
     const onActivity = (): void => {
       marking.heard()
       this.#options.onActivity()
     }
     const onChange = (change: ChangeFrame<W>): void => this.#change(change)
-    return { namespace, fieldSelector, message, signal, onActivity, onChange, ...from }
+    return { namespace, fieldSelector, labelSelector, message, signal, onActivity, onChange, ...from }
   }
 
   #change(change: ChangeFrame<W>): void {

@@ -22,7 +22,7 @@ export function signOf(amount: Amount): -1 | 0 | 1 {
   return amount.mantissa < 0n ? -1 : 1
 }
 
-/** At this scale or a coarser one; what that cannot hold is rounded away from zero. */
+/** Returns the amount at this scale or a coarser one. Digits that do not fit are rounded away from zero. */
 export function roundedUp(amount: Amount, scale: number): Amount {
   const dropped = scale - amount.scale
   if (dropped <= 0 || amount.mantissa === 0n) return amount

@@ -1,7 +1,7 @@
 export * from './gen/readers.ts'
 export { addFinalizerPatch, removeFinalizerPatch } from './json-patch.ts'
 export type { MessageReader } from './message.ts'
-export { matchesTerm, NAME_FIELD, type SelectableNode } from './node-selector.ts'
+export { matchesTerm, NAME_FIELD } from './node-selector.ts'
 export type * from './objects.ts'
 export { mergePatchOf, PATCH_CONTENT_TYPES, type Patch } from './patch.ts'
 export { ProtobufError, ProtobufReader, textIn } from './protobuf.ts'

@@ -4,9 +4,12 @@ const FINALIZERS = '/metadata/finalizers'
 const UID = '/metadata/uid'
 
 /**
- * Adds one finalizer without touching others: a list written as a whole would bring back finalizers that another client
- * has removed since. `finalizers` is what the cache knows; a list that appeared meanwhile makes the test fail rather than
- * be overwritten. With `uid` the server refuses the patch for an object that was recreated under the name.
+ * Adds one finalizer without touching others.
+ *
+ * Guarantees: the patch never restores a finalizer that another client has removed. With `uid` the server refuses it for
+ * a recreated object.
+ *
+ * Errors: if `finalizers` from the cache is absent and the object has a list by now, the `test` operation fails.
  */
 export function addFinalizerPatch(finalizers: readonly string[] | undefined, name: string, uid?: string): Patch {
   const same = isUid(uid)
@@ -23,7 +26,10 @@ export function addFinalizerPatch(finalizers: readonly string[] | undefined, nam
   return json(...same, { op: 'add', path: `${FINALIZERS}/-`, value: name })
 }
 
-/** Removes one finalizer from where the cache saw it; undefined when it is not there. `uid` as above. */
+/**
+ * Removes one finalizer at the position in the cache. Undefined if the cached object does not have it. `uid` guards the
+ * patch as in `addFinalizerPatch`.
+ */
 export function removeFinalizerPatch(
   finalizers: readonly string[] | undefined,
   name: string,

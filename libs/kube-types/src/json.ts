@@ -23,7 +23,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   return true
 }
 
-/** The keys of both, each once: those of the first in its order, then what only the second has. */
+/** The keys of both objects, each once: the keys of the first in their order, then the other keys of the second. */
 export function keysOf(a: JsonObject, b: JsonObject): Set<string> {
   return new Set([...Object.keys(a), ...Object.keys(b)])
 }

@@ -1,8 +1,8 @@
 import type { ProtobufReader } from './protobuf.ts'
 
 /**
- * Reads an object from the message at the position of the reader: those of its fields that proto/kube names, as
- * JSON would have them. Throws ProtobufError.
+ * Reads an object from the message at the position of the reader, with the fields that proto/kube names, as JSON has
+ * them. Throws a `ProtobufError`.
  */
 export type MessageReader<T> = (reader: ProtobufReader, end: number) => T
 

@@ -2,10 +2,10 @@ import type { V1ListMeta, V1ObjectMeta } from '@kubernetes/client-node'
 import type { Wire } from './wire.ts'
 
 export type ObjectMeta = Wire<V1ObjectMeta>
-/** For the generated readers. @public */
+/** The metadata of a list, which the generated readers use. @public */
 export type ListMeta = Wire<V1ListMeta>
 
-/** What every object of the API has. */
+/** The fields that every object of the API has. */
 export interface KubeObject {
   readonly apiVersion?: string | undefined
   readonly kind?: string | undefined

@@ -1,6 +1,6 @@
 import type { NodeSelectorRequirement, NodeSelectorTerm } from './objects.ts'
 
-/** What a selector reads of a node. */
+/** The fields of a node that selectors read. */
 export interface SelectableNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>

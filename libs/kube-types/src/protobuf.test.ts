@@ -18,7 +18,7 @@ const read = <T>(message: MessageReader<T>, bytes: Buffer): T => message(new Pro
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe('an object', () => {
-  test('is what JSON would have, of the fields that are named; all others are passed over', () => {
+  test('reads the named fields as JSON has them, and skips all others', () => {
     const metadata = field(
       1,
       field(1, 'pv'),
@@ -35,14 +35,14 @@ describe('an object', () => {
     })
   })
 
-  test('has the fields of a message inside where JSON has them', () => {
+  test('puts the fields of an inner message where JSON has them', () => {
     const csi = field(22, field(1, 'driver'), field(2, ''), int(3, 0n), field(4, ''))
     expect(json(read(PERSISTENT_VOLUME_MESSAGE, field(2, field(2, csi))))).toEqual({
       spec: { csi: { driver: 'driver', volumeHandle: '' } },
     })
   })
 
-  test('keeps what is empty only where JSON does', () => {
+  test('keeps empty fields only if JSON keeps them', () => {
     const empty = read(PERSISTENT_VOLUME_MESSAGE, field(2, field(6, ''), field(8, '')))
     expect(json(empty)).toEqual({ spec: { volumeMode: '' } })
     expect(json(read(POD_MESSAGE, field(2, field(1, field(1, 'v'), field(2, field(29))))))).toEqual({
@@ -50,7 +50,7 @@ describe('an object', () => {
     })
   })
 
-  test('takes any text for a key', () => {
+  test('accepts any text as a key', () => {
     const labels = field(11, field(1, '__proto__'), field(2, 'b'))
     const { metadata } = read(PERSISTENT_VOLUME_MESSAGE, field(1, labels))
     expect(Object.entries(metadata?.labels ?? {})).toEqual([['__proto__', 'b']])
@@ -87,7 +87,7 @@ describe('bytes', () => {
     expect(() => read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))).toThrow(new ProtobufError(message))
   })
 
-  test('of any kind are read or refused', () => {
+  test('reads or refuses any bytes', () => {
     const property = fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
         read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))

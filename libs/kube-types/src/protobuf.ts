@@ -10,7 +10,7 @@ const FIXED32 = 5
 
 /** Set in each byte of a number that continues in the next byte. */
 const CONTINUATION_BIT = 0x80
-/** Of a number that only the length of its bytes limits. */
+/** The number of bytes of the longest varint. */
 const LONGEST_VARINT = 10
 
 interface Utf8Bytes extends Buffer {
@@ -23,8 +23,8 @@ export function textIn(bytes: Buffer, from: number, to: number): string {
 }
 
 /**
- * Reads messages from bytes, field by field. Each method is given where the message ends that it reads in, and throws
- * a ProtobufError rather than read beyond it.
+ * Reads messages from bytes, field by field. Each method gets the end of its message, and throws a ProtobufError before
+ * it reads beyond the end.
  */
 export class ProtobufReader {
   readonly #bytes: Buffer
@@ -68,7 +68,7 @@ export class ProtobufReader {
     if (this.at > end) throw truncated()
   }
 
-  /** Where the value ends that begins here with its length. */
+  /** Returns the end of the value that begins here with its length. */
   end(end: number): number {
     const to = this.#unsigned(end) + this.at
     if (to > end) throw truncated()

@@ -3,7 +3,7 @@ export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
 export interface Suffix {
   readonly family: SuffixFamily
-  /** Of two in BinarySI, of ten otherwise. */
+  /** The base of the exponent: two in BinarySI, ten otherwise. */
   readonly exponent: number
 }
 
@@ -27,7 +27,7 @@ const INT64 = 2n ** 63n
 /** The exponent of the largest decimal suffix. */
 export const EXA = 18
 
-/** What a suffix means; undefined for a text that is none. `1E` is an exa, `1E0` an exponent. */
+/** Returns the meaning of a suffix, and undefined for other texts. `1E` is an exa, `1E0` an exponent. */
 export function suffixOf(text: string): Suffix | undefined {
   const decimal = DECIMAL.get(text)
   if (decimal !== undefined) return { family: 'DecimalSI', exponent: decimal }

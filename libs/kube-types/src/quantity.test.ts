@@ -57,7 +57,7 @@ describe('Quantity', () => {
     ['1E3', '1E3', 1000n],
     ['1e03', '1e03', 1000n],
     ['1.', '1.', 1n],
-    // Upstream's scanner forgives missing digits where it computes in an int64.
+    // Upstream's scanner accepts missing digits if it computes in an int64.
     ['.', '0', 0n],
     ['+', '0', 0n],
     ['Gi', '0', 0n],
@@ -119,7 +119,7 @@ describe('Quantity', () => {
     expect(Quantity.parse(a).equals(Quantity.parse(b))).toBe(order === 0)
   })
 
-  it('is its text in a body', () => {
+  it('a quantity becomes its text in a body', () => {
     expect(JSON.stringify({ storage: Quantity.parse('1024Mi') })).toBe('{"storage":"1Gi"}')
   })
 

@@ -9,7 +9,10 @@ export class QuantityError extends Error {
 const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 const NUMBER_WRONG = 'unable to parse numeric part of quantity'
 const SUFFIX_WRONG = "unable to parse quantity's suffix"
-/** Not the expression of the message: upstream's scanner lets all digits be missing, and takes one point only. */
+/**
+ * The scanner of upstream accepts more than the expression in the message: all digits may be missing, and only one
+ * point is read.
+ */
 const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
 /** The finest step that is kept. */
@@ -131,8 +134,8 @@ function amountOf({ negative, whole, fraction, suffix }: Written): Amount {
 }
 
 /**
- * Whether upstream computes this text in an int64. It matters for what it forgives (no digits at all) and for the
- * texts that it keeps as they were written.
+ * Reports whether upstream computes this text in an int64, which accepts texts without digits and keeps some texts as
+ * they were written.
  */
 function isShort({ whole, fraction, suffix }: Written): boolean {
   if (suffix.family === 'BinarySI') return fraction === '' && whole.length <= 14 - (suffix.exponent / 10) * 3

@@ -27,7 +27,9 @@ import type {
   VolumeSnapshotContent,
 } from './objects.ts'
 
-/** Where objects of one kind are served. `type` never exists at run time: it carries the object's type to the verbs. */
+/**
+ * The address of the objects of one kind. `type` never exists at run time: it carries the object's type to the verbs.
+ */
 export interface Resource<T> {
   /** Empty for the core group. */
   readonly group: string
@@ -165,7 +167,7 @@ export const SNAPSHOT_RESOURCES: readonly Resource<unknown>[] = [
   VOLUME_SNAPSHOTS,
   VOLUME_SNAPSHOT_CONTENTS,
 ]
-/** The custom resources of group snapshots, which a cluster installs apart from those of snapshots. */
+/** The custom resources of group snapshots. A cluster installs their CRDs separately. */
 export const GROUP_SNAPSHOT_RESOURCES: readonly Resource<unknown>[] = [
   VOLUME_GROUP_SNAPSHOT_CLASSES,
   VOLUME_GROUP_SNAPSHOTS,

@@ -12,7 +12,7 @@ describe('a Status', () => {
     retryAfterSeconds: 3,
   }
 
-  it('is read with all that it says', () => {
+  it('reads all fields of a Status', () => {
     const status = { kind: 'Status', code: 422, reason: 'Invalid', message: 'no', details }
     expect(statusOf({ ...status, apiVersion: 'v1', metadata: {} })).toEqual(status)
   })
@@ -21,7 +21,7 @@ describe('a Status', () => {
     expect(statusOf(answer)).toBeUndefined()
   })
 
-  it('says nothing where a field has the wrong type', () => {
+  it('ignores a field of the wrong type', () => {
     const wrong = { code: '429', reason: 1, message: {}, details: { causes: [null, 'x', { field: 1 }], name: [] } }
     expect(statusOf({ kind: 'Status', ...wrong })).toEqual({ kind: 'Status', details: { causes: [{}] } })
     expect(statusOf({ kind: 'Status', details: [1] })).toEqual({ kind: 'Status' })

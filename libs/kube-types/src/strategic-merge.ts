@@ -4,13 +4,13 @@ import { mergePatchOf, type Patch } from './patch.ts'
 
 type Annotations = { readonly [key: string]: string }
 
-/** What a status patch of a claim may change. A whole claim fits. */
+/** The fields that a status patch of a claim may change. A whole claim fits. */
 export interface ClaimPatchParts {
   readonly metadata?: { readonly annotations?: Annotations | undefined } | undefined
   readonly status?: PersistentVolumeClaimStatus | undefined
 }
 
-/** What a sidecar changes in a volume. A whole volume fits. */
+/** The fields that a sidecar changes in a volume. A whole volume fits. */
 export interface VolumePatchParts {
   readonly metadata?: { readonly annotations?: Annotations | undefined } | undefined
   readonly spec?: Pick<PersistentVolumeSpec, 'capacity' | 'volumeAttributesClassName'> | undefined

@@ -9,7 +9,7 @@ import type { Wire } from './wire.ts'
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 const same = <A, B>(equal: Same<A, B>): void => expect(equal).toBe(true)
 
-it('has dates as text', () => {
+it('turns dates into text', () => {
   same<NonNullable<PersistentVolume['metadata']>['creationTimestamp'], string | undefined>(true)
   same<NonNullable<Lease['spec']>['renewTime'], string | undefined>(true)
   same<Event['eventTime'], string | null | undefined>(true)
@@ -24,7 +24,7 @@ it('keeps maps, lists and numbers that may be text', () => {
   expect(port.httpGet?.port).toBe('http')
 })
 
-it('has null for what the server always writes', () => {
+it('allows null for lists and times that the server always writes', () => {
   same<CSINode['spec']['drivers'], readonly CSINodeDriver[] | null>(true)
   same<CSINodeDriver['topologyKeys'], readonly string[] | null | undefined>(true)
   same<PersistentVolumeClaimCondition['lastProbeTime'], string | null | undefined>(true)

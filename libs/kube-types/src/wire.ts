@@ -28,7 +28,7 @@ type WireField<T, Key extends keyof T> = undefined extends T[Key]
             : undefined)
   : Wire<T[Key]> | (T[Key] extends readonly unknown[] ? null : never)
 
-/** Times that are left out where they are not set. */
+/** Times that JSON omits if they are not set. */
 type LeftOut = 'creationTimestamp' | 'deletionTimestamp' | 'acquireTime' | 'renewTime'
 
 /** Lists that are always written, though client-node says that they may be left out. */

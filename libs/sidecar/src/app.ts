@@ -35,10 +35,6 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   readonly replaces: string
   /** The flags in addition to the standard ones. */
   readonly flags: T
-  /** The rules of its command line. In a process of several apps those of `flag` apply. Default: `flag`. */
-  readonly flagSyntax?: 'flag' | 'pflag'
-  /** Former names of standard flags, by the present name. A process of several apps does not accept them. */
-  readonly formerNames?: Readonly<Record<string, readonly string[]>>
   readonly gates: GateTable<N>
   /** The Lease of the Go original: its name without the driver's name, and the source of its events without the host. */
   readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
@@ -69,12 +65,16 @@ export interface AppSettings {
    * Default: false.
    */
   readonly onEachNode?: boolean
+  /** Serves a page at /debug/pprof/ that names the flag for profiles. Default: false. */
+  readonly profilesPage?: boolean
   /** The limits, questions and texts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>
 }
 
-/** The log messages of a start, and the order of the steps that differ between sidecars. */
+/** The syntax of the command line, the log messages of a start, and the order of the steps that differ between sidecars. */
 export interface StartTable {
+  /** The Go package whose rules the command line follows. A process of several apps follows `flag`. */
+  readonly flagSyntax: 'flag' | 'pflag'
   /** The message of the line that ends the start, by its step. */
   readonly gatesFailed: string | SentenceFailure
   readonly bothAddresses: string

@@ -16,6 +16,7 @@ export { type EndpointReply, type HttpServer, listenHttp, type Routes } from './
 export { metricsReply } from './http/server.ts'
 export { sanitizeName } from './lease/lease-name.ts'
 export { type Cache, type CacheRegistry, cacheOf } from './serve/caches.ts'
+export { ServedKinds } from './serve/served-kinds.ts'
 export { attributesClassGate } from './start/attributes-class-gate.ts'
 export { main } from './start/main.ts'
 export { combine, type Program, programOf } from './start/program.ts'

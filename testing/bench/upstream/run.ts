@@ -3,9 +3,9 @@ import { basename, join } from 'node:path'
 import process from 'node:process'
 import { systemClock } from '@csi-sidecars/base'
 import { Progress } from '@csi-sidecars/command'
-import { byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { errorText } from '../../e2e/harness/context.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
+import { bySubject, SUBJECTS } from '../../e2e/harness/subject.ts'
 import {
   build,
   cacheFolder,
@@ -130,10 +130,10 @@ function prepare({
 }: RunOptions): { binaries: string; executables: Executables; measured: Executables } | { remedy: string } {
   const assets = controlPlaneBinaries(root)
   if ('remedy' in assets) return assets
-  if (hasGo()) for (const { value } of SIDECARS) build(root, value.name)
+  if (hasGo()) for (const { value } of SUBJECTS) build(root, value.name)
   const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)
   const found: Executables = {
-    ours: { ...byApp(dist), both: dist('sidecars') },
+    ours: { ...bySubject(dist), both: dist('sidecars') },
     original: originals(root),
   }
   const needed: readonly string[] = [...Object.values(found.ours), ...Object.values(found.original)]
@@ -150,12 +150,12 @@ function prepare({
     return to
   }
   const measured: Executables = {
-    ours: { ...byApp((app) => copy('ours', found.ours[app])), both: copy('ours', found.ours.both) },
-    original: byApp((app) => copy('original', found.original[app])),
+    ours: { ...bySubject((app) => copy('ours', found.ours[app])), both: copy('ours', found.ours.both) },
+    original: bySubject((app) => copy('original', found.original[app])),
   }
   if (profiles === undefined) return { binaries: assets.folder, executables: measured, measured }
   mkdirSync(profiles, { recursive: true })
   // Where they are built: the profiles name them, and who reads those wants to see inside.
-  const bundles = { ...byApp((app) => `${found.ours[app]}.mjs`), both: `${found.ours.both}.mjs` }
+  const bundles = { ...bySubject((app) => `${found.ours[app]}.mjs`), both: `${found.ours.both}.mjs` }
   return { binaries: assets.folder, executables: { ...measured, ours: bundles }, measured }
 }

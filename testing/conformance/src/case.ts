@@ -11,19 +11,24 @@ export interface CaseStep {
   readonly text?: string
   readonly type?: string
   readonly accept?: string
-  /** Whose token: the administrator's, a user's without any right, a wrong one, or none. */
+  /**
+   * The sender of the request: a user without rights, a wrong token, or no token. The administrator if it is absent.
+   */
   readonly as?: 'alice' | 'wrongToken' | 'anonymous'
   /** The permission is new; a real server may need a moment to see it. */
   readonly granted?: boolean
   /** The name under which later steps find the answer: `@name.metadata.uid` in any text. */
   readonly keep?: string
-  /** Of a watch: this many frames are read, then it is closed. */
+  /** The number of frames to read from a watch before it is closed. */
   readonly frames?: number
   /** Compares only these parts of the answer, dotted; the rest is incidental. */
   readonly only?: readonly string[]
 }
 
-/** Requests that belong together, by the names of cases. They run in order, and what they create is removed afterwards. */
+/**
+ * Requests that belong together, by the names of cases. They run in order, and the runner then removes the created
+ * objects.
+ */
 export type Cases = Readonly<Record<string, readonly CaseStep[]>>
 
 /** The answer, without what differs from run to run. */

@@ -15,7 +15,7 @@ function differenceAt(expected: RecordedAnswer | undefined, actual: RecordedAnsw
   return parts.length === 0 ? undefined : [`${title}: ${asked}`, ...parts].join('\n')
 }
 
-/** What JSON keeps of it: fields that are undefined are absent. */
+/** Returns the answer as JSON keeps it: fields that are undefined are absent. */
 function asJson(answer: RecordedAnswer | undefined): unknown {
   return answer === undefined ? undefined : (JSON.parse(JSON.stringify(answer)) as unknown)
 }

@@ -1,6 +1,6 @@
 /**
- * Where this server and kube-apiserver v1.36.3 answer differently, each with its reason, ten at most. `hide` takes the
- * difference out of a value before answers are compared; those without it concern requests that no case sends.
+ * The differences between this server and kube-apiserver v1.36.3, each with its reason, ten at most. `hide` removes a
+ * difference from a value before the comparison. A difference without `hide` concerns requests that no case sends.
  */
 export interface Difference {
   readonly what: string

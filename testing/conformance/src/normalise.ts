@@ -10,7 +10,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 const AGE = /^(\d+[ydhms]){1,2}$/
 const LONGEST_TEXT = 400
 
-/** Removes from an answer what differs from run to run, and what the list of differences allows. */
+/** Removes the parts of an answer that differ from run to run, and the allowed differences. */
 export function normalised(answer: CaseAnswer, { only }: Pick<CaseStep, 'only'>): CaseAnswer {
   const body = plain(answer.body, '')
   if (only === undefined) return { ...answer, body }

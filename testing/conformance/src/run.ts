@@ -38,7 +38,7 @@ const BODY_TYPES = {
 const GRANT_TRIES = 50
 const GRANT_PAUSE_MS = 100
 
-/** By a refusal, or by the answer to a review. */
+/** Recognizes a refusal, or a review that denies. */
 function isDenied({ code, body }: CaseAnswer): boolean {
   return code === 403 || Reflect.get(Object(Reflect.get(Object(body), 'status')), 'allowed') === false
 }

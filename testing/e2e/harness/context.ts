@@ -81,7 +81,9 @@ export class TestContext extends TestObjects {
   }
 
   executable(app: Subject = this.app): string {
-    return this.#options.executables[app]
+    const executable = this.#options.executables[app]
+    if (executable === undefined) throw new Error(`there is no executable of the ${app}`)
+    return executable
   }
 
   /** The arguments that make the executable run this sidecar. */

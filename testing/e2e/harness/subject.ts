@@ -1,7 +1,9 @@
-import type { AppName } from '@csi-sidecars/sidecars'
+import { type AppName, PREVIEWS, type PreviewName, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 
-export type App = AppName
+export type App = AppName | PreviewName
+/** A sidecar that the chart installs, or both of them in one process. */
+export type ReleasedSubject = AppName | 'both'
 /** A sidecar, or both in one process. */
 export type Subject = App | 'both'
 export type Target = 'real' | 'emulator'
@@ -11,6 +13,14 @@ export type Target = 'real' | 'emulator'
  */
 export type Binaries = 'ours' | 'one' | 'originals'
 export type Executables = Readonly<Record<Subject, string>>
+
+/** The sidecars with an executable. */
+export const SUBJECTS = [...SIDECARS, ...PREVIEWS]
+
+/** One entry for each of them. */
+export function bySubject<T>(make: (app: App) => T): Readonly<Record<App, T>> {
+  return Object.fromEntries(SUBJECTS.map(({ app }) => [app, make(app)])) as Record<App, T>
+}
 
 export function leaseName(app: App, driverName: string): string {
   return `${FACTS[app].leasePrefix}${driverName.replace(/[^a-zA-Z0-9-]/g, '-')}`

@@ -39,7 +39,8 @@ export function testsOf(subject: Subject, group: string, common: TestOptions = {
     const [own, run] = rest.length === 1 ? [{}, rest[0]] : rest
     const options = { ...common, ...own }
     if (options.long === true && !LONG) return
-    const app = subject === 'both' ? 'attacher' : subject
+    // The tests of a preview name it in each set-up.
+    const app = subject === 'attacher' || subject === 'resizer' ? subject : 'attacher'
     tests.push({ ...options, app, title: `${subject}, ${group}: ${sentence}`, run })
   }
 }

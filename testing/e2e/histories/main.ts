@@ -13,11 +13,11 @@ import {
   tableOf,
   type Verdict,
 } from '@csi-sidecars/disturb'
-import { APPS, byApp } from '@csi-sidecars/sidecars'
+import { APPS } from '@csi-sidecars/sidecars'
 import type { Cluster } from '../harness/api/cluster.ts'
 import { errorText, TestContext } from '../harness/context.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
-import type { Executables } from '../harness/subject.ts'
+import { bySubject, type Executables } from '../harness/subject.ts'
 import { briefly } from '../model/overlaps.ts'
 import { build, cacheFolder, hasGo } from '../tools/binaries.ts'
 import { copied } from '../tools/copied.ts'
@@ -195,5 +195,5 @@ function originalsAt(path: string): Executables {
   if (folder === undefined && values.app === undefined && !basename(path).includes('attacher')) {
     throw new Error(`--against ${path} is one executable: say whose by --app`)
   }
-  return { ...byApp((app) => of(`csi-${app}`)), both: '' }
+  return { ...bySubject((app) => of(`csi-${app}`)), both: '' }
 }

@@ -28,7 +28,7 @@ export interface History {
 }
 
 /** The sidecars with histories. */
-type App = Exclude<AnyApp, 'provisioner'>
+type App = Exclude<AnyApp, 'provisioner' | 'snapshotter'>
 
 /** The numbers of objects of a history. */
 export interface Size {

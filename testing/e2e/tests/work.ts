@@ -17,6 +17,7 @@ export const WATCHED: Readonly<Record<Subject, readonly string[]>> = {
   attacher: [...OF_ATTACHER, 'persistentvolumes'],
   resizer: ['persistentvolumes', 'persistentvolumeclaims'],
   provisioner: ['persistentvolumes', 'persistentvolumeclaims', 'storageclasses'],
+  snapshotter: ['volumesnapshotcontents'],
   both: [...OF_ATTACHER, 'persistentvolumes', 'persistentvolumeclaims'],
 }
 
@@ -27,6 +28,7 @@ export interface WorkScene {
 }
 
 export interface WorkSetup extends SidecarSetup {
+  readonly app?: Subject
   /** Prepares the driver before the sidecar starts. */
   readonly prepare?: (driver: Driver) => void
   /** What the sidecar has to watch before the test continues; all that it works with unless given. */

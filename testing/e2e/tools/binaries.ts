@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type AppName, byApp, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import type { Binaries, Executables } from '../harness/subject.ts'
+import { type App, type Binaries, bySubject, type Executables, SUBJECTS } from '../harness/subject.ts'
 
 /** The real control plane and the originals, as Go modules name them; built once into an ignored folder. */
 
@@ -65,7 +64,7 @@ function controlPlane(): Readonly<Record<string, Build>> {
 }
 
 const ORIGINALS: Readonly<Record<string, Build>> = Object.fromEntries(
-  SIDECARS.map(({ app, value }) => {
+  SUBJECTS.map(({ app, value }) => {
     const ldflags = `-X main.version=${value.replaces.split(' ')[1]}`
     return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
   }),
@@ -142,8 +141,8 @@ export function controlPlaneFolder(root: string): string {
   return isDefault ? cacheFolder(root) : join(root, '.cache', 'control-plane', name)
 }
 
-export function originals(root: string): Readonly<Record<AppName, string>> {
-  return byApp((app) => join(cacheFolder(root), `csi-${app}`))
+export function originals(root: string): Readonly<Record<App, string>> {
+  return bySubject((app) => join(cacheFolder(root), `csi-${app}`))
 }
 
 /** The executables under test, or those that the environment names. */
@@ -151,9 +150,9 @@ export function executablesOf(root: string, binaries: Binaries): Executables {
   const chosen = (app: string, usual: string): string => process.env[`E2E_${app.toUpperCase()}`] ?? usual
   const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)
   const both = chosen('sidecars', dist('sidecars'))
-  if (binaries === 'one') return { ...byApp(() => both), both }
+  if (binaries === 'one') return { ...bySubject(() => both), both }
   const go = originals(root)
-  return { ...byApp((app) => chosen(app, binaries === 'originals' ? go[app] : dist(app))), both }
+  return { ...bySubject((app) => chosen(app, binaries === 'originals' ? go[app] : dist(app))), both }
 }
 
 /** The folder of etcd and kube-apiserver, built if necessary; or one line on how to get them. */

@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { byApp } from '@csi-sidecars/sidecars'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import type { Binaries, Executables } from '../harness/subject.ts'
+import { bySubject } from '../harness/subject.ts'
 import { executablesOf } from './binaries.ts'
 
 /** The built executables; a concurrent build does not disturb the run. */
@@ -15,5 +15,5 @@ export function copied(root: string, binaries: Binaries = 'ours'): Executables {
     copyFileSync(from, to)
     return to
   }
-  return { ...byApp((app) => copy(built[app])), both: copy(built.both) }
+  return { ...bySubject((app) => copy(built[app])), both: copy(built.both) }
 }

@@ -30,7 +30,7 @@ interface Edit {
   readonly times: number
 }
 
-/** Known inputs with a few edits: bytes, words of the reader, or a part of another input take the place of bytes. */
+/** Known inputs with a few edits: bytes, keywords, or a part of another input take the place of bytes. */
 export function editedInputs(reader: BytesReader): fc.Arbitrary<Buffer> {
   const known = fc.constantFrom(...knownInputs(reader))
   const words = fc.constantFrom(...reader.words.map((word) => Buffer.from(word)))

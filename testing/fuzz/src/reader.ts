@@ -1,15 +1,15 @@
-/** A reader of outside bytes, and what it promises of any of them. */
+/** A reader of outside bytes, with its promises for any input. */
 export interface BytesReader {
   readonly name: string
   /** Where its inputs begin. */
   readonly seeds: readonly (string | Buffer)[]
-  /** What means something to it. */
+  /** Byte strings that have a meaning for the reader. */
   readonly words: readonly (string | Buffer)[]
   /** Throws for a promise that is broken; an error that the reader may throw ends here. */
   read(input: Buffer): void
 }
 
-/** What comes of an attempt: its result, or the message of an error that is allowed. Any other error is thrown. */
+/** Returns the result of `run`, or the message of an allowed error. Rethrows any other error. */
 export function attempt<T>(
   run: () => T,
   isAllowed: (error: Error) => boolean,

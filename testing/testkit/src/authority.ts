@@ -11,11 +11,11 @@ export interface Issued {
 
 /** An authority that signs with openssl, as the ones of clusters do. */
 export interface Authority extends Issued {
-  /** For a host: serves as `localhost` and 127.0.0.1. */
+  /** Issues a certificate for a host, which also serves as `localhost` and 127.0.0.1. */
   server(name: string): Issued
-  /** For a client, whose subject openssl writes so: `/O=ops/CN=scraper`. */
+  /** Issues a certificate for a client. The subject has the form of openssl: `/O=ops/CN=scraper`. */
   client(subject: string, usage?: string): Issued
-  /** One below this one; what it issues brings its own certificate along. */
+  /** Creates an authority below this one. Each certificate that it issues comes with the certificate of this authority. */
   intermediate(name: string): Authority
 }
 

@@ -12,7 +12,7 @@ import type {
   VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 
-/** What differs from the shortest valid object: fields to set, at any depth, and null for those to leave out. */
+/** Changes to the shortest valid object: fields to set at any depth. Null removes a field. */
 export type ObjectChange<T> = T extends readonly unknown[]
   ? T
   : T extends object

@@ -23,7 +23,7 @@ export interface EmulatedCluster extends AsyncDisposable {
   readonly api: ApiServer
   readonly driver: CsiDriver
   readonly directory: string
-  /** Of a kubeconfig file for the API server. */
+  /** The path of a kubeconfig file for the API server. */
   readonly kubeconfig: string
   /** Stores an object of any kind as it is. */
   add(...objects: readonly KubeObject[]): void
@@ -32,8 +32,8 @@ export interface EmulatedCluster extends AsyncDisposable {
 }
 
 /**
- * Starts both, for one test: `await using cluster = await startCluster()`.
- * Unlike the driver on its own, this one takes on volumes that it does not know, so PersistentVolumes need no creation.
+ * Starts an API server and a driver for one test: `await using cluster = await startCluster()`. The driver accepts
+ * unknown volumes, so a test need not create the volumes of its PersistentVolumes.
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<EmulatedCluster> {
   const directory = await mkdtemp(join(tmpdir(), 'csi-'))

@@ -18,9 +18,9 @@ export interface Model<S> {
   movesFrom(state: S): Iterable<ModelMove<S>>
   /** The desired state and the actual state agree. When absent, each state that no fair move leaves is a goal. */
   isGoal?(state: S): boolean
-  /** What must never be true; undefined where nothing is wrong. */
+  /** Returns the first broken rule of a state. Undefined if the state is correct. */
   violationOf(state: S): string | undefined
-  /** What is wrong with a state that no fair move leaves. */
+  /** Returns the error in a state that no fair move leaves. */
   unfinished?(state: S): string | undefined
   /** A state as counterexamples show it; itself when absent. */
   show?(state: S): unknown
@@ -94,7 +94,7 @@ class Walk<S> {
     return index
   }
 
-  /** From the goals backwards along fair moves. */
+  /** Walks backwards from the goals along fair moves. */
   #firstStuck(): number | undefined {
     const leads = [...this.#goals]
     const open = [...leads.keys()].filter((index) => leads[index])

@@ -18,7 +18,7 @@ export interface ExpectedWrite {
   readonly write: string
   /** The whole body; `ANY` matches values that differ from run to run. */
   readonly body?: unknown
-  /** What it is answered; 200 or 201 unless given. */
+  /** The code of the expected answer; 200 or 201 if it is absent. */
   readonly code?: number
 }
 
@@ -26,9 +26,9 @@ export type ScenarioStep = ExpectedCall | ExpectedWrite
 
 export interface ScenarioScript {
   readonly given?: ClusterOptions
-  /** The program under test, until the signal is aborted. Runs beside `when`. */
+  /** The program under test. It runs until the signal is aborted, at the same time as `when`. */
   readonly run: (cluster: EmulatedCluster, signal: AbortSignal) => Promise<void>
-  /** What other clients do then. */
+  /** The actions of other clients. */
   readonly when?: (cluster: EmulatedCluster) => Promise<void> | void
   /** All calls that the driver gets and all writes that the API gets, in order; without its discovery, leases and events. */
   readonly steps: readonly ScenarioStep[]
@@ -70,7 +70,7 @@ export async function runScenario(scenario: ScenarioScript): Promise<void> {
     await running.catch(() => undefined)
     script.close()
   }
-  // What the program still did on its way out counts too.
+  // Requests that the program sends while it ends count, too.
   script.throwIfBroken()
   scenario.check?.(cluster)
 }
@@ -102,7 +102,7 @@ class Script {
   constructor(scenario: ScenarioScript, cluster: EmulatedCluster) {
     this.#steps = scenario.steps
     this.#ignored = new Set([...DISCOVERY, ...(scenario.ignoreCalls ?? [])])
-    // throwIfBroken reports rejections too, so there need not be a waiting caller.
+    // `throwIfBroken` also reports rejections, so this promise needs no waiting caller.
     this.#finished.promise.catch(() => undefined)
     const counts = (request: LoggedRequest, ended: boolean): boolean =>
       ended &&
@@ -114,7 +114,7 @@ class Script {
     if (this.#steps.length === 0) this.#finished.resolve()
   }
 
-  /** Resolves when every step has happened; rejects when another one did. */
+  /** Resolves when every step has happened. Rejects at the first other write or call. */
   get done(): Promise<void> {
     return this.#finished.promise
   }

@@ -4,7 +4,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 type Config = Pick<ParseArgsConfig, 'options' | 'allowPositionals'>
 type Arguments<T extends Config> = ReturnType<typeof parseArgs<T>>
 
-/** What the value of an option may look like. */
+/** The forms of values. */
 export const COUNT = /^[1-9]\d*$/
 export const NUMBER = /^\d+(\.\d+)?$/
 

@@ -10,7 +10,7 @@ test('the lines of a child are kept, and can be waited for', async () => {
   expect(await child.stop()).toEqual({ code: null, signal: 'SIGTERM' })
 })
 
-test('waiting for a line ends when the child does, with what it said', async () => {
+test('`untilLine` rejects with the output when the child ends', async () => {
   await using child = await startProcess({ command: node('console.error("sorry"); process.exitCode = 3') })
   await expect(child.untilLine('ready')).rejects.toThrow('ended with 3 before a line with ready:\nsorry')
 })

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { objectRef } from '@csi-sidecars/telemetry'
 import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
@@ -81,5 +81,5 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
   deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await settleUnsaved(run, unsaved)
   await releaseSource(run, claim)
-  return stored === undefined ? SETTLED : await recordFailure(run, own, { ...work, error: stored })
+  return stored === undefined ? DONE : await recordFailure(run, own, { ...work, error: stored })
 }

@@ -1,5 +1,5 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isInvalid, isNotFound } from '@csi-sidecars/kube-client'
 import {
   addFinalizerPatch,
@@ -109,7 +109,7 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
     return { kind: 'retry', cause: error }
   }
   deps.metrics.deleted(className, deps.clock.monotonic() - since)
-  return SETTLED
+  return DONE
 }
 
 /** The object is deleted before its finalizer is removed, so that no other writer adds the finalizer again. */

@@ -1,7 +1,10 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { VolumeAttributesClass } from '@csi-sidecars/kube-types'
 
-/** What is kept of a VolumeAttributesClass. Those of other drivers too: no rule stops a claim from naming one. */
+/**
+ * The cached fields of a VolumeAttributesClass. Classes of other drivers are cached too, because a claim may name any
+ * class.
+ */
 export interface AttributesClass extends Cached {
   /** The driver that the class is for. */
   readonly driverName: string

@@ -46,7 +46,7 @@ function scene() {
     clock,
   }
   const done = runAwaited(cache, life.signal)
-  /** One more claim waits for what the cache would hold. */
+  /** One more claim waits for an object of the cache. */
   const begin = (): void => {
     claims.awaited = true
     claims.onAwaited()

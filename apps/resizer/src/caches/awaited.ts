@@ -4,7 +4,7 @@ import { isForbidden } from '@csi-sidecars/kube-client'
 
 export interface AwaitedCache {
   readonly informer: Pick<Informer<unknown, never>, 'run' | 'store'>
-  /** Whether an object waits for what the cache would hold. */
+  /** Reports whether any object waits for the content of the cache. */
   readonly isAwaited: () => boolean
   /** Calls the listener when another object begins to wait, until the returned function is called. */
   readonly onAwaited: (listener: () => void) => () => void
@@ -19,10 +19,10 @@ const LONGEST_PAUSE_MS = 30_000
 const JITTER = 0.2
 
 /**
- * Runs a cache that this process may not be allowed to read yet. An informer that is refused comes back ever more
- * slowly. So while an object waits for what the cache would hold the server is asked beside it, after pauses that
- * double from half a second to half a minute and begin again when another object begins to wait. Once the server has
- * changed its mind the informer starts again.
+ * Runs a cache that this process may not be allowed to read yet. A refused informer retries ever more slowly. So while
+ * an object waits for the content, this function also asks the server, and restarts the informer once it may read.
+ * The pauses between the questions double from half a second to half a minute. Each object that begins to wait resets
+ * them.
  */
 export async function runAwaited(cache: AwaitedCache, signal: AbortSignal): Promise<void> {
   const { informer } = cache
@@ -70,7 +70,7 @@ async function untilAllowed(
     if (another && !informer.store.synced) {
       another = false
       pauses.reset()
-      // Not ended by the next one that begins to wait: a stream of them would put the try off without end.
+      // New waiters do not cut this pause short. Otherwise many waiters would postpone the try without end.
       endPause = () => undefined
       await clock.sleep(pauses.next(), signal).catch(() => undefined)
     }

@@ -7,7 +7,7 @@ import { volumeProjection, wholeVolume } from './volume.ts'
 
 const EBS = 'ebs.csi.aws.com'
 
-describe('what is kept of a claim', () => {
+describe('the cached fields of a claim', () => {
   const full = claim({
     request: '2Gi',
     allocated: '2Gi',
@@ -25,7 +25,7 @@ describe('what is kept of a claim', () => {
     },
   })
 
-  it('is what its two state machines read', () => {
+  it('contain the inputs of both state machines', () => {
     expect(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7', labels: { a: 'b' } } })).toEqual(
       {
         key: 'ns/data',
@@ -48,7 +48,7 @@ describe('what is kept of a claim', () => {
     )
   })
 
-  it("is of others' conditions only that they are there, whatever they say", () => {
+  it("contain only the type of other controllers' conditions", () => {
     const unused = { type: 'Unused', status: 'True', reason: 'NoPod', message: 'long', lastTransitionTime: 'then' }
     const kept = projectClaim({
       ...full,
@@ -60,13 +60,13 @@ describe('what is kept of a claim', () => {
     ])
   })
 
-  it('has the same fields for every claim, and nothing in them without a volume', () => {
+  it('share their names and order in every claim, and are empty without a volume', () => {
     const bare = projectClaim({ ...full, spec: { ...full.spec, volumeName: undefined } })
     expect(Object.keys(bare)).toEqual(Object.keys(projectClaim(full)))
     expect(Object.values(bare).filter(Boolean)).toEqual(['ns/data', 'uid-data'])
   })
 
-  it('shares the texts that are shared', () => {
+  it('share equal texts', () => {
     const interner = new Interner()
     const text = jest.spyOn(interner, 'text')
     projectClaim(full, interner)
@@ -75,7 +75,7 @@ describe('what is kept of a claim', () => {
     )
   })
 
-  it('is enough to name it', () => {
+  it('identify the claim', () => {
     expect(claimRef({ key: 'ns/data' })).toEqual({ namespace: 'ns', name: 'data' })
     expect(eventTarget(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7' } }))).toEqual({
       apiVersion: 'v1',
@@ -88,8 +88,8 @@ describe('what is kept of a claim', () => {
   })
 })
 
-describe('what is kept of a volume', () => {
-  it('of our driver is what its calls are made of', () => {
+describe('the cached fields of a volume', () => {
+  it('contain the inputs of calls, if the driver is ours', () => {
     const csi = {
       driver: 'csi.example.com',
       volumeHandle: 'h',
@@ -142,11 +142,11 @@ describe('what is kept of a volume', () => {
       'other',
     ],
     ['a volume that is neither', EBS, { csi: undefined, nfs: { server: 's', path: '/' } }, 'other'],
-  ])('%s is known as such', (_what, driverName, spec, kind) => {
+  ])('%s has its own kind', (_what, driverName, spec, kind) => {
     expect(volumeProjection(driverName)(volume({ spec })).kind).toBe(kind)
   })
 
-  it('of another driver is little, and the whole can be had of what is read for a call', () => {
+  it("contain little of another driver's volume, and `wholeVolume` adds the rest", () => {
     const foreign = volume({ driver: 'other' })
     const kept = volumeProjection('csi.example.com')(foreign)
     expect(Object.entries(kept).filter(([, value]) => value)).toEqual([
@@ -159,7 +159,7 @@ describe('what is kept of a volume', () => {
   })
 })
 
-it('of a class its driver and its parameters are kept', () => {
+it('the cache keeps the driver and the parameters of a class', () => {
   expect(
     projectClass({ ...attributesClass('gold', { iops: '1' }), metadata: { name: 'gold', resourceVersion: '7' } }),
   ).toEqual({

@@ -4,9 +4,9 @@ import type { PersistentVolumeClaim, PersistentVolumeClaimCondition } from '@csi
 import { CONDITION, NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './names.ts'
 
 /**
- * What is kept of a claim; of one without a volume nothing but that it exists.
- * Flat, with the same fields in the same order in every object: tens of thousands are held. Sizes stay texts: they are
- * compared rarely and patched often.
+ * The cached fields of a claim. If the claim has no volume, only its identity is cached.
+ * All objects are flat, with the same fields in the same order, because tens of thousands are cached. Sizes stay texts,
+ * because they are rarely compared and often patched.
  */
 export interface Claim extends Cached {
   /** Empty while the claim is not bound to a volume. */
@@ -20,7 +20,7 @@ export interface Claim extends Cached {
   readonly allocated: string | undefined
   /** `status.allocatedResourceStatuses.storage`. */
   readonly sizeStatus: string | undefined
-  /** What others keep beside it; undefined when there is nothing. */
+  /** The entries of other controllers in the same map. Undefined if there are none. */
   readonly otherStatuses: Readonly<Record<string, string>> | undefined
   /** Ours as they are. Of any other only the type, for its place among them: tens of thousands flip without a meaning here. */
   readonly conditions: readonly PersistentVolumeClaimCondition[] | undefined
@@ -82,7 +82,7 @@ export function projectClaim(pvc: PersistentVolumeClaim, intern = new Interner()
   }
 }
 
-/** A quantity's text. The API sends texts; what is none is kept for the message that will say so. */
+/** Returns the text of a quantity. Values of other types become text too, so that the error message can quote them. */
 export function sizeText(value: unknown, intern: Interner): string | undefined {
   return value == null ? undefined : intern.text(String(value))
 }

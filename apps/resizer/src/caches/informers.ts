@@ -19,7 +19,7 @@ export interface CacheOptions {
   readonly client: KubeClient
   readonly caches: CacheRegistry
   readonly driverName: string
-  /** With --node-deployment: the node whose volumes are kept. */
+  /** The node whose volumes are cached. Set with `--node-deployment` only. */
   readonly nodeName: string | undefined
   readonly modifies: boolean
   readonly resyncMs: number

@@ -4,7 +4,7 @@ export const RESIZER_ANNOTATION = 'volume.kubernetes.io/storage-resizer'
 export const NO_NODE_EXPANSION_ANNOTATION = 'volume.kubernetes.io/node-expansion-not-required'
 /** On volumes that wait for kubelet: the claim's capacity before the expansion. */
 export const PRE_RESIZE_ANNOTATION = 'volume.alpha.kubernetes.io/pre-resize-capacity'
-/** On volumes: the Secret for modifications. Counts only where both are set. */
+/** The annotations of a volume that name the Secret for modifications. They count only if both are set. */
 export const MODIFY_SECRET_NAME_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-name'
 export const MODIFY_SECRET_NAMESPACE_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-namespace'
 

@@ -16,7 +16,7 @@ import { type Claim, projectClaim } from './claim.ts'
 import type { CacheOptions, Informers } from './informers.ts'
 import { volumeProjection } from './volume.ts'
 
-/** What the resizer keeps of the cluster. */
+/** Opens the caches of the resizer. */
 export function openCaches(options: CacheOptions): Informers {
   const { client, caches, nodeName, modifies, resyncMs, clock } = options
   const { claims, volumes } = nodeName === undefined ? openAll(options) : openOfNode({ ...options, nodeName })

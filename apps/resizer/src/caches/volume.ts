@@ -5,11 +5,11 @@ import { sizeText } from './claim.ts'
 import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_RESIZE_ANNOTATION } from './names.ts'
 
 /**
- * What is kept of a PersistentVolume.
- * - `own`: a CSI volume of this driver; what its calls are made of.
- * - `inTree`: one that may be this driver's after translation, which needs labels and affinity too.
- * - `other`: any other. Kept because its leftover annotation is removed too; the rest is read when a claim says,
- *   against all likelihood, that it is ours.
+ * The kinds of cached PersistentVolumes.
+ * - `own`: a CSI volume of this driver, with all fields that its calls need.
+ * - `inTree`: a volume that may belong to this driver after translation. Translation needs its labels and affinity too.
+ * - `other`: any other volume. It is cached because its leftover annotation is removed too. If a claim still names this
+ * driver, the rest is read from the server.
  */
 export type VolumeKind = 'own' | 'inTree' | 'other'
 
@@ -26,7 +26,7 @@ export interface Volume extends Cached {
   readonly claimUid: string | undefined
   /** `own`: the parts that calls are made of. `inTree`: what translation reads. */
   readonly source: PersistentVolume | undefined
-  /** Of `own` only: the class it has, and the Secret for modifications. */
+  /** The class of the volume and the Secret for modifications. Both are set for `own` volumes only. */
   readonly className: string | undefined
   readonly modifySecret: SecretRef | undefined
 }
@@ -41,7 +41,7 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume, int
   return (pv, intern = new Interner()) => projectVolume(pv, kindOf(pv, driverName, migrated), intern)
 }
 
-/** With --node-deployment nothing is kept of other drivers and of other nodes. */
+/** Caches only volumes of this driver and of this node, for `--node-deployment`. */
 export function ownVolumeProjection(
   driverName: string,
   isOwn: (pv: PersistentVolume) => boolean,

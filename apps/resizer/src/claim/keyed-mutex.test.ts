@@ -5,7 +5,7 @@ import { KeyedMutex } from './keyed-mutex.ts'
 
 const never = new AbortController().signal
 
-it('work on one key runs one after the other, in the order in which they were asked for', async () => {
+it('runs the work on one key sequentially, in the order of the requests', async () => {
   const clock = new FakeClock()
   const mutex = new KeyedMutex()
   const seen: string[] = []
@@ -31,7 +31,7 @@ it('work on different keys does not wait for each other', async () => {
   await first
 })
 
-it('work that fails lets the next one begin, and its failure through', async () => {
+it('passes the failure of work to its caller, and starts the next work', async () => {
   const mutex = new KeyedMutex()
   const first = mutex.run('a', never, async () => {
     throw new Error('broken')
@@ -41,7 +41,7 @@ it('work that fails lets the next one begin, and its failure through', async () 
   expect(await second).toBe('done')
 })
 
-it('one that gives up is not run, and no other overtakes the ones before it', async () => {
+it('drops aborted work, and later work still waits for the running work', async () => {
   const clock = new FakeClock()
   const mutex = new KeyedMutex()
   const held = Promise.withResolvers<void>()
@@ -60,7 +60,7 @@ it('one that gives up is not run, and no other overtakes the ones before it', as
   expect(mutex.size).toBe(0)
 })
 
-it('one that is given up before it begins is not run', async () => {
+it('does not run work whose signal is already aborted', async () => {
   const mutex = new KeyedMutex()
   const given = AbortSignal.abort(new CancelledError('enough'))
   await expect(mutex.run('a', given, async () => 'done')).rejects.toThrow('enough')

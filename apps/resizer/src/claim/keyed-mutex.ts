@@ -1,13 +1,14 @@
 import { abortable } from '@csi-sidecars/base'
 
 /**
- * One writer for each claim. Resize and modify of a claim run side by side and patch the same object; a run that reads
- * the claim to write it holds the mutex of its key.
+ * Serializes the writers of each claim. Resize and modify run at the same time and patch the same object. A run holds
+ * the mutex of its key while it reads, decides and writes.
  *
- * It is held while reading, deciding and writing, never during a call to the driver: both calls of one edit reach the
- * driver together however long each of them takes (some back ends must see them within seconds to carry them out as
- * one), and neither controller waits for the other's driver. Since our own writes are known to the cache before the
- * mutex is released, the next holder starts from them, so the two cannot refuse each other's patches.
+ * The mutex is never held during a call to the driver. Both calls of one edit therefore reach the driver together, as
+ * some back ends require, and neither controller waits for the other's call.
+ *
+ * The cache learns each write before the mutex is released. The next holder starts from that write, so its patch does
+ * not conflict.
  */
 export class KeyedMutex {
   /** When the last one that asked for the key will have released it. A key without a holder is not listed. */

@@ -22,9 +22,9 @@ export type ClaimChange = {
 }
 
 /**
- * The patch of a claim's status, made from what is kept of the claim. A guarded one carries the resourceVersion: the
- * server refuses it once another writer has changed the claim. Any other carries the uid: it is not meant for a claim that
- * was recreated under the same name.
+ * Builds a patch of the claim's status from the cached fields. A guarded patch carries the `resourceVersion`, so the
+ * server refuses it if another writer has changed the claim. Other patches carry the UID, so the server refuses them
+ * for a recreated claim.
  */
 export function claimPatch(claim: Claim, change: ClaimChange, { guarded }: { guarded: boolean }): Patch {
   const { resourceVersion, uid } = claim

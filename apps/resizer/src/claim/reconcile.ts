@@ -7,10 +7,10 @@ interface OfClaim {
   readonly claim: Claim
 }
 
-/** What came of looking at a claim: work for the driver whose beginning is stored, or the end of the run. */
+/** The result of the checks before a call: work for the driver whose start is stored, or the end of the run. */
 export type Beginning<W> = { readonly work: W } | { readonly end: Outcome }
 
-/** What a controller does in a run over one claim. */
+/** The steps of a controller in a run over one claim. */
 export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
   /** Undefined when the claim is gone. */
   observe(): V | undefined | Promise<V | undefined>
@@ -23,8 +23,8 @@ export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
 }
 
 /**
- * One run over one claim: mark the beginning, call the driver, record the result. The claim is read and written under
- * its mutex; the call is made without, so that the other controller can call for the same volume meanwhile.
+ * Runs over one claim: marks the start, calls the driver, records the result. The run holds the claim's mutex while it
+ * reads and writes. It releases the mutex for the call, so that the other controller can call for the same volume.
  */
 export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
   run: ClaimRun<ClaimDeps>,
@@ -36,7 +36,7 @@ export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
   try {
     return await steps.perform(work)
   } finally {
-    // Whatever the run has learned about a claim that was deleted meanwhile must not count for a later one of its name.
+    // If the claim was deleted during the run, its results must not count for a later claim of the same name.
     if (!isKnown(run, work.claim)) steps.forget(work.claim)
   }
 }

@@ -17,10 +17,10 @@ import type { KeyedMutex } from './keyed-mutex.ts'
 /** How often a patch is tried in one run because others have changed the claim. */
 export const CONFLICT_TRIES = 5
 
-/** What the cache of one kind is to a controller. */
+/** The part of an informer that a controller uses. */
 export type Known<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
 
-/** What both controllers of claims work with. */
+/** The dependencies of both claim controllers. */
 export interface ClaimDeps {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
@@ -63,8 +63,8 @@ export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch, priorit
 }
 
 /**
- * What became of a write without an answer is read before anything is decided: a call that the claim's status does not
- * announce is unknown to the next leader. Returns why it cannot be read.
+ * Reads the result of a write whose response was lost, before anything is decided. The next leader knows only calls
+ * that the claim's status announces. Returns the error if the read fails.
  */
 export async function confirmLastWrite({ key, deps, signal }: ClaimRun<ClaimDeps>): Promise<Error | undefined> {
   const { api, claims, unconfirmed } = deps
@@ -80,8 +80,8 @@ export async function confirmLastWrite({ key, deps, signal }: ClaimRun<ClaimDeps
 }
 
 /**
- * Of what comes before a call and after its failure. A run that tries again waits for what others leave of the rate:
- * thousands of claims that fail, for one reason, would use up --kube-api-qps.
+ * Priority of the writes before a call and after its failure: low while retrying. Otherwise thousands of failing claims
+ * would use up `--kube-api-qps`.
  */
 export function priorityOf({ retrying }: Pick<Run, 'retrying'>): RequestPriority | undefined {
   return retrying ? 'low' : undefined
@@ -92,7 +92,7 @@ export function isKnown({ key, deps }: ClaimRun<ClaimDeps>, { uid }: Pick<Claim,
   return deps.claims.store.get(key)?.uid === uid
 }
 
-/** The cache was behind: the next patch starts from what the claim is now. */
+/** The cache was behind, so the next patch starts from the current claim. */
 export async function readClaim({ key, deps, log, signal }: ClaimRun<ClaimDeps>): Promise<void> {
   try {
     deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))

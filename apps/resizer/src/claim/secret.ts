@@ -18,7 +18,7 @@ export class SecretError extends Error {
   }
 }
 
-/** What a call carries: read for each, never kept. Empty without a reference. */
+/** Reads the Secret for a call. It is read for each call and never cached. Returns an empty map without a reference. */
 export async function loadSecret(
   api: Pick<KubeClient, 'get'>,
   ref: SecretRef | undefined,

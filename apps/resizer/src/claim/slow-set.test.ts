@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, it } from '@jest/globals'
 import { SlowSet } from './slow-set.ts'
 
-it('a key is in for its time', async () => {
+it('keeps a key for its time', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   slow.add('a')
@@ -14,7 +14,7 @@ it('a key is in for its time', async () => {
   expect(slow.leftMs('a')).toBeUndefined()
 })
 
-it('a key that is in is not renewed, one that was in is', async () => {
+it('does not renew a present key, and adds an expired key again', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   slow.add('a')
@@ -26,14 +26,14 @@ it('a key that is in is not renewed, one that was in is', async () => {
   expect(slow.leftMs('a')).toBe(1000)
 })
 
-it('a key can be taken out', () => {
+it('removes a key', () => {
   const slow = new SlowSet(new FakeClock(), 1000)
   slow.add('a')
   slow.remove('a')
   expect(slow.leftMs('a')).toBeUndefined()
 })
 
-it('what is over takes no room', async () => {
+it('expired keys use no memory', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   for (let n = 0; n < 100; n += 1) slow.add(`old ${n}`)

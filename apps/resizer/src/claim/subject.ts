@@ -5,7 +5,7 @@ import { type Claim, claimRef } from '../caches/claim.ts'
 /** As the Go original is called. */
 export const SIDECAR = 'external-resizer'
 
-/** How pending claims are reported. Undefined where nothing is due for one. */
+/** Reports the pending claims. `subjectOf` returns undefined if nothing is due for a claim. */
 export function claimTable(
   claims: Pick<Reader<Claim>, 'get'>,
   subjectOf: (claim: Claim) => Subject | undefined,

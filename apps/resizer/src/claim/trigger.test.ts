@@ -12,17 +12,17 @@ describe('claims at rest', () => {
     ({ request, capacity }) => request === capacity,
   )
 
-  it('are left out at the start and at a resync', () => {
+  it('do not run at the start and at a resync', () => {
     expect(trigger({ type: 'added', object }, queue)).toEqual([])
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'resync' }, queue)).toEqual([])
   })
 
-  it('are taken when they have changed, for an earlier run may have left something', () => {
+  it('run after a change, because an earlier run may be incomplete', () => {
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'watch' }, queue)).toEqual(['ns/data'])
     expect(trigger({ type: 'deleted', object }, queue)).toEqual(['ns/data'])
   })
 
-  it('leave the others in', () => {
+  it('do not stop the runs of other claims', () => {
     const raised = projectClaim(claim({ request: '2Gi' }))
     expect(trigger({ type: 'added', object: raised }, queue)).toEqual(['ns/data'])
   })

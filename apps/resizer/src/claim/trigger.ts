@@ -22,8 +22,8 @@ export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger
 }
 
 /**
- * Leaves out claims at rest where nothing has changed: at a start and at a resync nearly all are, and a run over each
- * would take half of the processor time of a start.
+ * Skips unchanged claims at rest. At a start and at a resync nearly all claims are at rest, and their runs would take
+ * half of the start's CPU time.
  */
 export function unlessAtRest(trigger: QueueTrigger<Claim>, isAtRest: (claim: Claim) => boolean): QueueTrigger<Claim> {
   return (event, queue) => {

@@ -25,8 +25,8 @@ export function refuseReplaced(run: ClaimRun<ClaimDeps>, volume: Volume): void {
 }
 
 /**
- * Changes the volume that a run began with, from what is known of it now. What the driver has done to that volume says
- * nothing about another one that has its name since: that one stays unchanged.
+ * Patches the volume that the run began with, from its cached state. A volume that was recreated under the same name
+ * stays unchanged, because the driver's result does not apply to it.
  */
 export async function patchVolume(
   run: ClaimRun<ClaimDeps>,
@@ -41,12 +41,15 @@ export async function patchVolume(
   return 'patched'
 }
 
-/** What becomes of a run whose volume was replaced: the claim is looked at with the new one. Undefined for other errors. */
+/**
+ * Returns the outcome of a run whose volume was replaced: the claim runs again with the new volume. Undefined for other
+ * errors.
+ */
 export function replacedOutcome(run: ClaimRun<ClaimDeps>, volume: Volume, error: unknown): Outcome | undefined {
   const causes = [...causesOf(error)]
   if (causes.some((cause) => cause instanceof ReplacedError)) return { kind: 'superseded', cause: error }
   if (!causes.some(isUidMismatch)) return undefined
-  // Only the server knows the other one yet.
+  // The cache does not have the new volume yet.
   run.waitFor({ on: 'volume', name: volume.key })
   return { kind: 'retry', cause: new ReplacedError(volume, error) }
 }

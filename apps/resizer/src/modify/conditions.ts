@@ -46,7 +46,7 @@ interface Words {
   readonly message?: string
 }
 
-/** Looked at now; changed now only if its status or reason is another one than before. */
+/** Sets the probe time to now. Sets the transition time to now only if the status or the reason changes. */
 function put(conditions: Conditions | undefined, words: Words, now: number): Conditions {
   const before = conditions?.find(({ type }) => type === words.type)
   const status = 'True'

@@ -38,7 +38,7 @@ export function modifyController(
     }
     return () => undefined
   }
-  /** A class that is recreated under its name is another one: what the driver refused was not this. */
+  /** The driver has not refused a class that was recreated under the same name. */
   const classRemade: Source = (queue) =>
     classes.subscribe((event) => {
       if (event.type !== 'added') return

@@ -31,7 +31,7 @@ const REPORT = { do: 'reportDriver', target: FOREIGN, volumeDriver: DRIVER }
 const NO_NEED = noop('No need to modify PVC')
 const ROLLED_BACK = noop('stop reconcile for rolled back PVC')
 
-/** Named by the rows of the decision table. Classes: gold and silver are there, bronze is not. */
+/** The classes gold, silver and foreign exist, bronze does not. */
 const rows: Record<string, Row> = {
   'a claim without a volume waits for one': {
     claim: { name: '' },
@@ -64,53 +64,53 @@ const rows: Record<string, Row> = {
     claim: { status: { phase: 'Lost' } },
     steps: [noop('No need to modify PV')],
   },
-  '0: what was infeasible is not repeated at once': {
+  'what was infeasible is not repeated at once': {
     want: 'gold',
     modifying: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ do: 'skip' }],
   },
-  '0: another class is tried at once': {
+  'another class is tried at once': {
     want: 'silver',
     modifying: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ do: 'speedUp' }, start('silver'), modify('silver')],
   },
-  '0: no wanted class leaves the slow set': {
+  'no wanted class leaves the slow set': {
     modifying: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ do: 'speedUp' }, ROLLED_BACK],
   },
-  '0: an end of the modification leaves the slow set': {
+  'an end of the modification leaves the slow set': {
     want: 'gold',
     current: 'gold',
     slow: true,
     steps: [{ do: 'speedUp' }, NO_NEED],
   },
-  '1: a claim that has what it wants is left alone': { want: 'gold', current: 'gold', steps: [NO_NEED] },
-  '1: a claim that wants nothing and has nothing is left alone': { steps: [NO_NEED] },
-  '2: no wanted class removes the condition': {
+  'a claim that has what it wants is left alone': { want: 'gold', current: 'gold', steps: [NO_NEED] },
+  'a claim that wants nothing and has nothing is left alone': { steps: [NO_NEED] },
+  'no wanted class removes the condition': {
     modifying: ['Infeasible', 'gold'],
     conditions: ['ModifyingVolume', 'ModifyVolumeError'],
     steps: [{ do: 'cancel' }],
   },
-  '2: no wanted class without the condition is no change': {
+  'no wanted class without the condition is no change': {
     modifying: ['Pending'],
     conditions: ['ModifyVolumeError'],
     steps: [ROLLED_BACK],
   },
-  '2: no wanted class for a claim that has a class is no change': { current: 'gold', steps: [ROLLED_BACK] },
-  '3: what may be running is carried on, whatever is wanted': {
+  'no wanted class for a claim that has a class is no change': { current: 'gold', steps: [ROLLED_BACK] },
+  'what may be running is carried on, whatever is wanted': {
     want: 'silver',
     modifying: ['InProgress', 'gold'],
     uncertain: true,
     steps: [modify('gold')],
   },
-  '3: what was begun is carried on when nothing is wanted any more': {
+  'what was begun is carried on when nothing is wanted any more': {
     modifying: ['InProgress', 'gold'],
     steps: [modify('gold')],
   },
-  '3: without its class it cannot be carried on': {
+  'without its class it cannot be carried on': {
     modifying: ['InProgress', 'bronze'],
     steps: [
       {
@@ -123,43 +123,43 @@ const rows: Record<string, Row> = {
       },
     ],
   },
-  '3: an unknown status lets the newly wanted class begin': {
+  'an unknown status lets the newly wanted class begin': {
     want: 'silver',
     modifying: ['Infeasible', 'gold'],
     uncertain: true,
     steps: [start('silver'), modify('silver')],
   },
-  '4: a class that is not there is waited for': {
+  'a class that is not there is waited for': {
     want: 'bronze',
     steps: [{ do: 'pend', className: 'bronze', waitsFor: onClass('bronze') }],
   },
-  '5: a class is begun': { want: 'gold', steps: [start('gold'), modify('gold')] },
-  '5: the class from before is begun like any other': {
+  'a class is begun': { want: 'gold', steps: [start('gold'), modify('gold')] },
+  'the class from before is begun like any other': {
     want: 'gold',
     current: 'gold',
     modifying: ['Infeasible', 'silver'],
     steps: [start('gold'), modify('gold')],
   },
-  '5: a class that came later is begun': {
+  'a class that came later is begun': {
     want: 'gold',
     modifying: ['Pending'],
     steps: [start('gold'), modify('gold')],
   },
-  '5: what has failed for good is begun again': {
+  'what has failed for good is begun again': {
     want: 'gold',
     modifying: ['InProgress', 'gold'],
     steps: [start('gold'), modify('gold')],
   },
-  '5: a class of another driver is reported and begun': {
+  'a class of another driver is reported and begun': {
     want: 'foreign',
     steps: [REPORT, start('foreign'), modify('foreign')],
   },
-  '5: a class of another driver is reported once': {
+  'a class of another driver is reported once': {
     want: 'foreign',
     reportedClass: 'uid-foreign',
     steps: [start('foreign'), modify('foreign')],
   },
-  '3: a class of another driver is reported when a new leader carries on': {
+  'a class of another driver is reported when a new leader carries on': {
     want: 'gold',
     modifying: ['InProgress', 'foreign'],
     uncertain: true,
@@ -179,7 +179,7 @@ describe('what is done about the class of a claim', () => {
     expect(new Set(kinds).isSubsetOf(new Set(['noop', 'speedUp']))).toBe(true)
   })
 
-  it('4: a claim that is pending already is not written', () => {
+  it('a claim that is pending already is not written', () => {
     const [first] = decideModify(viewOf({ want: 'bronze', modifying: ['Pending', 'gold'], steps: [] }))
     expect(first).toMatchObject({ do: 'pend', patch: undefined })
     const [other] = decideModify(viewOf({ want: 'bronze', modifying: ['Infeasible', 'gold'], steps: [] }))

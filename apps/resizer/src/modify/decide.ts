@@ -11,7 +11,7 @@ import { cancelPatch, pendingPatch, startPatch } from './patches.ts'
 export type ModifyStep =
   /** The driver called the same request infeasible not long ago. */
   | { readonly do: 'skip' }
-  /** The request is another one than the one that was infeasible. */
+  /** The request differs from the infeasible request. */
   | { readonly do: 'speedUp' }
   | { readonly do: 'noop'; readonly why: string; readonly waitsFor?: Cause }
   | { readonly do: 'cancel'; readonly patch: Patch }
@@ -27,18 +27,33 @@ export type ModifyStep =
   | { readonly do: 'modify'; readonly target: AttributesClass; readonly volume: Volume }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
-/** The steps up to the call of the driver, in the order in which they go over the wire. */
+/**
+ * The steps up to the call of the driver, in the order in which they go over the wire. The first check that applies
+ * ends the list: the order of the checks is behavior.
+ */
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
   const { claim, volume } = view
   if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
   if (volume === undefined) return [view.nodeDeployment ? volumeElsewhere(claim) : missingVolume(claim)]
   if (volume.kind !== 'own') return [noop('Skipping PV provisioned by different driver')]
   if (claim.phase !== 'Bound') return [noop('No need to modify PV')]
-  const { wantedClass, modifying } = claim
-  const sameRequest = modifying !== undefined && wantedClass !== '' && modifying.target === wantedClass
-  if (sameRequest && view.slow) return [{ do: 'skip' }]
-  const steps = modifyOrNoop(view, volume)
+  if (view.slow && asksForItsTarget(claim)) return [{ do: 'skip' }]
+  const steps = decideClass(view, volume)
   return view.slow ? [{ do: 'speedUp' }, ...steps] : steps
+}
+
+function decideClass(view: ModifyView, volume: Volume): readonly ModifyStep[] {
+  const { claim, uncertain } = view
+  const { wantedClass, modifying } = claim
+  if (hasItsClass(claim)) return [noop('No need to modify PVC')]
+  // A modification that may be running ends before any other begins, even if its class is no longer requested.
+  const inProgress = modifying?.status === MODIFY_STATUS.inProgress
+  if (inProgress && (uncertain || wantedClass === '')) return carryOn(view, modifying.target, volume)
+  if (wantedClass === '' && isModifying(claim)) return [{ do: 'cancel', patch: cancelPatch(claim) }]
+  if (wantedClass === '') return [noop('stop reconcile for rolled back PVC')]
+  const target = view.classOf(wantedClass)
+  if (target === undefined) return [pend(claim)]
+  return [...reportDriver(view, target, volume), start(view), { do: 'modify', target, volume }]
 }
 
 /** Whether a run over the claim would do nothing, as far as the caches show. */
@@ -50,19 +65,8 @@ function hasItsClass({ modifying, wantedClass, currentClass }: Claim): boolean {
   return modifying === undefined && wantedClass === currentClass
 }
 
-function modifyOrNoop(view: ModifyView, volume: Volume): readonly ModifyStep[] {
-  const { claim, uncertain } = view
-  const { wantedClass, modifying } = claim
-  if (hasItsClass(claim)) return [noop('No need to modify PVC')]
-  const inProgress = modifying?.status === MODIFY_STATUS.inProgress
-  if (wantedClass === '' && !inProgress) {
-    return isModifying(claim)
-      ? [{ do: 'cancel', patch: cancelPatch(claim) }]
-      : [noop('stop reconcile for rolled back PVC')]
-  }
-  // What may be running has to end before anything else begins, whatever is wanted now.
-  if (inProgress && (uncertain || wantedClass === '')) return carryOn(view, modifying.target, volume)
-  return begin(view, volume)
+function asksForItsTarget({ modifying, wantedClass }: Claim): boolean {
+  return modifying !== undefined && wantedClass !== '' && modifying.target === wantedClass
 }
 
 function carryOn(view: ModifyView, className: string, volume: Volume): readonly ModifyStep[] {
@@ -72,18 +76,13 @@ function carryOn(view: ModifyView, className: string, volume: Volume): readonly 
   return [{ do: 'stall', className, message, waitsFor: { on: 'class', name: className } }]
 }
 
-function begin(view: ModifyView, volume: Volume): readonly ModifyStep[] {
-  const { claim, classOf, now } = view
+function pend(claim: Claim): ModifyStep {
   const className = claim.wantedClass
-  const target = classOf(className)
-  if (target === undefined) {
-    return [{ do: 'pend', patch: pendingPatch(claim), className, waitsFor: { on: 'class', name: className } }]
-  }
-  return [
-    ...reportDriver(view, target, volume),
-    { do: 'start', patch: startPatch(claim, className, now), className },
-    { do: 'modify', target, volume },
-  ]
+  return { do: 'pend', patch: pendingPatch(claim), className, waitsFor: { on: 'class', name: className } }
+}
+
+function start({ claim, now }: ModifyView): ModifyStep {
+  return { do: 'start', patch: startPatch(claim, claim.wantedClass, now), className: claim.wantedClass }
 }
 
 /** Once for each class that the claim comes to, not with each try. */

@@ -1,7 +1,7 @@
 import type { EventText } from '@csi-sidecars/events'
 import type { AttributesClass } from '../caches/attributes-class.ts'
 
-/** What users read about modifications in the events of a claim. Texts are those of the Go original but the mismatch's. */
+/** The texts of the events about modifications. All equal the Go original's, except the text about the wrong driver. */
 export const MODIFY_EVENTS = {
   started: (claimName: string, className: string): EventText => ({
     type: 'Normal',

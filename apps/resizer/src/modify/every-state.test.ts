@@ -7,17 +7,17 @@ import { onClaim } from './triggers.ts'
 const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
 
 /**
- * Every state that one claim's class can come to: by users, a driver that fails in each way, a class that is created and
- * deleted, caches that are behind, writes that are refused or whose answer is lost, and crashes between any two steps.
+ * Walks all states that the class of one claim can reach. The actors are users and a driver that fails in each way. The
+ * faults are late caches, refused writes, lost responses and crashes between any two steps.
  */
 describe('every state of one claim’s class', () => {
-  it('leads to the class that is asked for, and no other is asked for while one may be on its way', () => {
+  it('leads to the requested class, and no class is tried while a different class may be running', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(10_000)
   })
 
-  it('does so though a class is created later, and deleted', () => {
+  it('leads to the requested class even if a class is created late and deleted', () => {
     const { states, problem } = walk({ ...WITH_BRONZE, faults: false })
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(10_000)
@@ -26,7 +26,7 @@ describe('every state of one claim’s class', () => {
   it.each([
     ['another class that is wanted', { onClaim: deafToRequests }],
     ['a class that is created', { ...WITH_BRONZE, wakes: false }],
-  ] satisfies [string, Partial<ClassOptions>][])('is stuck without the trigger for %s', (_, broken) => {
+  ] satisfies [string, Partial<ClassOptions>][])('never reaches the goal without the trigger for %s', (_, broken) => {
     expect(walk({ faults: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
   })
 })

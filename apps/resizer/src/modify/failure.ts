@@ -4,10 +4,10 @@ import { retryAfterOf } from '../claim/retry-after.ts'
 import { SecretError } from '../claim/secret.ts'
 import type { ModifyError } from './patches.ts'
 
-/** What a failed modification means for the claim, its memory and the retry. */
+/** The effect of a failed modification on the claim, its memory and the retry. */
 export interface Failure {
   readonly message: string
-  /** What the claim is to say; undefined when the driver has said nothing about the volume. */
+  /** The error to write to the claim. Undefined if the error does not concern the volume. */
   readonly mark: ModifyError | undefined
   /** The modification may be running. */
   readonly uncertain: boolean

@@ -1,12 +1,14 @@
 import type { Clock } from '@csi-sidecars/base'
 import { SlowSet } from '../claim/slow-set.ts'
 
-/** What the driver has answered and the API cannot hold. Lost with the process and with leadership, without harm. */
+/**
+ * Results of the driver that the API cannot store. They are lost with the process and with leadership, without harm.
+ */
 export class ModifyMemory {
-  /** Claims with a modification that may be running: it has to end before another one begins. */
+  /** The claims with a modification that may be running. It must end before a different modification begins. */
   readonly uncertain = new Set<string>()
   readonly slow: SlowSet
-  /** By claim, the uid of the class of another driver that was last reported. */
+  /** The UID of the last reported class of another driver, by claim. */
   readonly reportedClasses = new Map<string, string>()
 
   constructor(clock: Clock, slowMs: number) {

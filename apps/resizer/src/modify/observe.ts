@@ -19,7 +19,7 @@ export interface ModifyView {
   readonly reportedClass: string | undefined
   /** --node-deployment: a volume that is not in the cache is another instance's. */
   readonly nodeDeployment: boolean
-  /** Wall time, for what is written. */
+  /** The wall time for timestamps in the API. */
   readonly now: number
 }
 

@@ -27,7 +27,7 @@ function known(status: PersistentVolumeClaim['status'] = {}) {
 const begun = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 
 describe('the beginning of a modification', () => {
-  it('sets status, target and condition, over the version that was seen', () => {
+  it('sets status, target and condition, guarded by the seen version', () => {
     expect(startPatch(known(), 'gold', now)).toEqual({
       kind: 'strategic',
       body: {
@@ -40,7 +40,7 @@ describe('the beginning of a modification', () => {
     })
   })
 
-  it('leaves an older error and the conditions of others, and moves no time but that of the look', () => {
+  it("keeps older errors and other controllers' conditions, and changes only the probe time", () => {
     const conditions = [foreign, modifyingThen, errorThen]
     const claimed = known({
       conditions,
@@ -61,15 +61,15 @@ describe('the beginning of a modification', () => {
   it.each([
     ['False', NOW],
     ['True', undefined],
-  ])('of one that was %s has changed at %s', (status, lastTransitionTime) => {
+  ])('moves a condition that was %s to the transition time %s', (status, lastTransitionTime) => {
     const body = startPatch(known({ ...begun, conditions: [{ ...modifyingThen, status }] }), 'gold', now).body
     const [changed] = (body as { status: { conditions: Record<string, unknown>[] } }).status.conditions
     expect(changed?.['lastTransitionTime']).toBe(lastTransitionTime)
   })
 })
 
-describe('a class that is not there', () => {
-  it('makes the claim pending and nothing else', () => {
+describe('a missing class', () => {
+  it('makes the claim pending and changes nothing else', () => {
     expect(pendingPatch(known({ conditions: [modifyingThen] }))?.body).toEqual({
       metadata: { resourceVersion: '42' },
       status: { modifyVolumeStatus: { status: 'Pending' } },
@@ -97,7 +97,7 @@ describe('a failure', () => {
     ['infeasible' as const, 'failed. Waiting for retry.', { modifyVolumeStatus: { status: 'Infeasible' } }],
     ['final' as const, 'failed. Waiting for retry.', {}],
     ['uncertain' as const, 'is still in progress.', {}],
-  ])('that is %s says: %s', (kind, state, status) => {
+  ])('writes, if it is %s, the message: %s', (kind, state, status) => {
     expect(failed(kind)).toEqual({
       metadata: { resourceVersion: '42' },
       status: {
@@ -114,14 +114,14 @@ describe('a failure', () => {
   it.each([
     ['Internal', { type: 'ModifyVolumeError', lastProbeTime: NOW }],
     ['Aborted', { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'Aborted' }],
-  ])('after an earlier one, by %s, moves its time only with its reason', (reason, changed) => {
+  ])('changes its transition time only with its reason, after an earlier failure by %s', (reason, changed) => {
     const claimed = known({ ...begun, conditions: [modifyingThen, errorThen] })
     const { body } = failedPatch(claimed, { target: 'gold', error: { kind: 'final', reason, message: 'broken' } }, now)
     expect((body as { status: { conditions: unknown[] } }).status.conditions[1]).toEqual(changed)
   })
 })
 
-describe('a failure without words', () => {
+describe('a failure without a message', () => {
   const silent = { kind: 'final', reason: 'NotFound', message: '' } as const
   const errorOf = (conditions: readonly object[]): unknown => {
     const claimed = known({ ...begun, conditions: [...conditions] as (typeof modifyingThen)[] })
@@ -129,7 +129,7 @@ describe('a failure without words', () => {
     return (body as { status: { conditions: unknown[] } }).status.conditions[1]
   }
 
-  it('leaves no message, and takes away the one before', () => {
+  it('removes the earlier message', () => {
     const stated = { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'NotFound' }
     expect(errorOf([modifyingThen])).toEqual({ ...stated, status: 'True' })
     expect(errorOf([modifyingThen, errorThen])).toEqual({ ...stated, message: null })
@@ -137,7 +137,7 @@ describe('a failure without words', () => {
 })
 
 describe('the end of a modification', () => {
-  it('says which class the volume has, and takes all else away that is ours, whatever version the claim has', () => {
+  it('sets the current class and removes our other fields, for any version of the claim', () => {
     const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -153,7 +153,7 @@ describe('the end of a modification', () => {
     })
   })
 
-  it('is no change of the class where the claim says so already', () => {
+  it('does not change a class that the claim already shows', () => {
     const claimed = known({ ...begun, currentVolumeAttributesClassName: 'gold' })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -161,7 +161,7 @@ describe('the end of a modification', () => {
     })
   })
 
-  it('that is withdrawn takes away the condition alone', () => {
+  it('removes only the condition of a withdrawn request', () => {
     expect(cancelPatch(known({ ...begun, conditions: [modifyingThen, errorThen] })).body).toEqual({
       metadata: { uid: 'uid-data' },
       status: {
@@ -171,7 +171,7 @@ describe('the end of a modification', () => {
     })
   })
 
-  it('is written to the volume, unless it says so already', () => {
+  it('writes the class to the volume, unless the volume already has it', () => {
     const pv = (spec: object) => volumeProjection(DRIVER)(volume({ spec }))
     const metadata = { uid: 'uid-pv-data' }
     expect(classPatch(pv({}), 'gold')?.body).toEqual({ metadata, spec: { volumeAttributesClassName: 'gold' } })

@@ -5,7 +5,7 @@ import type { Volume } from '../caches/volume.ts'
 import { claimPatch } from '../claim/patch.ts'
 import { type DriverError, modified, modifyFailed, modifying, notModifying } from './conditions.ts'
 
-/** A modification begins: what is stored before the driver hears of it. */
+/** Stores that a modification begins, before the call to the driver. */
 export function startPatch(claim: Claim, target: string, now: number): Patch {
   const conditions = modifying(claim, now, `Modifying volume to ${JSON.stringify(target)} is in progress.`)
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
@@ -18,7 +18,9 @@ export function pendingPatch(claim: Claim): Patch | undefined {
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.pending, target } }, { guarded: true })
 }
 
-/** No other class is wanted any more. Only the condition is removed: the result of the last modification stays visible. */
+/**
+ * The user has withdrawn the request. Only the condition is removed: the result of the last modification stays visible.
+ */
 export function cancelPatch(claim: Claim): Patch {
   return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
 }

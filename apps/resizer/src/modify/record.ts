@@ -70,7 +70,8 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   if (failure.uncertain) deps.memory.uncertain.add(key)
   if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
-  // The retry time that a driver names is kept. Before the claim is written: the next driver may come meanwhile.
+  // A retry time from the driver takes precedence. The set changes before the claim is written, because the driver may
+  // be replaced during the write.
   if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
   const unsaved = await saveFailure(run, modification, failure.mark)
@@ -89,7 +90,7 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   return { kind: 'retry', cause: error, afterMs: retryAfterMs }
 }
 
-/** This class has failed for good, and another one is wanted by now: that one has not failed yet. */
+/** Reports whether the user now requests a class other than the failed one. The new class has not failed yet. */
 function isOtherWanted({ deps, key }: ModifyRun, { claim, target }: Modification): boolean {
   const newest = deps.claims.store.get(key)
   return newest?.uid === claim.uid && newest.wantedClass !== '' && newest.wantedClass !== target.key
@@ -107,7 +108,7 @@ function withoutMark(
   return { kind: 'retry', cause: new Error(`cannot get error status from modify volume err: ${message}`, { cause }) }
 }
 
-/** What went wrong, when the mark of the error could not be saved. */
+/** Writes the error to the claim. Returns the reason if the write fails. */
 async function saveFailure(
   run: ModifyRun,
   { claim, target }: Modification,

@@ -18,7 +18,7 @@ const updated = (
 const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 const gold = { currentVolumeAttributesClassName: 'gold' }
 
-describe('the class of a claim is looked at', () => {
+describe('a run over the class of a claim', () => {
   it.each<[what: string, event: InformerEvent<Claim>]>([
     ['when the claim is seen first', { type: 'added', object: known() }],
     ['when another class is wanted', updated({}, { wantedClass: 'gold' })],
@@ -39,7 +39,7 @@ describe('the class of a claim is looked at', () => {
       'at a resync, of a claim that wants another class',
       updated({ wantedClass: 'gold' }, { wantedClass: 'gold' }, 'resync'),
     ],
-  ])('%s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
+  ])('starts %s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<Claim>]>([
     ['when the claim is gone', { type: 'deleted', object: known() }],
@@ -56,26 +56,26 @@ describe('the class of a claim is looked at', () => {
       'at a resync, while it is being modified',
       updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: inProgress }, 'resync'),
     ],
-  ])('not %s', (_what, event) => expect(onClaim(event)).toEqual([]))
+  ])('does not start %s', (_what, event) => expect(onClaim(event)).toEqual([]))
 })
 
-describe('earlier failures of a claim are forgotten', () => {
-  it('when another class is wanted', () =>
+describe("reset of a claim's earlier failures", () => {
+  it('happens when the requested class changes', () =>
     expect(classChanged(updated({}, { wantedClass: 'gold' }))).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<Claim>]>([
     ['when the claim is seen first', { type: 'added', object: known({ wantedClass: 'gold' }) }],
     ['when the same class is wanted', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
-  ])('not %s', (_what, event) => expect(classChanged(event)).toEqual([]))
+  ])('does not happen %s', (_what, event) => expect(classChanged(event)).toEqual([]))
 })
 
-describe('a claim of before', () => {
+describe('the priority at a start', () => {
   it.each([
     [undefined, false],
     ['Pending', false],
     ['InProgress', true],
     ['Infeasible', true],
-  ])('with %s has a low priority: %s', (status, expected) => {
+  ])('a cached claim with status %s has a low priority: %s', (status, expected) => {
     const modifyVolumeStatus = status && { modifyVolumeStatus: { status } }
     expect(wasTried(known({ status: { ...modifyVolumeStatus } }))).toBe(expected)
   })

@@ -10,15 +10,12 @@ export const onClaim = claimTrigger(matters)
 export const classChanged: Trigger<Claim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 
-/** A modification was begun, by this process or another one, and has not succeeded. */
+/** Reports whether this or an earlier process has begun a modification that has not succeeded. */
 export function wasTried({ modifying }: Claim): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress || modifying?.status === MODIFY_STATUS.infeasible
 }
 
-/**
- * A claim that wants another class than before, or that has just come to the end of a modification and wants yet
- * another one.
- */
+/** Reports whether the claim requests a new class, or still requests a class after a modification has ended. */
 function matters({ before, after }: ClaimUpdate): boolean {
   if (after.phase !== 'Bound') return false
   if (before.wantedClass !== after.wantedClass || before.phase !== after.phase) return true

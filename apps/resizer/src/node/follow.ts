@@ -19,9 +19,9 @@ const FIRST_PAUSE_MS = 800
 const LONGEST_PAUSE_MS = 30_000
 
 /**
- * Follows one object by name until the signal is aborted. Each watch begins with the object as it is, so nothing but
- * `watch` is needed of the role, and what happened between two watches is not missed. An informer would need `list`
- * where the server has no streaming lists.
+ * Follows one object by name until the signal is aborted. Each watch begins with the current object, so no change
+ * between two watches is missed.
+ * The role needs `watch` only. An informer would also need `list` if the server does not support streaming lists.
  */
 export async function follow<W>(options: FollowOptions<W>, signal: AbortSignal): Promise<void> {
   const { clock, log, resource, name } = options
@@ -42,7 +42,7 @@ export async function follow<W>(options: FollowOptions<W>, signal: AbortSignal):
   }
 }
 
-/** Until the stream ends. Returns whether it brought anything. */
+/** Watches until the stream ends. Returns whether the stream delivered anything. */
 async function watchOnce<W>(options: FollowOptions<W>, signal: AbortSignal): Promise<boolean> {
   const { client, resource, message, name, onState, onActivity } = options
   const fieldSelector = `metadata.name=${name}`

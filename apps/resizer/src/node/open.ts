@@ -16,8 +16,8 @@ import { LocalNodeWatch } from './local-node.ts'
 import { OwnVolumes } from './own-volumes.ts'
 
 /**
- * With --node-deployment: the volumes of this node, and the claims of these volumes. Each is read once it is known what
- * belongs to it: first the node, then the volumes, then the claims.
+ * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, then the
+ * volumes, then the claims, because each selects the next.
  */
 export function openOfNode({
   client,
@@ -44,7 +44,7 @@ export function openOfNode({
     resyncMs,
   })
   const runVolumes = async (signal: AbortSignal): Promise<void> => {
-    // What was dropped comes back by a new list alone. Rejects only at the end.
+    // Only a new list brings back dropped volumes. It rejects only at the end of the process.
     const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
     using undo = new DisposableStack()
     undo.defer(node.onChange(listAgain))

@@ -12,20 +12,21 @@ export interface LocalNode {
 }
 
 /**
- * Whose a volume is.
- * - `own`: its affinity admits this node and can admit no other.
- * - `foreign`: it does not admit this node.
- * - `shared`: it admits this node, and may admit others. No instance knows which of them are alive, so none may act.
- * - `none`: it has no affinity, so every node is as good as another.
+ * The owner of a volume.
+ * - `own`: its affinity admits this node and can admit no other node.
+ * - `foreign`: its affinity does not admit this node.
+ * - `shared`: its affinity admits this node and possibly others. No instance may act, because none knows which others
+ * run.
+ * - `none`: it has no affinity, so all nodes are equal.
  */
 export type Owner = 'own' | 'foreign' | 'shared' | 'none'
 
 const HOST_NAME_LABEL = 'kubernetes.io/hostname'
 
 /**
- * An instance reads its own Node only, so it cannot count the nodes that a selector admits. What it can see is whether
- * each term names this very node: by its name, by its host name, or by a topology key of the driver whose value is the
- * name, the host name or the driver's id of the node. A zone is none of these, however many nodes it has.
+ * Returns the owner of a volume. An instance reads its own Node only, so it cannot count the nodes that a selector
+ * admits. It checks whether each term names this node: by name, by host name, or by a topology key of the driver whose
+ * value identifies the node. A zone never identifies a node, even if it has only one.
  */
 export function ownerOf(affinity: NonNullable<PersistentVolume['spec']>['nodeAffinity'], node: LocalNode): Owner {
   const terms = affinity?.required?.nodeSelectorTerms
@@ -63,7 +64,7 @@ function namesNode(
   )
 }
 
-/** Whether the requirement holds for this one value alone. */
+/** Reports whether only this value meets the requirement. */
 function isOnly({ operator, values }: NodeSelectorRequirement, value: string | undefined): boolean {
   return (
     operator === 'In' && value !== undefined && values?.length !== 0 && values?.every((each) => each === value) === true

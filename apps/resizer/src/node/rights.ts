@@ -11,8 +11,8 @@ interface Server {
 }
 
 /**
- * Ends the start where the role does not allow to read Node and CSINode, or where there is no such Node: no time mends
- * that. What else goes wrong is tried again by the watches.
+ * Ends the start if the role does not allow reading Node and CSINode, or if the Node does not exist. No retry repairs
+ * these errors. The watches retry after all other errors.
  */
 export async function checkNodeRights(nodeName: string, { client, log, signal }: Server): Promise<void> {
   for (const resource of [NODES, CSI_NODES] as readonly Resource<unknown>[]) {

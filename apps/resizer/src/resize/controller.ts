@@ -65,7 +65,7 @@ export function resizeController(parts: TermParts): Controller {
   }
 }
 
-/** What it waited for has come: its failures say nothing any more. */
+/** The awaited object has arrived, so earlier failures no longer delay the claim. */
 function wake(queue: Enqueuer, key: string): void {
   queue.resetBackoff(key)
   queue.add(key)

@@ -6,12 +6,12 @@ import type { Volume } from '../caches/volume.ts'
 import { isNodeStepPending } from './conditions.ts'
 import type { ResizeView } from './observe.ts'
 import { dropPreResizePatch, markPatch } from './patches.ts'
-import { readSizes, type Sizes, whyNoTarget } from './sizes.ts'
+import { type ReadSizes, readSizes, type Sizes, whyNoTarget } from './sizes.ts'
 import { isOurs } from './source.ts'
 import { type Target, targetOf } from './target.ts'
 
 export type ResizeStep =
-  /** Kubelet is done: the volume need not remember the old size any more. */
+  /** Kubelet is done: the volume no longer needs the annotation with its old size. */
   | { readonly do: 'dropPreResize'; readonly patch: Patch }
   /** The driver called the request infeasible: from now on it is repeated slowly. */
   | { readonly do: 'backOff' }
@@ -19,27 +19,45 @@ export type ResizeStep =
   | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: Target['row'] }
   /** Nothing to do until something changes. */
   | { readonly do: 'noop'; readonly why: string; readonly row?: Target['row']; readonly waitsFor?: Cause }
-  /** Not before so many milliseconds, unless the request changes. */
+  /** The milliseconds until the next try. A changed request is tried at once. */
   | { readonly do: 'postpone'; readonly ms: number }
   /** Something is wrong that no retry mends: report it to the user. */
   | { readonly do: 'reject'; readonly message: string; readonly waitsFor: Cause }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
-/** The steps up to the call of the driver, in the order in which they go over the wire. */
+const NO_NEED: ResizeStep = { do: 'noop', why: 'No need to resize PVC' }
+
+/**
+ * The steps up to the call of the driver, in the order in which they go over the wire. The first check that applies
+ * ends the list: the order of the checks is behavior.
+ */
 export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const { claim, volume } = view
   if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
   if (volume === undefined) return [view.settings.nodeDeployment ? volumeElsewhere(claim) : missingVolume(claim)]
-  if (hasItsSize(claim, volume)) return [noop('No need to resize PVC')]
+  if (hasItsSize(claim, volume)) return [NO_NEED]
   const read = readSizes(claim, volume)
-  const steps: ResizeStep[] = []
-  if (read.ok) steps.push(...cleanUp(view, volume, read.sizes))
-  if (claim.phase !== undefined && claim.phase !== 'Bound') return [...steps, noop('No need to resize PVC')]
-  if (read.ok && read.sizes.request.compare(read.sizes.capacity) <= 0) return [...steps, noop('No need to resize PVC')]
-  if (!isOurs(claim, volume, view.settings.driverName)) return [...steps, noop("Resizer doesn't support PV")]
-  const wrong = read.ok ? whyNotBound(claim, volume) : read.message
-  if (wrong !== undefined || !read.ok) return [...steps, reject(volume, wrong ?? '')]
-  return [...steps, ...expand(view, volume, read.sizes)]
+  return [...cleanUp(view, volume, read), ...decideExpansion(view, volume, read)]
+}
+
+function decideExpansion(view: ResizeView, volume: Volume, read: ReadSizes): readonly ResizeStep[] {
+  const { claim, slowForMs, settings } = view
+  if (claim.phase !== undefined && claim.phase !== 'Bound') return [NO_NEED]
+  if (read.ok && asksForNoMore(read.sizes)) return [NO_NEED]
+  // Only errors in claims of this driver are reported: other resizers report their own.
+  if (!isOurs(claim, volume, settings.driverName)) return [noop("Resizer doesn't support PV")]
+  if (!read.ok) return [reject(volume, read.message)]
+  const unbound = whyNotBound(claim, volume)
+  if (unbound !== undefined) return [reject(volume, unbound)]
+  const { row, size } = target(view, read.sizes)
+  if (size === undefined) return [{ ...noop('Waiting for the node to expand the volume'), row }]
+  const notASize = whyNoTarget(size)
+  if (notASize !== undefined) return [reject(volume, notASize)]
+  const newSize = read.sizes.allocated === undefined || !read.sizes.allocated.equals(size)
+  // A size that the driver has not seen is tried at once.
+  if (!newSize && slowForMs !== undefined) return [...backOff(claim), { do: 'postpone', ms: slowForMs }]
+  const patch = markPatch(claim, { target: size, newSize }, view.now)
+  return [...backOff(claim), { do: 'mark', patch, target: size, row }]
 }
 
 /** Equal texts are equal sizes. It saves reading them in nearly all claims at nearly all times. */
@@ -60,27 +78,28 @@ export function dueSize(view: ResizeView): Quantity | undefined {
   return last?.do === 'mark' ? last.target : undefined
 }
 
-/** Looks at neither driver nor claimRef nor phase: what is left on others' volumes goes too. */
-function cleanUp({ settings }: ResizeView, volume: Volume, sizes: Sizes): ResizeStep[] {
-  if (!settings.annotateFsResize || volume.preResize === undefined) return []
-  return sizes.capacity.compare(sizes.volume) < 0 ? [] : [{ do: 'dropPreResize', patch: dropPreResizePatch(volume) }]
+/** Ignores driver, binding and phase, so that the annotation also leaves volumes of other drivers. */
+function cleanUp({ settings }: ResizeView, volume: Volume, read: ReadSizes): ResizeStep[] {
+  if (!read.ok || !settings.annotateFsResize || volume.preResize === undefined) return []
+  if (read.sizes.capacity.compare(read.sizes.volume) < 0) return []
+  return [{ do: 'dropPreResize', patch: dropPreResizePatch(volume) }]
 }
 
-function expand(view: ResizeView, volume: Volume, sizes: Sizes): ResizeStep[] {
-  const { claim, slowForMs, settings, now } = view
-  const { row, size } = targetOf(sizes, {
+function asksForNoMore({ request, capacity }: Sizes): boolean {
+  return request.compare(capacity) <= 0
+}
+
+function target({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): Target {
+  return targetOf(sizes, {
     status: claim.sizeStatus,
-    finallyFailed: view.finallyFailed,
+    finallyFailed,
     driverExpands: settings.driverExpands,
     nodeStepPending: isNodeStepPending(claim),
   })
-  if (size === undefined) return [{ do: 'noop', why: 'Waiting for the node to expand the volume', row }]
-  const reason = whyNoTarget(size)
-  if (reason !== undefined) return [reject(volume, reason)]
-  const backOff: ResizeStep[] = claim.sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'backOff' }] : []
-  const newSize = sizes.allocated === undefined || !sizes.allocated.equals(size)
-  if (!newSize && slowForMs !== undefined) return [...backOff, { do: 'postpone', ms: slowForMs }]
-  return [...backOff, { do: 'mark', patch: markPatch(claim, { target: size, newSize }, now), target: size, row }]
+}
+
+function backOff({ sizeStatus }: Claim): ResizeStep[] {
+  return sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'backOff' }] : []
 }
 
 /** A claim that names a volume need not be the one that the volume is bound to. Undefined when it is. */

@@ -1,6 +1,6 @@
 import type { EventText } from '@csi-sidecars/events'
 
-/** What users read about expansions in the events of a claim. Texts are those of the Go original. */
+/** The texts of the events about expansions. All equal the Go original's. */
 export const RESIZE_EVENTS = {
   started: (volumeName: string): EventText => ({
     type: 'Normal',

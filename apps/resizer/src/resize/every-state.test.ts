@@ -6,19 +6,19 @@ import { REAL, type SizeOptions } from '../testing/states/size-state.ts'
 import { onClaim } from './triggers.ts'
 
 /**
- * Every state that one claim's size can come to: by users, a driver that fails in each way, kubelet, caches that are
- * behind, writes that are refused or whose answer is lost, and crashes between any two steps. From each of them events,
- * back-offs and a driver that works again lead to a claim that has what it asks for, as the driver and the volume say,
- * with nothing left of the way there.
+ * Walks all states that the size of one claim can reach. The actors are users, kubelet and a driver that fails in each
+ * way. The faults are late caches, refused writes, lost responses and crashes between any two steps.
+ * From each state, events, back-offs and a working driver lead to the requested size. Claim, volume and driver agree,
+ * and no temporary state is left.
  */
 describe('every state of one claim’s size', () => {
-  it('leads to the size that is asked for', () => {
+  it('leads to the requested size', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(50_000)
   })
 
-  it('does so though an administrator edits the capacity of the volume', () => {
+  it("leads to the requested size even if an administrator edits the volume's capacity", () => {
     const { states, problem } = walk({ edits: 1, faults: false, failures: false })
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(25_000)
@@ -28,7 +28,7 @@ describe('every state of one claim’s size', () => {
     ['a request that changes', { onClaim: deafTo('request') }],
     ['a node that has failed', { onClaim: deafTo('sizeStatus') }],
     ['a volume that has the size from before', { onVolume: () => [], faults: true, sizes: [1, 2] }],
-  ] satisfies [string, Partial<SizeOptions>][])('is stuck without the trigger for %s', (_, broken) => {
+  ] satisfies [string, Partial<SizeOptions>][])('never reaches the goal without the trigger for %s', (_, broken) => {
     expect(walk({ faults: false, failures: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
   })
 })

@@ -24,7 +24,7 @@ export interface ExpandClient {
   readonly lost: boolean
 }
 
-/** What an expansion came to. */
+/** The result of an expansion. */
 export interface Expanded {
   readonly size: Quantity
   /** Kubelet has to expand what is on the volume. */

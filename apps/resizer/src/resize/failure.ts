@@ -30,9 +30,9 @@ export interface Failure {
 }
 
 /**
- * What a failure means for the claim, its memory and the retry; decided here only. An event is recorded of every failure
- * but two that say nothing about the volume: a driver that disconnected during a call and is awaited, and an API server that
- * asks to retry later.
+ * Decides the effect of a failure on the claim, its memory and the retry. Every failure is recorded as an event, except
+ * two that do not concern the volume: a driver that disconnected during a call, and an API server that asks to retry
+ * later.
  */
 export function failureOf(error: unknown, driverLost: boolean): Failure {
   const message = messageOf(error)

@@ -48,7 +48,7 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
 }
 
 describe('the mark of a claim', () => {
-  it('is of its uid, and stays until it is taken away', () => {
+  it('belongs to the UID of the claim, and stays until it is removed', () => {
     expect(inUse.isMarked(data)).toBe(false)
     inUse.mark(data)
     expect([inUse.isMarked(data), inUse.isMarked(other)]).toEqual([true, false])
@@ -56,7 +56,7 @@ describe('the mark of a claim', () => {
     expect(inUse.isMarked(data)).toBe(false)
   })
 
-  it('goes with the claim, and with the driver', () => {
+  it('ends with the claim, and with the driver', () => {
     inUse.mark(data)
     inUse.forget(data)
     expect(inUse.isMarked(data)).toBe(false)
@@ -67,7 +67,7 @@ describe('the mark of a claim', () => {
 })
 
 describe('a claim that a pod uses', () => {
-  it('has no time of its own for the next try, and is woken once when the pod has ended', async () => {
+  it('gets no retry time, and wakes once when the pod has ended', async () => {
     run()
     expect(await inUse.isUsed(data, never)).toBe(true)
     expect(await refused()).toBeUndefined()
@@ -83,7 +83,7 @@ describe('a claim that a pod uses', () => {
     ['is gone', () => inUse.forget(data)],
     ['has another driver', () => inUse.onDriverReturn()],
     ['is no longer ours to expand', () => close()],
-  ])('is not woken when it %s, and nothing is watched', async (_what, stop) => {
+  ])('does not wake if it %s, and no pod is watched', async (_what, stop) => {
     run()
     await inUse.isUsed(data, never)
     stop()
@@ -93,7 +93,7 @@ describe('a claim that a pod uses', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('is neither forgotten nor woken twice when its pod ends while it is looked at', async () => {
+  it('wakes exactly once if its pod ends during the check', async () => {
     run()
     await inUse.isUsed(data, never)
     const looking = inUse.isUsed(data, never)
@@ -106,7 +106,7 @@ describe('a claim that a pod uses', () => {
 })
 
 describe('a claim whose pods have ended', () => {
-  it('is tried after waits that double up to eight seconds, for six minutes', async () => {
+  it('retries after pauses that double up to eight seconds, for six minutes', async () => {
     expect(await waits(5)).toEqual([1_000, 2_000, 4_000, 8_000, 8_000])
     await clock.advance(360_000 - 23_000 - 1)
     expect(cluster.watches('pods')).toBe(1)
@@ -118,12 +118,12 @@ describe('a claim whose pods have ended', () => {
     expect(await waits(4)).toEqual([128_000, 256_000, 300_000, 300_000])
   })
 
-  it('is never left alone for longer than the longest back-off', async () => {
+  it('never pauses for longer than the longest back-off', async () => {
     begin({ baseMs: 500, maxMs: 3_000 })
     expect(await waits(5)).toEqual([500, 1_000, 2_000, 3_000, 3_000])
   })
 
-  it('begins with the end of the last pod, not with the refusal after it', async () => {
+  it('counts from the end of the last pod, not from the next refusal', async () => {
     run()
     await inUse.isUsed(data, never)
     await end()
@@ -150,14 +150,14 @@ describe('a claim whose pods have ended', () => {
     expect(await refused()).toBe(1_000)
   })
 
-  it('is another one than the next of its name', async () => {
+  it('does not pass its pauses to a recreated claim', async () => {
     await waits(3)
     expect(await inUse.refusedFor(other, never)).toBe(1_000)
   })
 })
 
 describe('pods that cannot be read', () => {
-  it('leave it to the ordinary back-off', async () => {
+  it('leave the retry to the ordinary back-off', async () => {
     cluster.before = () => {
       throw apiError(403, 'Forbidden', 'pods is forbidden')
     }

@@ -12,7 +12,7 @@ export interface InUseOptions {
   readonly log: Logger
 }
 
-/** A volume that no pod uses any more, and that the driver has yet to find detached. */
+/** A volume that no pod uses, while the driver has not yet confirmed that it is detached. */
 interface Detaching {
   readonly sinceMs: number
   refusals: number
@@ -24,16 +24,15 @@ const DETACHING_MS = 6 * 60_000
 const DETACHING_PAUSE_MS = 8_000
 
 /**
- * Claims whose driver refuses to expand a volume that is in use.
+ * Claims whose driver refuses to expand a volume in use.
  *
- * Nothing is asked about pods until a driver has refused. A claim that a pod uses then waits for the last of its pods.
- * At their end the volume is still attached for seconds, so from there on it is tried again as if it had not failed
- * before, and not too seldom.
+ * Pods are read only after a driver has refused. A claim in use then waits for the end of its last pod. The volume
+ * stays attached for some seconds after that, so retries start again without a back-off and stay frequent.
  */
 export class InUse {
   readonly #options: InUseOptions
   readonly #pods: PodUse
-  /** By uid: another claim of the same name starts without a mark. */
+  /** The UIDs of the refused claims, so that a recreated claim starts without a mark. */
   readonly #refused = new Set<string>()
   /** The uid of each claim that waits for its pods, by its key. */
   readonly #waiting = new Map<string, string>()
@@ -95,14 +94,14 @@ export class InUse {
     this.stopWaiting(claim)
   }
 
-  /** Another driver may expand what this one has refused. */
+  /** A new driver may expand volumes that the old driver refused. */
   onDriverReturn(): void {
     this.#refused.clear()
     this.#detaching.clear()
     this.#close()
   }
 
-  /** `wake` gets each claim that waits once no pod uses it any more. Returns what ends every wait. */
+  /** Calls `wake` for each waiting claim when no pod uses it. Returns a function that ends every wait. */
   open(wake: (key: string) => void): () => void {
     this.#wake = wake
     return () => this.#close()
@@ -114,7 +113,7 @@ export class InUse {
   }
 
   async #useOf({ key, uid }: Claim, signal: AbortSignal): Promise<'used' | 'unused' | 'unknown'> {
-    // It is about to be known: what is heard meanwhile must not set off another run.
+    // This run reads the pods itself, so their events must not start another run.
     this.#waiting.delete(key)
     const pods = await this.#pods.podsOf(key, signal)
     if (pods === undefined) return 'unknown'

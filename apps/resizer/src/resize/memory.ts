@@ -1,7 +1,9 @@
 import type { Clock } from '@csi-sidecars/base'
 import { SlowSet } from '../claim/slow-set.ts'
 
-/** What the driver has answered and the API cannot hold. Lost with the process and with leadership, without harm. */
+/**
+ * Results of the driver that the API cannot store. They are lost with the process and with leadership, without harm.
+ */
 export class ResizeMemory {
   /** Claims whose last expansion has failed for good: no earlier one can still be running. */
   readonly finallyFailed = new Set<string>()

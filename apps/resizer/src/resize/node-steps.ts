@@ -68,7 +68,7 @@ export class NodeSteps {
     }
     if (known === undefined) return
     this.#steps.delete(claim.key)
-    // Where the kubelet is done the controller has nothing to do either; where more is wanted, it begins again.
+    // If kubelet is done, the controller is done too. If a larger size is requested, a new expansion begins.
     if (known.uid === claim.uid && claim.sizeStatus === undefined) {
       backlog.completed('node-expand', Math.max(0, clock.now() - known.due))
     }

@@ -28,7 +28,7 @@ export interface ResizeView {
   /** How long the claim is still in the slow set; undefined when it is not in it. */
   readonly slowForMs: number | undefined
   readonly settings: ResizeSettings
-  /** Wall time, for what is written. */
+  /** The wall time for timestamps in the API. */
   readonly now: number
 }
 
@@ -60,7 +60,7 @@ export async function observeResize(
   }
 }
 
-/** A migrated driver may own a volume that does not look like it; the cache has too little of that one. */
+/** Reads a volume of kind `other` from the server if a migrated driver owns it, because the cache lacks its fields. */
 async function volumeOf(
   claim: Claim,
   volume: Volume | undefined,

@@ -30,10 +30,10 @@ function known(parts: ClaimParts & { conditions?: object[] } = {}) {
   return projectClaim({ ...pvc, metadata: { ...pvc.metadata, resourceVersion: '42' } })
 }
 
-describe('the mark of a beginning', () => {
+describe('the mark of a start', () => {
   const size = Quantity.parse('2Gi')
 
-  it('sets size, status word and condition, over the version that was seen', () => {
+  it('sets size, status and condition, guarded by the seen version', () => {
     expect(markPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
@@ -47,7 +47,7 @@ describe('the mark of a beginning', () => {
     })
   })
 
-  it('drops what an earlier size has left, and nothing of others', () => {
+  it("drops the traces of an earlier size, and keeps other controllers' fields", () => {
     const conditions = [
       foreign,
       old('ControllerResizeError'),
@@ -77,7 +77,7 @@ describe('the mark of a beginning', () => {
     })
   })
 
-  it('changes only the time when the same size is tried again', () => {
+  it('changes only the time if the same size is tried again', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible', conditions })
     expect(markPatch(claimed, { target: size, newSize: false }, now).body).toEqual({
@@ -99,7 +99,7 @@ describe('the mark of a failure', () => {
   const error = { message: 'rpc error: code = Internal desc = broken', infeasible: false }
   const message = 'failed to expand pvc with rpc error: code = Internal desc = broken'
 
-  it('adds its condition, whatever version the claim has', () => {
+  it('adds its condition, for any version of the claim', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
     expect(failedPatch(claimed, error, now).body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -110,7 +110,7 @@ describe('the mark of a failure', () => {
     })
   })
 
-  it('says when the size is infeasible', () => {
+  it('shows that the size is infeasible', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress' })
     expect(failedPatch(claimed, { ...error, infeasible: true }, now).body).toMatchObject({
       status: { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } },
@@ -130,7 +130,7 @@ describe('the mark of a failure', () => {
 })
 
 describe('the result on the claim', () => {
-  it('with a node step adds the wait for kubelet and keeps all else', () => {
+  it('adds the wait for kubelet and keeps all else, if a node step follows', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({
       sizeStatus: 'ControllerResizeInProgress',
@@ -156,7 +156,7 @@ describe('the result on the claim', () => {
     })
   })
 
-  it('without one sets the capacity and takes everything else away that is ours', () => {
+  it('sets the capacity and removes our other fields, if no node step follows', () => {
     const conditions = [old('Resizing'), foreign, old('ControllerResizeError')]
     const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInProgress', conditions })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
@@ -173,7 +173,7 @@ describe('the result on the claim', () => {
     })
   })
 
-  it("keeps others' status words and an annotation that is there", () => {
+  it("keeps other controllers' statuses and an existing annotation", () => {
     const allocatedResourceStatuses = { storage: 'ControllerResizeInProgress', 'example.com/x': 'NodeResizePending' }
     const claimed = known({ annotations: { [NOT_REQUIRED]: 'yes' }, status: { allocatedResourceStatuses } })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
@@ -182,7 +182,7 @@ describe('the result on the claim', () => {
     })
   })
 
-  it('gives a claim without a capacity its first', () => {
+  it('adds the first capacity of a claim', () => {
     const body = finishedPatch(known({ capacity: null }), Quantity.ofBytes(2n ** 31n)).body
     expect(body).toMatchObject({ status: { capacity: { storage: '2Gi' } } })
   })
@@ -196,14 +196,14 @@ describe('the patch of a volume', () => {
     ['whole mebibytes', 1536n * 2n ** 20n, '1536Mi'],
     ['whole kibibytes', 2_000_000_000n, '1953125Ki'],
     ['plain bytes', 2_000_000_001n, '2000000001'],
-  ])('has %s as %s', (_what, bytes, text) => {
+  ])('writes %s as %s', (_what, bytes, text) => {
     expect(capacityPatch(pv('1Gi'), Quantity.ofBytes(bytes), undefined)).toEqual({
       kind: 'strategic',
       body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: text } } },
     })
   })
 
-  it('remembers the size from before', () => {
+  it('records the old size', () => {
     expect(capacityPatch(pv('1Gi'), Quantity.parse('2G'), '1Gi')?.body).toEqual({
       metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: '1Gi' } },
       spec: { capacity: { storage: '2G' } },
@@ -213,11 +213,11 @@ describe('the patch of a volume', () => {
     })
   })
 
-  it('is none when the volume says so already', () => {
+  it('does not exist if the volume already has the capacity', () => {
     expect(capacityPatch(pv('2Gi'), Quantity.parse('2Gi'), undefined)).toBeUndefined()
   })
 
-  it('takes the old size away and leaves the map, to which others may have added', () => {
+  it('removes the old size and keeps the map, which may have entries of other writers', () => {
     const annotated = (annotations: Record<string, string>) => volumeProjection(DRIVER)(volume({ annotations }))
     const body = { metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: null } } }
     expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi', mine: 'stays' })).body).toEqual(body)

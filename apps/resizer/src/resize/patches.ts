@@ -5,7 +5,7 @@ import type { Volume } from '../caches/volume.ts'
 import { claimPatch, textMap } from '../claim/patch.ts'
 import { failed, finished, nodeStepPending, resizing } from './conditions.ts'
 
-/** An expansion begins: what is stored before the driver hears of it. The status word stays when the size was tried before. */
+/** Stores that an expansion begins, before the call to the driver. The status stays if the size was tried before. */
 export function markPatch(
   claim: Claim,
   { target, newSize }: { readonly target: Quantity; readonly newSize: boolean },

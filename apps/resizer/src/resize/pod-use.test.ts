@@ -35,7 +35,7 @@ function end(namespace: string, name: string): Promise<void> {
 
 const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
 
-/** What was asked of the server since the last look. */
+/** Returns the requests to the server since the last call. */
 const takeRequests = (): readonly string[] =>
   cluster.requests.splice(0).map(({ verb, name }) => `${verb} ${name || 'all'}`)
 
@@ -50,7 +50,7 @@ async function askAbout(count: number): Promise<void> {
 }
 
 describe('the pods of one namespace', () => {
-  it('are listed once and watched once, however many claims are asked about and however often', async () => {
+  it('need one list and one watch for any number of claims and questions', async () => {
     for (let index = 0; index < 50; index += 1) run('ns', `web-${index}`, `data-${index}`)
     const claims = Array.from({ length: 60 }, (_, index) => `ns/data-${index}`)
     const answers = await Promise.all(claims.map(uses))
@@ -59,7 +59,7 @@ describe('the pods of one namespace', () => {
     expect(takeRequests()).toEqual(['list ns', 'watch ns'])
   })
 
-  it('are watched until no run asks about a claim there', async () => {
+  it('stay watched until no run asks about a claim of the namespace', async () => {
     run('ns', 'web')
     await uses('ns/data')
     await uses('ns/other')
@@ -72,7 +72,7 @@ describe('the pods of one namespace', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('are heard of when the last of those that use a claim ends', async () => {
+  it('report a claim when its last pod ends', async () => {
     run('ns', 'a')
     run('ns', 'b')
     await uses('ns/data')
@@ -82,7 +82,7 @@ describe('the pods of one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('may hand a claim over from one to the next', async () => {
+  it('do not report a claim that passes from one pod to the next', async () => {
     run('ns', 'a')
     await uses('ns/data')
     run('ns', 'b')
@@ -93,7 +93,7 @@ describe('the pods of one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('are followed further after a broken stream, without a list', async () => {
+  it('stay watched after a broken stream, without a new list', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -107,7 +107,7 @@ describe('the pods of one namespace', () => {
     expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns'])
   })
 
-  it('are listed again where the server has forgotten the version, and what has ended meanwhile is heard of', async () => {
+  it('need a new list if the server has dropped the version, and that list reports pods that have ended', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -127,7 +127,7 @@ describe('the pods of one namespace', () => {
     expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns', 'list ns'])
   })
 
-  it('are unknown when they cannot be listed, and are asked for again', async () => {
+  it('count as unknown if the list fails, and the next question lists again', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -138,7 +138,7 @@ describe('the pods of one namespace', () => {
     expect(takeRequests()).toEqual(['list ns', 'list ns', 'watch ns'])
   })
 
-  it('are watched no more for a claim about which nothing could be learned', async () => {
+  it('do not stay watched after a failed question', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -150,20 +150,20 @@ describe('the pods of one namespace', () => {
     expect(cluster.watches('pods')).toBe(0)
   })
 
-  it('are not waited for by one that gives up', async () => {
+  it('do not delay a caller whose signal is aborted', async () => {
     const given = AbortSignal.abort(new CancelledError('enough'))
     await expect(use.podsOf('ns/data', given)).rejects.toThrow('enough')
   })
 })
 
 describe('the pods of many namespaces', () => {
-  it('are watched one by one up to the nineteenth', async () => {
+  it('need one watch for each of the first 19 namespaces', async () => {
     await askAbout(19)
     expect(cluster.watches('pods')).toBe(19)
     expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual([])
   })
 
-  it('are one list and one watch of all from the twentieth on', async () => {
+  it('need one list and one watch in total from the 20th namespace on', async () => {
     await askAbout(19)
     takeRequests()
     await askAbout(40)
@@ -173,7 +173,7 @@ describe('the pods of many namespaces', () => {
     expect(unused).toEqual(['ns-3/data'])
   })
 
-  it('are heard of though they ended between the two', async () => {
+  it('report a pod that ended between the old and the new watch', async () => {
     await askAbout(19)
     // The old watch does not hear of it.
     cluster.breakWatches()
@@ -185,7 +185,7 @@ describe('the pods of many namespaces', () => {
     expect(unused).toEqual(['ns-3/data'])
   })
 
-  it('are known by their own watch until all are listed, and by that of all from then on', async () => {
+  it('answer from their own watch until all pods are listed, and from the common watch afterwards', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
@@ -206,7 +206,7 @@ describe('the pods of many namespaces', () => {
     expect(takeRequests()).toEqual([])
   })
 
-  it('are listed no further for all when no run asks any more', async () => {
+  it('do not stay listed as a whole after the last run has ended', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
@@ -224,7 +224,7 @@ describe('the pods of many namespaces', () => {
     expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
   })
 
-  it('are watched one by one where not all may be read', async () => {
+  it('need a watch for each namespace if the role does not allow listing all pods', async () => {
     cluster.before = ({ name }) => {
       if (name === '') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -233,7 +233,7 @@ describe('the pods of many namespaces', () => {
     expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual(['list all'])
   })
 
-  it('are watched no more when no run asks, and one by one after that', async () => {
+  it('end the common watch with the last run, and start single watches afterwards', async () => {
     await askAbout(25)
     for (let index = 1; index < 25; index += 1) use.release(`ns-${index}/data`)
     use.release('ns-0/unused')
@@ -247,7 +247,7 @@ describe('the pods of many namespaces', () => {
     expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
   })
 
-  it('are released all at once', async () => {
+  it('end all watches on `close`', async () => {
     await askAbout(5)
     use.close()
     await clock.settle()

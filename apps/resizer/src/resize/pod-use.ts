@@ -5,18 +5,18 @@ import { PodWatch } from './pod-watch.ts'
 
 export interface PodUseOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
-  /** No pod uses the claim any more, where one did before. */
+  /** Receives a claim when its last pod has ended. */
   readonly onUnused: (claim: string) => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** From so many namespaces on, one watch of all costs less than one for each. */
+/** The number of namespaces from which one watch of all pods costs less than a watch for each. */
 const MANY_NAMESPACES = 20
 
 /**
- * Whether pods use claims. Nothing is read until a run asks about a claim; then the pods of its namespace are listed once
- * and watched while any run asks about a claim there, so that the next one is answered at once.
+ * Reports which claims are used by pods. The first question about a claim lists the pods of its namespace once. The
+ * pods are watched while any run asks about a claim there, so later questions are answered at once.
  */
 export class PodUse {
   readonly #options: PodUseOptions
@@ -33,8 +33,8 @@ export class PodUse {
   }
 
   /**
-   * The pods among which the claim's are; undefined when they cannot be read. They are watched until `release`, and an
-   * answer of theirs is as new as what has been heard when it is given.
+   * Returns the pods of the claim's namespace, or undefined if they cannot be read. They are watched until `release`.
+   * An answer is as current as the watch.
    */
   async podsOf(claim: string, signal: AbortSignal): Promise<Pick<PodWatch, 'uses'> | undefined> {
     const namespace = namespaceOf(claim)
@@ -50,7 +50,7 @@ export class PodUse {
     }
   }
 
-  /** No run asks about the claim any more. */
+  /** Ends the questions about the claim. */
   release(claim: string): void {
     const namespace = namespaceOf(claim)
     const asked = this.#asked.get(namespace)
@@ -60,7 +60,7 @@ export class PodUse {
     if (this.#asked.size === 0) this.#closeAll()
   }
 
-  /** No run asks any more. */
+  /** Ends the questions about all claims. */
   close(): void {
     for (const claims of [...this.#asked.values()]) for (const claim of [...claims]) this.release(claim)
   }
@@ -75,7 +75,7 @@ export class PodUse {
         return all
       } catch {
         signal.throwIfAborted()
-        // Not for all: then for this one.
+        // The pods of all namespaces cannot be read, so only this namespace is read.
       }
     }
     const watch = this.#watches.get(namespace) ?? this.#open(namespace)

@@ -38,7 +38,7 @@ async function askAbout(count: number): Promise<void> {
   await clock.settle()
 }
 
-describe('pods that may not be read', () => {
+describe('pods that cannot be read', () => {
   const forbidden = (which: string) => {
     cluster.before = ({ verb }) => {
       if (verb === which) throw apiError(403, 'Forbidden', 'pods is forbidden')
@@ -46,7 +46,7 @@ describe('pods that may not be read', () => {
   }
   const warnings = () => log.lines.filter(({ level }) => level === 'warning')
 
-  it('are unknown, with one warning however often they are asked for', async () => {
+  it('count as unknown, with one warning for any number of questions', async () => {
     forbidden('list')
     for (const claim of ['ns/data', 'ns/data', 'other/data']) expect(await uses(claim)).toBeUndefined()
     expect(warnings()).toMatchObject([
@@ -59,7 +59,7 @@ describe('pods that may not be read', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('are listed each time where they may be listed though not watched', async () => {
+  it('need a list for each question if only `list` is allowed', async () => {
     forbidden('watch')
     run('ns', 'web')
     expect(await uses('ns/data')).toBe(true)
@@ -72,7 +72,7 @@ describe('pods that may not be read', () => {
     expect(warnings()).toHaveLength(1)
   })
 
-  it('for another reason are no matter for a warning', async () => {
+  it('cause no warning if the error is not a refusal', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -87,7 +87,7 @@ describe('pods that may not be read', () => {
     ])
   })
 
-  it('of all namespaces for now are asked for again', async () => {
+  it('get a common watch later if the list of all pods failed for a passing reason', async () => {
     let away = true
     cluster.before = ({ name }) => {
       if (name === '' && away) throw apiError(500, 'InternalError', 'etcd is away')

@@ -11,7 +11,7 @@ type Frames = readonly WatchFrame<Pod>[] | Error
 
 let clock: FakeClock
 let listed: readonly Pod[]
-/** What each stream brings; the last one stays open. */
+/** The frames of each stream. The last stream stays open. */
 let streams: Frames[]
 let versions: (string | undefined)[]
 let lists: number
@@ -92,7 +92,7 @@ describe('the claims that a pod uses', () => {
     watch.close()
   })
 
-  it('are released when it ends, not when it is only changed', async () => {
+  it('become unused when the pod ends, not when it changes', async () => {
     listed = [pod('web', 'data')]
     streams = [
       [changed('MODIFIED', pod('web', 'data', 'Running'), '101'), over('closed')],
@@ -107,7 +107,7 @@ describe('the claims that a pod uses', () => {
 })
 
 describe('a claim that several pods use', () => {
-  it('is released with the last of them, in any order of changes', async () => {
+  it('becomes unused with the end of the last pod, in any order of changes', async () => {
     listed = [pod('web', 'data')]
     const frames = [
       changed('ADDED', pod('job', 'data'), '101'),
@@ -131,14 +131,14 @@ describe('a claim that several pods use', () => {
   })
 })
 
-describe('a stream that is over', () => {
+describe('a stream that has ended', () => {
   it.each<[EndFrame['why'], version: string | undefined, lists: number]>([
     ['closed', '105', 1],
     ['broken', '105', 1],
     ['silent', '105', 1],
     ['badFrame', '200', 2],
     ['error', '200', 2],
-  ])('in the way of %s continues from %s', async (why, version, times) => {
+  ])('continues after %s from %s', async (why, version, times) => {
     streams = [[{ type: 'BOOKMARK', resourceVersion: '105', initialEventsEnd: false }, over(why)]]
     const watch = await open()
     await clock.advance(1_000)
@@ -159,7 +159,7 @@ describe('a stream that is over', () => {
     watch.close()
   })
 
-  it('reports what the new list no longer has, and nothing else', async () => {
+  it('reports only the claims that the new list no longer has', async () => {
     listed = [pod('web', 'data'), pod('job', 'other')]
     streams = [apiError(410, 'Expired', 'too old')]
     const watch = await open()
@@ -169,7 +169,7 @@ describe('a stream that is over', () => {
     watch.close()
   })
 
-  it('is followed by pauses that grow until something comes', async () => {
+  it('causes growing pauses until a stream delivers data', async () => {
     const empty: Frames = [over('closed')]
     streams = [empty, empty, [changed('ADDED', pod('web', 'data'), '101'), over('closed')], empty]
     const watch = await open()
@@ -184,7 +184,7 @@ describe('a stream that is over', () => {
     watch.close()
   })
 
-  it('is the last one where pods may not be watched, and reports that to its owner', async () => {
+  it('ends the watch if the server refuses it, and reports the refusal to the owner', async () => {
     const forbidden = apiError(403, 'Forbidden', 'pods is forbidden')
     streams = [forbidden]
     await open()
@@ -195,8 +195,8 @@ describe('a stream that is over', () => {
   })
 })
 
-describe('a watch that is closed', () => {
-  it('neither asks nor reports any more', async () => {
+describe('a closed watch', () => {
+  it('sends no request and reports nothing', async () => {
     listed = [pod('web', 'data')]
     const watch = await open()
     watch.close()
@@ -205,7 +205,7 @@ describe('a watch that is closed', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('does not begin when it is closed before its list has come', async () => {
+  it('does not start if it is closed before its list arrives', async () => {
     const early = new PodWatch({
       api,
       namespace: 'ns',

@@ -7,7 +7,7 @@ export interface PodWatchOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
   /** Undefined: all namespaces. */
   readonly namespace: string | undefined
-  /** No pod uses the claim any more, where one did before. */
+  /** Receives a claim when its last pod has ended. */
   readonly onUnused: (claim: string) => void
   /** Pods may not be watched: nothing more will be heard. */
   readonly onRefused: (error: unknown) => void
@@ -24,7 +24,10 @@ interface PodClaims {
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 
-/** Which claims the pods of one namespace use, or those of all: one list, and one watch that continues from there. */
+/**
+ * The claims that are used by the pods of one namespace, or of all namespaces. It sends one list, and one watch that
+ * continues from the list.
+ */
 export class PodWatch {
   /** Settles with the first list. */
   readonly listed: Promise<void>
@@ -59,7 +62,7 @@ export class PodWatch {
     }
     const before = this.#pods
     this.#pods = pods
-    // First those that are there, so that a claim which one pod hands over to the next is never taken for unused.
+    // New pods are counted first, so that a claim that passes from one pod to the next never counts as unused.
     for (const claims of pods.values()) this.#count(claims, 1)
     for (const claims of before.values()) this.#count(claims, -1)
     return version
@@ -73,7 +76,10 @@ export class PodWatch {
     })
   }
 
-  /** Until aborted, or refused. Continues from the last version that it has seen; lists again where that is too old. */
+  /**
+   * Watches until it is aborted or refused. Continues from the last seen version, and lists again if that version is
+   * too old.
+   */
   async #watch(from: string, signal: AbortSignal): Promise<void> {
     const { clock, log, namespace } = this.#options
     const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
@@ -128,7 +134,7 @@ export class PodWatch {
   }
 }
 
-/** The watch cannot continue after what the server has sent. */
+/** Reports whether the watch cannot continue after this end. */
 function isLost({ why }: EndFrame): boolean {
   return why === 'error' || why === 'badFrame'
 }

@@ -14,13 +14,13 @@ import type { ResizeView } from './observe.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
 import { type ResizeRun, resizeFailed } from './run.ts'
 
-/** An expansion that was begun: what the claim and the volume were when it was. */
+/** A started expansion, with the claim and the volume at its start. */
 export interface Expansion {
-  /** With the mark of the beginning. */
+  /** The claim with the mark of the start. */
   readonly claim: Claim
   /** Without it. */
   readonly before: Claim
-  /** With what the run itself has taken away from it. */
+  /** The volume without the annotation that this run has removed. */
   readonly volume: Volume
   readonly target: Quantity
 }
@@ -59,9 +59,9 @@ export async function recordSuccess(run: ResizeRun, expansion: Expansion, expand
 }
 
 /**
- * Done, unless another size is due by now: an earlier expansion was finished first, or the volume was edited meanwhile.
- * No event need follow that would put the claim to work again. The same size again waits for the back-off, so that an
- * actor that keeps editing the volume causes no storm of calls.
+ * Ends the run, unless a different size is due: an earlier expansion was finished first, or the volume was edited
+ * during the call. The claim must then run again, because no event may follow. The same size waits for the back-off, so
+ * that repeated edits of the volume cause no storm of calls.
  */
 function outcomeOfSuccess(run: ResizeRun, expansion: Expansion): Outcome {
   const { target } = expansion
@@ -81,7 +81,7 @@ function sizeDue(
   const claim = deps.claims.store.get(key)
   if (claim?.uid !== expansion.claim.uid) return undefined
   const known = deps.volumes.store.get(claim.volumeName)
-  // Of a volume that does not look like ours the cache has too little.
+  // The cache lacks the fields of a volume of kind `other`.
   const volume = known === undefined || known.kind === 'other' ? expansion.volume : known
   return dueSize({ claim, volume, finallyFailed, slowForMs: undefined, settings, now: clock.now() })
 }
@@ -105,7 +105,10 @@ async function saveCapacity(
   run.log.v(4)?.info('Update capacity of PV succeeded', { PV: volume.key, capacity: size.toString() })
 }
 
-/** Whether the claim has got the size meanwhile. What its volume remembers is taken away when it gets it. */
+/**
+ * Reports whether the claim has reached the size during the call. The volume's annotation is removed when the claim
+ * reaches the size.
+ */
 function hasSize({ deps, key }: ResizeRun, size: Quantity): boolean {
   const capacity = Quantity.tryParse(deps.claims.store.get(key)?.capacity ?? '0')
   return capacity !== undefined && capacity.compare(size) >= 0
@@ -174,7 +177,7 @@ export async function recordFailure(run: ResizeRun, expansion: Expansion, error:
     : { kind: 'retry', cause, afterMs: retryAfterMs }
 }
 
-/** This size has failed for good, and another one is wanted by now: that one has not failed yet. */
+/** Reports whether a size other than the failed one is due. The new size has not failed yet. */
 function otherSizeDue(run: ResizeRun, expansion: Expansion, { kind }: Failure): boolean {
   if (kind === 'uncertain') return false
   const due = sizeDue(run, expansion, { finallyFailed: true })
@@ -190,7 +193,7 @@ function remember({ deps, key }: ResizeRun, claim: Claim, failure: Failure): voi
   if (failure.kind !== 'infeasible' || failure.retryAfterMs !== undefined) memory.slow.remove(key)
 }
 
-/** What went wrong, when the mark of the error could not be saved. */
+/** Writes the error to the claim. Returns the reason if the write fails. */
 async function saveFailure(run: ResizeRun, begun: Claim, failure: Failure): Promise<string | undefined> {
   const { deps, key, signal } = run
   const error = { message: failure.message, infeasible: failure.kind === 'infeasible' }

@@ -5,13 +5,13 @@ import type { Volume } from '../caches/volume.ts'
 
 /** The four sizes that decide about an expansion. What is missing counts as nothing, but for `allocated`. */
 export interface Sizes {
-  /** What the user asks for. */
+  /** The size that the user requests. */
   readonly request: Quantity
   /** What the claim has. */
   readonly capacity: Quantity
   /** What the volume has. */
   readonly volume: Quantity
-  /** What was last asked of the driver for this claim. A size that no driver can be asked for counts as missing. */
+  /** The last size that the driver was asked for. A size that CSI cannot express counts as missing. */
   readonly allocated: Quantity | undefined
 }
 

@@ -15,7 +15,7 @@ export class SourceError extends Error {
   }
 }
 
-/** What an expansion is made of. */
+/** The fields of the volume for an expansion. */
 export interface ExpandSource {
   readonly spec: PersistentVolumeSpec
   readonly csi: NonNullable<PersistentVolumeSpec['csi']>

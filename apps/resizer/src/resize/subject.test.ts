@@ -22,7 +22,7 @@ describe('an expansion', () => {
     })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
-  it('is due while the claim asks for more than it has', () => {
+  it('the expansion is due while the claim requests more than it has', () => {
     expect(due({ request: '2Gi' })).toEqual(EXPAND)
   })
 
@@ -39,7 +39,7 @@ describe('an expansion', () => {
     expect(due(parts, pv)).toBeUndefined()
   })
 
-  it('is due again for more than the node is busy with', () => {
+  it('the expansion is due again if the request exceeds the size at the node', () => {
     expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
   })
 
@@ -51,11 +51,11 @@ describe('an expansion', () => {
       nodeDeployment,
     })
 
-  it("is another instance's where the volume is not of this node", () => {
+  it('the expansion belongs to another instance if the volume is not on this node', () => {
     expect(withoutVolume(true)).toBeUndefined()
   })
 
-  it('names its obstacle', () => {
+  it('the subject names its obstacle', () => {
     const missing = withoutVolume(false)
     const infeasible = due({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
     const used = due({ request: '2Gi' }, volumeOf(), true)
@@ -106,7 +106,7 @@ describe('a modification', () => {
     expect(due(parts)).toEqual(subject)
   })
 
-  it("is not due for another driver's volume", () => {
+  it("the modification is not due for another driver's volume", () => {
     expect(due({ wantedClass: 'gold' }, volumeOf({ driver: 'other' }))).toBeUndefined()
   })
 })

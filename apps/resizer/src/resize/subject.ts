@@ -41,7 +41,7 @@ export function isNodesPart(claim: Claim): boolean {
   return OF_NODE.has(claim.sizeStatus) || isNodeStepPending(claim)
 }
 
-/** False for what is no size: the run says what is wrong with it. */
+/** False if a size is invalid: the run reports the error. */
 function isAtMost(size: string | undefined, other: string | undefined): boolean {
   const [a, b] = [Quantity.tryParse(size ?? '0'), Quantity.tryParse(other ?? '0')]
   return a !== undefined && b !== undefined && a.compare(b) <= 0

@@ -42,7 +42,7 @@ const A: readonly Row[] = [
   { row: 'A4', request: '3Gi', volume: '2Gi', status: NODE_IN_PROGRESS, size: '3Gi' },
   { row: 'A5', request: '3Gi', volume: '2Gi', allocated: '2Gi', status: NODE_INFEASIBLE, size: '2Gi' },
   { row: 'A5', request: '3Gi', volume: '2Gi', status: NODE_INFEASIBLE, size: '3Gi' },
-  // The volume was recreated, smaller than what the node was to finish, and the driver refuses that size by now.
+  // The volume was recreated with less than the size that kubelet was to finish. The driver refuses this size for good.
   ...[NODE_PENDING, NODE_INFEASIBLE].map((status) => ({
     row: status === NODE_PENDING ? 'A4' : 'A5',
     request: '3Gi',

@@ -2,7 +2,7 @@ import type { Quantity } from '@csi-sidecars/kube-types'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Sizes } from './sizes.ts'
 
-/** What the choice of a size depends on beside the sizes. */
+/** The inputs of the choice, in addition to the sizes. */
 export interface Progress {
   /** `status.allocatedResourceStatuses.storage`. */
   readonly status: string | undefined
@@ -14,66 +14,100 @@ export interface Progress {
   readonly nodeStepPending: boolean
 }
 
-/** Where an expansion leads. The row of the decision table is for logs and tests. */
-export type Target =
-  | { readonly row: Row; readonly size: Quantity }
-  /** Nothing to do now: no call, no write. */
-  | { readonly row: Row; readonly size: undefined }
+/** The size to expand to, and the row of the decision table for logs and tests. */
+export interface Target {
+  readonly row: Row
+  /** Undefined if there is nothing to do now: no call, no write. */
+  readonly size: Quantity | undefined
+}
 
 type Row = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'B1' | 'B2' | 'B3' | 'B3a' | 'B4' | 'B5'
 
+type State = Sizes & Progress
+
+/** One row of the decision table: the size if `when` holds, or undefined to leave the work to kubelet. */
+interface Rule {
+  readonly row: Row
+  readonly when: (state: State) => boolean
+  readonly size: (state: State) => Quantity | undefined
+}
+
+const { controllerInProgress, controllerInfeasible, nodePending, nodeInProgress, nodeInfeasible } = SIZE_STATUS
+
+/** The volume is smaller than the request. */
+const VOLUME_TOO_SMALL: readonly Rule[] = [
+  // The driver refused the recorded size for good, so the size is chosen again.
+  { row: 'A2', when: hasStatus(controllerInfeasible), size: requested },
+  // The driver may still be working on the recorded size.
+  { row: 'A3', when: hasStatus(controllerInProgress), size: recordedUnlessFailed },
+  // Kubelet has work if the driver has expanded the volume to the recorded size.
+  {
+    row: 'A4',
+    when: hasStatus(nodePending, nodeInProgress),
+    size: (s) => (driverIsDone(s) ? undefined : recordedUnlessFailed(s)),
+  },
+  // Kubelet refused the recorded size: the driver confirms it once more.
+  { row: 'A5', when: hasStatus(nodeInfeasible), size: recordedUnlessFailed },
+]
+
+/** No expansion is recorded, or its status is unknown. */
+const OTHERWISE_TOO_SMALL: Rule = { row: 'A1', when: () => true, size: requested }
+
 /**
- * The size to expand to. While an earlier expansion may still be running, its size comes before a newer request;
- * one that has certainly failed is forgotten.
+ * The driver has expanded the volume, but the claim does not show it: the result was not saved, or kubelet has failed.
+ * Rows B3a and B4 differ from the Go original.
+ */
+const VOLUME_LARGE_ENOUGH: readonly Rule[] = [
+  // Kubelet has work.
+  { row: 'B1', when: hasStatus(nodePending, nodeInProgress), size: () => undefined },
+  // Kubelet refused the recorded size. Without the driver the request replaces it at once.
+  { row: 'B2', when: hasStatus(nodeInfeasible), size: (s) => (s.driverExpands ? recordedUnlessFailed(s) : s.request) },
+  // The refused size is no longer requested. The original keeps asking for it.
+  { row: 'B3a', when: (s) => hasStatus(controllerInfeasible)(s) && recordedExceeds(s, s.volume), size: requested },
+  // The driver repeats the recorded size, so that its result is saved.
+  { row: 'B3', when: hasStatus(controllerInfeasible, controllerInProgress), size: recordedUnlessFailed },
+  // The claim lacks the recorded size. The original also resumes a finished expansion, and misses the request.
+  { row: 'B4', when: (s) => s.status === undefined && recordedExceeds(s, s.capacity), size: (s) => s.allocated },
+  // The claim has the recorded size: an administrator has edited the capacity of the volume since.
+  { row: 'B4', when: (s) => s.status === undefined && s.allocated !== undefined, size: requested },
+]
+
+/** Only an API server that does not know the status fields leaves such a claim. */
+const OTHERWISE_LARGE_ENOUGH: Rule = {
+  row: 'B5',
+  when: () => true,
+  size: (s) => (s.nodeStepPending ? undefined : s.request),
+}
+
+/**
+ * The size to expand to, by the first row that applies. The size of an expansion that may still be running comes
+ * before a newer request. An expansion that has certainly failed is ignored.
  */
 export function targetOf(sizes: Sizes, progress: Progress): Target {
-  return sizes.volume.compare(sizes.request) < 0 ? volumeTooSmall(sizes, progress) : volumeLargeEnough(sizes, progress)
+  const state = { ...sizes, ...progress }
+  const tooSmall = sizes.volume.compare(sizes.request) < 0
+  const rules = tooSmall ? VOLUME_TOO_SMALL : VOLUME_LARGE_ENOUGH
+  const otherwise = tooSmall ? OTHERWISE_TOO_SMALL : OTHERWISE_LARGE_ENOUGH
+  const { row, size } = rules.find(({ when }) => when(state)) ?? otherwise
+  return { row, size: size(state) }
 }
 
-function volumeTooSmall({ request, volume, allocated }: Sizes, { status, finallyFailed }: Progress): Target {
-  const begun = allocated ?? request
-  const first = finallyFailed ? request : begun
-  switch (status) {
-    case SIZE_STATUS.controllerInfeasible:
-      return { row: 'A2', size: request }
-    case SIZE_STATUS.controllerInProgress:
-      return { row: 'A3', size: first }
-    case SIZE_STATUS.nodePending:
-    case SIZE_STATUS.nodeInProgress:
-      // The driver has done its part of that expansion: it is kubelet's turn.
-      return { row: 'A4', size: volume.compare(begun) >= 0 ? undefined : first }
-    case SIZE_STATUS.nodeInfeasible:
-      return { row: 'A5', size: first }
-    default:
-      return { row: 'A1', size: request }
-  }
+function hasStatus(...statuses: readonly string[]): (state: State) => boolean {
+  return ({ status }) => status !== undefined && statuses.includes(status)
 }
 
-/**
- * The driver has expanded the volume, but the claim does not say so: the result was not saved, or kubelet has failed.
- * Two rows differ from the Go original. B3a: the original keeps asking for a size that was refused for good after the
- * user took it back. B4: the original resumes an expansion that is finished, and stops short of the request.
- */
-function volumeLargeEnough({ request, capacity, volume, allocated }: Sizes, progress: Progress): Target {
-  const first = progress.finallyFailed ? request : (allocated ?? request)
-  switch (progress.status) {
-    case SIZE_STATUS.nodePending:
-    case SIZE_STATUS.nodeInProgress:
-      return { row: 'B1', size: undefined }
-    case SIZE_STATUS.nodeInfeasible:
-      return { row: 'B2', size: progress.driverExpands ? first : request }
-    case SIZE_STATUS.controllerInfeasible:
-      // The size that was refused for good is larger than the volume, and is not wanted any more.
-      if (allocated !== undefined && allocated.compare(volume) > 0) return { row: 'B3a', size: request }
-      return { row: 'B3', size: first }
-    case SIZE_STATUS.controllerInProgress:
-      return { row: 'B3', size: first }
-    default:
-      if (progress.status === undefined && allocated !== undefined) {
-        // What the claim has already is history: an administrator has edited the volume's capacity since.
-        return { row: 'B4', size: allocated.compare(capacity) > 0 ? allocated : request }
-      }
-      // Only an API server that knows nothing of these fields leaves a claim like this.
-      return { row: 'B5', size: progress.nodeStepPending ? undefined : request }
-  }
+function requested({ request }: State): Quantity {
+  return request
+}
+
+function recordedUnlessFailed({ request, allocated, finallyFailed }: State): Quantity {
+  return finallyFailed ? request : (allocated ?? request)
+}
+
+function driverIsDone({ request, volume, allocated }: State): boolean {
+  return volume.compare(allocated ?? request) >= 0
+}
+
+function recordedExceeds({ allocated }: State, size: Quantity): boolean {
+  return allocated !== undefined && allocated.compare(size) > 0
 }

@@ -17,7 +17,7 @@ function updated(
 
 const resizer = { 'volume.kubernetes.io/storage-resizer': 'x' }
 
-describe('the size of a claim is looked at', () => {
+describe('a run over the size of a claim', () => {
   it.each<[what: string, event: InformerEvent<Claim>]>([
     ['when the claim is seen first', { type: 'added', object: known() }],
     ['at each resync', updated({}, {}, 'resync')],
@@ -39,7 +39,7 @@ describe('the size of a claim is looked at', () => {
     ['when our own write shows a larger request', updated({}, { request: '2Gi' }, 'own')],
     ['when another writer says that it began', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
     ['when another writer leaves it to the node', updated({}, { sizeStatus: 'NodeResizePending' })],
-  ])('%s', (_what, event) => expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']))
+  ])('starts %s', (_what, event) => expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<Claim>]>([
     ['when it is gone', { type: 'deleted', object: known() }],
@@ -61,10 +61,10 @@ describe('the size of a claim is looked at', () => {
     ],
     ['when we call it infeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' }, 'own')],
     ['when we leave it to the node', updated({}, { sizeStatus: 'NodeResizePending' }, 'own')],
-  ])('not %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
+  ])('does not start %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
 })
 
-describe('failures of a claim count no more', () => {
+describe("reset of a claim's failures", () => {
   it.each<[what: string, event: InformerEvent<Claim>, keys: readonly string[]]>([
     ['when the request grows', updated({}, { request: '2Gi' }), ['ns/data']],
     ['when the request shrinks', updated({ request: '2Gi' }, { request: '1536Mi' }), ['ns/data']],
@@ -75,7 +75,7 @@ describe('failures of a claim count no more', () => {
   ])('%s', (_what, event, keys) => expect(requestChanged(event)).toEqual(keys))
 })
 
-describe('the size of the claim of a volume is looked at', () => {
+describe('a run over the claim of a volume', () => {
   const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
   const pv = (parts: VolumeParts = {}): Volume => volumeProjection(DRIVER)(volume(parts))
   const old = pv({ annotations: { [PRE_RESIZE]: '1Gi' } })
@@ -113,14 +113,14 @@ describe('the size of the claim of a volume is looked at', () => {
   ])('%s', (_what, event, inWork, keys) => expect([...onVolume(event, { isInWork: () => inWork })]).toEqual(keys))
 })
 
-describe('a claim of before', () => {
+describe('the priority at a start', () => {
   it.each([
     [undefined, false],
     ['ControllerResizeInProgress', true],
     ['ControllerResizeInfeasible', true],
     ['NodeResizePending', false],
     ['NodeResizeInfeasible', false],
-  ])('with %s has a low priority: %s', (sizeStatus, expected) => {
+  ])('a cached claim with status %s has a low priority: %s', (sizeStatus, expected) => {
     expect(wasTried(known(sizeStatus === undefined ? {} : { sizeStatus }))).toBe(expected)
   })
 })

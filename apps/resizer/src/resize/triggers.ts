@@ -13,7 +13,7 @@ export const onClaim: QueueTrigger<Claim> = (event, queue) =>
 export const requestChanged: Trigger<Claim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 
-/** An expansion was begun, by this process or another one, and has not succeeded. */
+/** Reports whether this or an earlier process has begun an expansion that has not succeeded. */
 export function wasTried({ sizeStatus }: Claim): boolean {
   return sizeStatus === SIZE_STATUS.controllerInProgress || sizeStatus === SIZE_STATUS.controllerInfeasible
 }
@@ -64,7 +64,7 @@ function grew(before: string | undefined, after: string | undefined): boolean {
   return before !== after && compare(before, after) < 0
 }
 
-/** A text that is no size counts as another one than before, and as smaller than any. */
+/** Compares two sizes. An invalid size counts as changed and as the smallest. */
 function compare(before: string | undefined, after: string | undefined): number {
   const [a, b] = [sizeOf(before), sizeOf(after)]
   return a !== undefined && b !== undefined ? a.compare(b) : -1

@@ -75,7 +75,7 @@ export class ResizerFixture {
     await this.clock.settle()
   }
 
-  /** Ends the process at once: what was under way is lost. */
+  /** Ends the process at once. Running work is lost. */
   async kill(): Promise<void> {
     await this.#process?.kill()
     this.#process = undefined
@@ -114,7 +114,7 @@ export class ResizerFixture {
     await this.clock.settle()
   }
 
-  /** What went over the wire since the last look: writes and calls by name, in order. */
+  /** Returns the writes and calls since the last call, by name and in order. */
   takeWire(): readonly string[] {
     return this.wire.splice(0).map(({ what }) => what)
   }

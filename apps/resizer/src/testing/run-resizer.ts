@@ -17,7 +17,7 @@ export function resizerToItsEnd({ kubeconfig, socket, flags = [] }: RunOptions, 
   )
 }
 
-/** Until the signal asks it to end; to end before that is a failure. */
+/** Runs until the signal asks the resizer to end. An earlier end is a failure. */
 export async function runResizer(options: RunOptions, signal: AbortSignal): Promise<void> {
   const { ending, log } = await resizerToItsEnd(options, signal)
   if (!signal.aborted) throw new Error(`csi-resizer ended with ${JSON.stringify(ending)}:\n${log}`)

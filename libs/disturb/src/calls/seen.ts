@@ -1,18 +1,18 @@
 import { CODES } from '@csi-sidecars/csi'
 
 /** One CSI call that has been answered. */
-export interface SeenCall {
+export interface ObservedCall {
   readonly method: string
   readonly request: Readonly<Record<string, unknown>>
   /** The gRPC code. */
   readonly code: number
   readonly tookMs: number
-  /** The driver's error message, where it is seen. */
+  /** The error message of the driver, if the source reports it. */
   readonly message?: string
 }
 
 /** Calls the listener for each CSI call that was answered; returns the undo. */
-export type CallFeed = (listener: (call: SeenCall) => void) => () => void
+export type CallFeed = (listener: (call: ObservedCall) => void) => () => void
 
 /** One CSI call: reported when it begins and again, with the same id, when it has been answered. */
 export interface LiveCall {
@@ -22,8 +22,8 @@ export interface LiveCall {
   readonly end: CallEnd | undefined
 }
 
-export interface CallEnd extends Pick<SeenCall, 'code' | 'tookMs' | 'message'> {
-  /** Of a success, where it is seen. */
+export interface CallEnd extends Pick<ObservedCall, 'code' | 'tookMs' | 'message'> {
+  /** The response of a successful call, if the source reports it. */
   readonly response: Readonly<Record<string, unknown>> | undefined
 }
 

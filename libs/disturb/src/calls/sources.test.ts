@@ -1,23 +1,23 @@
 import { describe, expect, it } from '@jest/globals'
 import { callOf } from '../testing/proxied-calls.ts'
-import type { LiveCall, SeenCall } from './seen.ts'
+import type { LiveCall, ObservedCall } from './seen.ts'
 import { answered, ProxiedCalls } from './sources.ts'
 
 function watched(): {
   readonly calls: ProxiedCalls
   readonly live: LiveCall[]
-  readonly seen: SeenCall[]
+  readonly seen: ObservedCall[]
   readonly leave: () => void
 } {
   const calls = new ProxiedCalls()
   const live: LiveCall[] = []
-  const seen: SeenCall[] = []
+  const seen: ObservedCall[] = []
   const undo = [calls.source((call) => live.push(call)), answered(calls.source)((call) => seen.push(call))]
   return { calls, live, seen, leave: () => undo.forEach((each) => void each()) }
 }
 
 describe('calls through a proxy', () => {
-  it('are reported when they begin and when they have been answered', () => {
+  it('reports a call when it begins and when it ends', () => {
     const { calls, live, seen } = watched()
     const begun = callOf('CreateVolume', { name: 'v' })
     calls.report(begun)
@@ -27,14 +27,14 @@ describe('calls through a proxy', () => {
     expect(seen).toMatchObject([{ method: 'CreateVolume', code: 0, tookMs: 4 }])
   })
 
-  it('that end without an answer count as Unavailable', () => {
+  it('reports a call without an answer as Unavailable', () => {
     const { calls, seen } = watched()
     const begun = callOf('CreateVolume', {})
     calls.report({ ...begun, end: begun.start + 1, message: 'the driver was lost' })
     expect(seen).toMatchObject([{ code: 14, message: 'the driver was lost' }])
   })
 
-  it('are not reported after the end of a subscription', () => {
+  it('reports nothing after the end of a subscription', () => {
     const { calls, live, seen, leave } = watched()
     leave()
     calls.report({ ...callOf('CreateVolume', {}), end: 9, code: 0 })

@@ -30,7 +30,7 @@ export class ProxiedCalls {
   }
 }
 
-/** Those that have been answered. */
+/** Returns the calls that have an answer. */
 export function answered(calls: LiveCalls): CallFeed {
   return (listener) =>
     calls(({ method, request, end }) => {

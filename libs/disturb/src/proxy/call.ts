@@ -1,6 +1,6 @@
 import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
 
-/** What the proxy may do to one call. */
+/** A fault that the proxy can inject into one call. */
 export type CallFault =
   /** The driver gets it later. */
   | { readonly do: 'delay'; readonly ms: number }
@@ -25,13 +25,13 @@ export interface ProxiedCall {
   /** Monotonic milliseconds. */
   readonly start: number
   readonly end: number | undefined
-  /** The gRPC code; undefined while it is under way, and when the driver was lost before it had answered. */
+  /** The gRPC code. Undefined while the call runs, and if the driver was lost before its answer. */
   readonly code: number | undefined
   /** The driver's error message. */
   readonly message: string
   /** Of a success. */
   readonly response: Readonly<Record<string, unknown>> | undefined
-  /** What was done to it. */
+  /** The injected fault. */
   readonly fault: CallFault['do'] | undefined
 }
 
@@ -70,7 +70,7 @@ export function responseOf(path: string, answer: ProxyAnswer): ProxiedCall['resp
   return decoded(answer.body, (bytes) => definition.responseDeserialize(bytes))
 }
 
-/** A driver that sends no status at all has failed for an unknown reason: Unknown, as gRPC says. */
+/** A driver that sends no status has failed for an unknown reason, which gRPC calls Unknown. */
 export function codeOf({ headers, trailers }: ProxyAnswer): number {
   const status = trailers['grpc-status'] ?? headers['grpc-status']
   return status === undefined ? 2 : Number(status)

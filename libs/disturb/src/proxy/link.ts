@@ -27,7 +27,7 @@ export interface PassingCall {
   cut(): void
 }
 
-/** Where a client's connection and the driver's meet: one of the driver's for each client's, and they end together. */
+/** Joins one connection of a client with one connection to the driver. Both connections end together. */
 export class Link {
   readonly #near: Socket
   readonly #session: ServerHttp2Session
@@ -121,7 +121,7 @@ function give(stream: ServerHttp2Stream, { headers, body, trailers }: ProxyAnswe
   stream.end(body)
 }
 
-/** Headers without those that HTTP/2 has for itself. */
+/** Returns the headers without the pseudo headers and the connection headers of HTTP/2. */
 function plain(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>

@@ -85,7 +85,7 @@ describe('the proxy', () => {
     expect(driver.calls[0]?.deadlineMs).toBeGreaterThan(5_000)
   })
 
-  it('can lose an answer: the driver has done it, and no client knows', async () => {
+  it('loses an answer after the effect of the call', async () => {
     faults.push({ do: 'loseAnswer' })
     expect(codeOf(await create().catch((error: unknown) => error))).toBe(14)
     expect([driver.volumes.all.length, ended().map(({ code, fault }) => [code, fault])]).toEqual([
@@ -95,14 +95,14 @@ describe('the proxy', () => {
     expect(connection.lost.aborted).toBe(false)
   })
 
-  it('can repeat a call, and passes on what the second one is answered with', async () => {
+  it('repeats a call, and returns the second answer', async () => {
     driver.script('CreateVolume', () => ({ volume: volumeOf(driver.calls.length) }))
     faults.push({ do: 'repeat' })
     expect((await create()).volume?.volumeId).toBe('2')
     expect(driver.calls.map(({ method }) => method)).toEqual(['CreateVolume', 'CreateVolume'])
   })
 
-  it('tries a repetition that fails again, and then passes on what was answered first', async () => {
+  it('repeats a failed repetition, and then returns the first answer', async () => {
     driver.script('CreateVolume', () => {
       if (driver.calls.length > 1) throw new DriverFailure('INTERNAL', 'again?')
       return { volume: volumeOf(1) }
@@ -112,14 +112,14 @@ describe('the proxy', () => {
     expect(ended().map(({ code }) => code)).toEqual([0, 13, 13, 13])
   })
 
-  it('can send a call late', async () => {
+  it('sends a call late', async () => {
     faults.push({ do: 'delay', ms: 50 })
     const start = systemClock.monotonic()
     await create()
     expect((driver.calls[0]?.start ?? 0) - start).toBeGreaterThanOrEqual(49)
   })
 
-  it('can cut the connection while the driver works', async () => {
+  it('cuts the connection while the driver works', async () => {
     const working = Promise.withResolvers<object>()
     driver.script('CreateVolume', () => working.promise)
     faults.push({ do: 'cut' })
@@ -133,7 +133,7 @@ describe('the proxy', () => {
     expect((await create()).volume?.volumeId).toBe('vol-1')
   })
 
-  it('can repeat a call later, where that does no harm, and delays others about the volume', async () => {
+  it('repeats a call later if the options allow it, and delays other calls for the volume', async () => {
     const volumeId = (await create()).volume?.volumeId ?? ''
     const client = controllerClient(connection)
     const unpublish = () => client.unpublish({ volumeId, nodeId: 'a', secrets: {} }, LIMITS)
@@ -168,7 +168,7 @@ describe('the proxy', () => {
     expect((await create()).volume?.volumeId).toBe('vol-1')
   })
 
-  it('gives a call up at the driver when its caller has', async () => {
+  it('cancels the call at the driver when its caller cancels', async () => {
     driver.script('CreateVolume', () => new Promise(() => undefined))
     const caller = new AbortController()
     // Longer than the test may take: it is not the deadline that ends it.

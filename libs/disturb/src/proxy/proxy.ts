@@ -14,9 +14,9 @@ import {
 import { Link, type PassingCall } from './link.ts'
 
 export interface ProxyOptions {
-  /** Where it listens: a path. */
+  /** The path on which the proxy listens. */
   readonly socket: string
-  /** Where the driver listens: a path. */
+  /** The path on which the driver listens. */
   readonly driver: string
   readonly clock: Clock
   readonly choose: ChooseFault
@@ -120,7 +120,7 @@ class Passage {
     if (this.#options.mayComeAgain(asked)) await this.#comeAgain(call, asked)
   }
 
-  /** Other calls for the volume wait meanwhile: the result of two at once would be undefined. */
+  /** Other calls for the volume wait while the call is repeated, because two calls at once have no defined result. */
   async #comeAgain(call: PassingCall, asked: Asked): Promise<void> {
     const volume = volumeOf(asked)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -137,7 +137,7 @@ class Passage {
     }
   }
 
-  /** What a repetition is answered with counts, as it would for a caller that has not received the first answer. */
+  /** The answer of the repeated call counts, as it does for a caller that never received the first answer. */
   async #again(call: PassingCall, asked: Asked, first: ProxyAnswer): Promise<ProxyAnswer> {
     for (let left = REPEATS; left > 0; left -= 1) {
       const again = await this.#ask(call, { ...asked, fault: 'repeat' }, call.givenUp)

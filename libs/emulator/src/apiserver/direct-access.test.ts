@@ -22,7 +22,7 @@ test('fields that the type does not have are not stored', () => {
   expect(api.create(CONFIG_MAPS, odd)).not.toHaveProperty('colour')
 })
 
-test('what is stored cannot be changed from outside', () => {
+test('callers cannot change stored objects', () => {
   const given = { metadata: { name: 'c', labels: { a: 'b' } } }
   const stored = api.create(CONFIG_MAPS, given)
   given.metadata.labels.a = 'changed'

@@ -26,11 +26,11 @@ export interface HandlerParts extends VerbParts {
   readonly requests: RequestLog
   readonly faults: Faults
   readonly log: Logger
-  /** Resolves when all that has been written is saved; absent where nothing is kept. */
+  /** Resolves when all writes are saved. Absent if the server has no data file. */
   readonly saved?: () => Promise<void>
 }
 
-/** A request in progress, with what is known of it. */
+/** A request in progress, and the facts that are known about it. */
 interface Exchange {
   readonly parts: HandlerParts
   readonly request: HttpRequest
@@ -79,7 +79,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
   }
 }
 
-/** A refusal is protobuf where the answer would be. */
+/** Returns the protobuf form of a Status if the client prefers protobuf. */
 function statusFormOf({ headers }: HttpRequest): StatusForm | undefined {
   if (headers.accept?.startsWith(PROTOBUF) !== true) return undefined
   return (status) => ({ text: statusBytes(status), contentType: PROTOBUF })

@@ -75,7 +75,7 @@ export class InProcessServer extends DirectAccess {
     return this.#parts.watches.size
   }
 
-  /** Ends all open watches, or those of one kind, as a restart of the server does. */
+  /** Ends all open watches, or the watches of one kind, as a restart of the server does. */
   dropWatches({
     resource,
     how = 'close',

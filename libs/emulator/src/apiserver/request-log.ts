@@ -44,7 +44,7 @@ export class RequestLog extends ExchangeLog<LoggedRequest, RequestMatch> {
     })
   }
 
-  /** Those that change something, leases and events left out unless asked for. */
+  /** The requests that change objects. Leases and events are left out unless the caller asks for them. */
   get writes(): readonly LoggedRequest[] {
     return this.entries.filter(
       ({ method, resource }) => WRITES.has(method) && resource !== 'leases' && resource !== 'events',

@@ -15,8 +15,8 @@ export interface ApiServerOptions extends InProcessServerOptions {
   /** 0 or absent: any free one. */
   readonly port?: number
   /**
-   * Serve HTTPS with a self-signed certificate. Go clients, and those that imitate them, send no token over plain HTTP;
-   * so without TLS a request that carries none is the administrator's.
+   * Serves HTTPS with a self-signed certificate. Without TLS a request that carries no token is the administrator's,
+   * because Go clients send no token over plain HTTP.
    */
   readonly tls?: boolean
   /** Names by which clients may call it, besides localhost and IP addresses. */
@@ -28,7 +28,18 @@ export interface ApiServerOptions extends InProcessServerOptions {
 /** How long a change that no request waits for may stay unsaved. */
 const SAVE_DELAY_MS = 1_000
 
-/** An API server that listens on this machine. */
+/**
+ * An API server that listens on this machine.
+ *
+ * Guarantees: it answers the requests of testing/conformance as kube-apiserver v1.36.3 does. A write takes effect
+ * between two other writes, never inside one. With a data file a write is answered after it is saved.
+ *
+ * Caveats: it knows fixed kinds only, and no server-side apply. No controller runs in it, except the one that empties
+ * deleted namespaces. Writes by `create`, `update` and `edit` are not validated.
+ *
+ * Errors: `startApiServer` rejects if the port is taken or the data file cannot be read. A request never fails the
+ * process.
+ */
 export class ApiServer extends InProcessServer implements AsyncDisposable {
   readonly url: string
   readonly port: number

@@ -147,7 +147,7 @@ describe('a VolumeSnapshotContent', () => {
     expect((await ask('GET', CONTENTS, { accept: 'application/vnd.kubernetes.protobuf' })).code).toBe(406)
   })
 
-  it('has the printer columns of its CRD', async () => {
+  it('prints the columns of its CRD', async () => {
     await createContent()
     const { body } = await ask('GET', CONTENTS, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' })
     const columns = body['columnDefinitions'] as readonly { name: string }[]
@@ -190,7 +190,7 @@ describe('a VolumeGroupSnapshotContent', () => {
 })
 
 describe('snapshot kinds', () => {
-  it('absent kinds answer 404 and are not listed until they are served', async () => {
+  it('answers 404 for absent kinds, and discovery lists them only when they are served', async () => {
     await api.stop()
     api = await startApiServer({ absent: [...SNAPSHOT_RESOURCES, ...GROUP_SNAPSHOT_RESOURCES] })
     const missing = await ask('GET', `${GROUP_CONTENTS}?limit=1`)

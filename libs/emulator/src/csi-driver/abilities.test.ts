@@ -47,7 +47,7 @@ function codeOf(work: () => unknown): unknown {
 }
 
 describe('a clone', () => {
-  it('names its source, and is the same when it is requested again', () => {
+  it('a clone names its source, and a second request returns the same clone', () => {
     const source = create('source')?.volumeId ?? ''
     const clone = create('clone', from(source))
     expect(clone?.contentSource).toEqual({ type: { $case: 'volume', value: { volumeId: source } } })
@@ -55,21 +55,21 @@ describe('a clone', () => {
     expect(codeOf(() => create('clone'))).toBe(status.ALREADY_EXISTS)
   })
 
-  it('is not smaller than its source, which has to be there', () => {
+  it('refuses a clone that is smaller than its source, or whose source is missing', () => {
     const source = create('source')?.volumeId ?? ''
     const less = { capacityRange: { requiredBytes: 9n, limitBytes: 0n } }
     expect(codeOf(() => create('clone', { ...from(source), ...less }))).toBe(status.OUT_OF_RANGE)
     expect(codeOf(() => create('clone', from('vol-99')))).toBe(status.NOT_FOUND)
   })
 
-  it('is refused without the capability', () => {
+  it('refuses a clone without the capability', () => {
     settings.controller = DEFAULT_SETTINGS.controller
     expect(codeOf(() => create('clone', from('vol-1')))).toBe(status.INVALID_ARGUMENT)
   })
 })
 
 describe('a place', () => {
-  it('is reported by the node, and kept by the volume', () => {
+  it('the node reports its topology, and the volume keeps the preferred topology', () => {
     settings.topology = { zone: 'east' }
     expect(node.NodeGetInfo().accessibleTopology).toEqual({ segments: { zone: 'east' } })
     const [east, west] = ['east', 'west'].map((zone) => ({ segments: { zone } }))
@@ -92,7 +92,7 @@ describe('a volume that a pod declares itself', () => {
     volumeContext: {},
   }
 
-  it('exists from its publish to its unpublish, even if they are repeated', () => {
+  it('an inline volume exists from its publish to its unpublish, also if they are repeated', () => {
     for (let times = 2; times > 0; times -= 1) node.NodePublishVolume(publish)
     expect(volumes.all.map(({ id }) => id)).toEqual([volumeId])
     for (let times = 2; times > 0; times -= 1) node.NodeUnpublishVolume({ volumeId, targetPath: '/t' })

@@ -11,13 +11,16 @@ export interface DriverCall {
   /** Monotonic milliseconds. */
   readonly start: number
   readonly end: number | undefined
-  /** What the caller allowed when it called; undefined without a deadline. */
+  /** The time that the caller allowed when it called. Undefined without a deadline. */
   readonly deadlineMs: number | undefined
-  /** The gRPC code of the answer; undefined while the call is under way. */
+  /** The gRPC code of the answer. Undefined while the call runs. */
   readonly code: number | undefined
   /** The message of a failure. */
   readonly message?: string
-  /** Of a success. Listeners get it when the call ends; it is not kept, because a list may be long. */
+  /**
+   * The response of a successful call. Only listeners get it, when the call ends; the log does not keep it, because a
+   * list may be long.
+   */
   readonly response?: Readonly<Record<string, unknown>> | undefined
 }
 

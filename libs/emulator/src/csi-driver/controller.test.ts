@@ -75,7 +75,7 @@ function refusal(call: () => unknown): string {
 }
 
 describe('volumes', () => {
-  it('are created once for each name', () => {
+  it('creates one volume for each name', () => {
     const id = create('a', 10n)
     expect(create('a', 10n)).toBe(id)
     expect(create('b')).not.toBe(id)
@@ -86,7 +86,7 @@ describe('volumes', () => {
     expect(refusal(() => create('c', 10n, 5n))).toBe('OUT_OF_RANGE')
   })
 
-  it('are deleted when no node has them, repeatedly too', () => {
+  it('deletes a volume that no node has, and accepts a second deletion', () => {
     const id = create('a')
     publish(id)
     expect(refusal(() => controller.DeleteVolume({ volumeId: id, secrets: {} }))).toBe('FAILED_PRECONDITION')
@@ -96,7 +96,7 @@ describe('volumes', () => {
     expect(volumes.all).toEqual([])
   })
 
-  it('are listed in pages, with the nodes that have them', () => {
+  it('lists volumes in pages, with the nodes that have them', () => {
     for (const name of ['a', 'b', 'c']) publish(create(name), name === 'b' ? 'n2' : 'n1')
     const first = controller.ListVolumes({ maxEntries: 2, startingToken: '' })
     const rest = controller.ListVolumes({ maxEntries: 2, startingToken: first.nextToken })
@@ -139,14 +139,14 @@ describe('publishing', () => {
     expect(refusal(call)).toBe(expected)
   })
 
-  it('is limited for each node', () => {
+  it('limits the volumes of each node', () => {
     settings.maxVolumesPerNode = 1
     publish(create('a'))
     expect(refusal(() => publish(create('b')))).toBe('RESOURCE_EXHAUSTED')
     expect(refusal(() => publish(create('b'), 'n2'))).toBe('OK')
   })
 
-  it('ends for one node or for all, and for what was never there', () => {
+  it('unpublishes from one node or from all nodes, and accepts unknown volumes', () => {
     const id = create('a')
     publish(id, 'n1', { mode: Mode.MULTI_NODE_MULTI_WRITER })
     publish(id, 'n2', { mode: Mode.MULTI_NODE_MULTI_WRITER })
@@ -158,7 +158,7 @@ describe('publishing', () => {
     expect(refusal(() => unpublish('', 'n1'))).toBe('INVALID_ARGUMENT')
   })
 
-  it('takes on volumes that it does not know, where the settings say so', () => {
+  it('adopts unknown volumes if the settings say so', () => {
     settings.unknownVolumes = 'adopt'
     expect(refusal(() => publish('foreign'))).toBe('OK')
     expect(volumes.get('foreign')?.attachments.has('n1')).toBe(true)
@@ -166,7 +166,7 @@ describe('publishing', () => {
 })
 
 describe('expanding and modifying', () => {
-  it('grows, never shrinks, and says what is left for the node', () => {
+  it('grows a volume, never shrinks it, and reports the remaining work of the node', () => {
     const id = create('a', 10n)
     expect(expand(id, 20n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
     expect(expand(id, 5n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
@@ -175,7 +175,7 @@ describe('expanding and modifying', () => {
     expect(refusal(() => expand(id, 50n, 40n))).toBe('OUT_OF_RANGE')
   })
 
-  it('expands offline only, where the settings say so', () => {
+  it('expands only detached volumes if the settings say so', () => {
     settings.expansion = 'OFFLINE'
     const id = create('a')
     publish(id)
@@ -184,7 +184,7 @@ describe('expanding and modifying', () => {
     expect(refusal(() => expand(id, 20n))).toBe('OK')
   })
 
-  it('merges the parameters that there are, and refuses others', () => {
+  it('merges known parameters, and refuses unknown ones', () => {
     settings.mutableParameters = ['iops']
     const id = create('a')
     controller.ControllerModifyVolume({ volumeId: id, secrets: {}, mutableParameters: { iops: '5' } })
@@ -193,7 +193,7 @@ describe('expanding and modifying', () => {
     expect(refusal(() => controller.ControllerModifyVolume(wrong))).toBe('INVALID_ARGUMENT')
   })
 
-  it('lacks disabled capabilities', () => {
+  it('refuses calls of disabled capabilities', () => {
     settings.controller = []
     expect(refusal(() => expand('x', 1n))).toBe('UNIMPLEMENTED')
     expect(refusal(() => publish('x'))).toBe('UNIMPLEMENTED')
@@ -225,14 +225,14 @@ describe('the node', () => {
     expect(refusal(() => stats('/pod'))).toBe('NOT_FOUND')
   })
 
-  it('has a single writer where the mode says so', () => {
+  it('allows a single writer if the access mode says so', () => {
     const id = create('a')
     place(id, '/one', Mode.SINGLE_NODE_SINGLE_WRITER)
     expect(refusal(() => place(id, '/one', Mode.SINGLE_NODE_SINGLE_WRITER))).toBe('OK')
     expect(refusal(() => place(id, '/two', Mode.SINGLE_NODE_SINGLE_WRITER))).toBe('FAILED_PRECONDITION')
   })
 
-  it('expands up to what the controller has made of the volume', () => {
+  it('expands up to the size that the controller set', () => {
     const id = create('a', 10n)
     place(id, '/pod')
     const grow = (requiredBytes: bigint): unknown =>

@@ -89,7 +89,7 @@ export class EmulatedController {
     return found
   }
 
-  /** The free bytes of a place; without a place those of all pools. */
+  /** Returns the free bytes of a place, or of all pools if no place is given. */
   #freeBytes(place: Segments | undefined): bigint {
     const inside = (segments: Segments): boolean =>
       place === undefined || Object.entries(segments).every(([key, value]) => place[key] === value)

@@ -11,13 +11,13 @@ import type { Request, Response } from './methods.ts'
 import type { DriverSettings, NodeCapability } from './settings.ts'
 import type { StoredVolume, Volumes } from './volumes.ts'
 
-/** A file for a device, a directory for a file system; what is there already stays. */
+/** Creates a file for a device and a directory for a file system. An existing target stays. */
 function makeTarget(path: string, capability: VolumeCapability): void {
   if (capability.accessType?.$case === 'block') writeFileSync(path, '', { flag: 'a' })
   else mkdirSync(path, { recursive: true })
 }
 
-/** By the handle that a kubelet gives to a volume which a pod declares itself: no controller has made it. */
+/** Recognizes an inline volume by the handle that the kubelet gives it. No controller creates such a volume. */
 function isInline(volumeId: string): boolean {
   return /^csi-[0-9a-f]{64}$/.test(volumeId)
 }

@@ -71,7 +71,7 @@ test('the log has the deadline, the times and the code of each call', async () =
   expect(logged?.end).toBeGreaterThanOrEqual(logged?.start ?? Infinity)
 })
 
-test('a rule fails a call, with the effect when it says so', async () => {
+test('a rule fails a call, after its effect if the rule says `applied`', async () => {
   driver.faults.add({
     times: 1,
     action: { do: 'fail', code: 'ABORTED', message: 'no', retryAfterMs: 1500, applied: true },
@@ -87,7 +87,7 @@ test('a call that hangs ends with its deadline', async () => {
   await driver.log.until({ code: status.CANCELLED })
 })
 
-test('two that start it again at once get one server', async () => {
+test('two concurrent restarts start one server', async () => {
   await driver.crash()
   await Promise.all([driver.restart(), driver.restart()])
   await driver.crash()
@@ -142,7 +142,7 @@ test('a file at the path of the socket that is not its own stays', async () => {
   expect((await call(ListVolumes, { maxEntries: 0, startingToken: '' })).entries).toHaveLength(1)
 })
 
-test('a socket that has replaced its own stays', async () => {
+test('`stop` keeps the socket of another driver at its path', async () => {
   const taken = await mkdtemp(join(directory, 'other-'))
   const other = await startCsiDriver({ socket: join(taken, 'csi.sock') })
   await rename(other.socket, driver.socket)
@@ -152,13 +152,13 @@ test('a socket that has replaced its own stays', async () => {
   expect(readdirSync(taken)).toEqual([])
 })
 
-test('it leaves no file, and names a missing folder', async () => {
+test('`stop` leaves no file, and a start in a missing folder names the folder', async () => {
   await driver.stop()
   expect(readdirSync(directory)).toEqual([])
   await expect(startCsiDriver({ socket: join(directory, 'none', 'csi.sock') })).rejects.toThrow('ENOENT')
 })
 
-test('nothing but the folder of its socket is written to', async () => {
+test('the driver writes only to the folder of its socket', async () => {
   const folder = await mkdtemp(join(directory, 'inner-'))
   const changed: (string | null)[] = []
   const outside = watch(directory, (_, name) => changed.push(name))

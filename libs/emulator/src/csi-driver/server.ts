@@ -17,7 +17,7 @@ export interface CsiDriverOptions extends Partial<DriverSettings> {
   readonly socket: string
   readonly clock?: Clock
   readonly faults?: readonly DriverRule[]
-  /** Of a driver of which this one is another socket: both have the same storage behind them. */
+  /** The volumes of another driver, if this driver is another socket of the same storage. */
   readonly volumes?: Volumes
   /** Called when a fault has crashed the driver, for a process that should end with it. */
   readonly onCrash?: () => void
@@ -25,7 +25,16 @@ export interface CsiDriverOptions extends Partial<DriverSettings> {
 
 type Answer = (request: never) => object | Promise<object>
 
-/** A running CSI driver. */
+/**
+ * A running CSI driver.
+ *
+ * Guarantees: it passes csi-sanity. A call takes effect between two other calls, never inside one. Its volumes and
+ * snapshots survive `crash` and `restart`.
+ *
+ * Caveats: it mounts nothing. It refuses volumes that it did not create, unless `unknownVolumes` is `adopt`.
+ *
+ * Errors: `startCsiDriver` rejects if the path of the socket is too long, or belongs to a file or to another process.
+ */
 export interface CsiDriver extends AsyncDisposable {
   readonly socket: string
   /** `unix://` and the path, as --csi-address takes it too. */
@@ -33,7 +42,7 @@ export interface CsiDriver extends AsyncDisposable {
   readonly settings: DriverSettings
   readonly volumes: Volumes
   readonly faults: DriverFaults
-  /** In the order in which they began. */
+  /** The calls in the order in which they began. */
   readonly calls: readonly DriverCall[]
   readonly log: DriverCallLog
   /** Answers one method by a function of the test's own; undefined gives it back. It throws DriverFailure to refuse. */

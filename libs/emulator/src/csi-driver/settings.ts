@@ -32,7 +32,7 @@ export interface DriverSettings {
   /** The nodes that exist; undefined: every name is one. */
   nodes: readonly string[] | undefined
   maxVolumesPerNode: number
-  /** Where its node is, by the names and values of topology keys; undefined: nowhere in particular. */
+  /** The topology keys and values of the driver's node. Undefined if the driver reports no topology. */
   topology: Readonly<Record<string, string>> | undefined
   /** Unknown volumes in calls: refused, or accepted as if they existed. */
   unknownVolumes: 'refuse' | 'adopt'

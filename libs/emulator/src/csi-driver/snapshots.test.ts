@@ -67,23 +67,23 @@ function refusal(call: () => unknown): string {
 }
 
 describe('snapshots', () => {
-  it('answers the same snapshot to the same name, and refuses another volume', () => {
+  it('returns the same snapshot for the same name, and refuses another volume', () => {
     const first = take('a')
     expect(take('a')).toEqual(first)
-    expect(first).toMatchObject({ sourceVolumeId: 'v1', sizeBytes: 10n, creationTime: new Date(1_000) })
+    expect(first).toMatchObject({ sourceVolumeId: 'v1', sizeBytes: 10n, creationTime: { seconds: 1n, nanos: 0 } })
     expect(refusal(() => take('a', 'v2'))).toBe('ALREADY_EXISTS')
     expect(refusal(() => take('b', 'none'))).toBe('NOT_FOUND')
     expect(refusal(() => take(''))).toBe('INVALID_ARGUMENT')
   })
 
-  it('becomes ready when the time of the settings has passed', () => {
+  it('marks a snapshot as ready after `snapshotReadyAfterMs`', () => {
     settings.snapshotReadyAfterMs = 500
     expect(take('a')?.readyToUse).toBe(false)
     now = 1_500
     expect(take('a')?.readyToUse).toBe(true)
   })
 
-  it('lists by snapshot, by volume and in pages', () => {
+  it('lists snapshots by snapshot, by volume and in pages', () => {
     const ids = [take('a'), take('b', 'v2'), take('c')].map((snapshot) => snapshot?.snapshotId)
     const idsOf = (answer: ReturnType<typeof list>) => answer.entries.map(({ snapshot }) => snapshot?.snapshotId)
     expect(idsOf(list({ sourceVolumeId: 'v1' }))).toEqual([ids[0], ids[2]])
@@ -93,7 +93,7 @@ describe('snapshots', () => {
     expect([...idsOf(page), ...idsOf(list({ startingToken: page.nextToken }))]).toEqual(ids)
   })
 
-  it('survives its volume, and its deletion may be repeated', () => {
+  it('keeps a snapshot without its volume, and accepts a second deletion', () => {
     const id = take('a')?.snapshotId ?? ''
     controller.DeleteVolume({ volumeId: 'v1', secrets: {} })
     expect(controller.GetSnapshot({ snapshotId: id, secrets: {} }).snapshot?.snapshotId).toBe(id)
@@ -102,7 +102,7 @@ describe('snapshots', () => {
     expect(refusal(() => controller.GetSnapshot({ snapshotId: id, secrets: {} }))).toBe('NOT_FOUND')
   })
 
-  it('is the source of a volume that is not smaller', () => {
+  it('restores a snapshot into a volume that is not smaller', () => {
     const snapshotId = take('a')?.snapshotId ?? ''
     const from = { volumeContentSource: { type: { $case: 'snapshot' as const, value: { snapshotId } } } }
     expect(create('copy', from)).toMatchObject({ capacityBytes: 10n, contentSource: from.volumeContentSource })
@@ -110,7 +110,7 @@ describe('snapshots', () => {
     expect(refusal(() => create('small', { ...from, ...less }))).toBe('OUT_OF_RANGE')
   })
 
-  it('is refused without the capabilities', () => {
+  it('refuses snapshots without the capabilities', () => {
     settings.controller = []
     expect(refusal(() => take('a'))).toBe('UNIMPLEMENTED')
     expect(refusal(() => list())).toBe('UNIMPLEMENTED')
@@ -118,7 +118,7 @@ describe('snapshots', () => {
 })
 
 describe('group snapshots', () => {
-  it('have one snapshot of each volume, and are deleted as a whole', () => {
+  it('takes one snapshot of each volume, and deletes a group as a whole', () => {
     const group = takeGroup('g', ['v1', 'v2'])
     const snapshotIds = group?.snapshots.map((each) => each.snapshotId) ?? []
     const groupSnapshotId = group?.groupSnapshotId ?? ''
@@ -136,7 +136,7 @@ describe('group snapshots', () => {
     expect(volumes.snapshots.all).toEqual([])
   })
 
-  it('need the group controller service', () => {
+  it('refuses group snapshots without the group controller service', () => {
     settings.plugin = ['CONTROLLER_SERVICE']
     expect(refusal(() => takeGroup('g', ['v1']))).toBe('UNIMPLEMENTED')
   })
@@ -155,7 +155,7 @@ describe('pools', () => {
     ]
   })
 
-  it('limit the volumes of each place', () => {
+  it('limits the volumes of each place', () => {
     const where = { accessibilityRequirements: { requisite: [east, west], preferred: [west] } }
     const size = { capacityRange: { requiredBytes: 15n, limitBytes: 0n } }
     expect(create('a', { ...where, ...size })?.accessibleTopology).toEqual([west])

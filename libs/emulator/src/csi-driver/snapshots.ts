@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Snapshot, VolumeGroupSnapshot } from '@csi-sidecars/csi-proto'
+import type { Snapshot, Timestamp, VolumeGroupSnapshot } from '@csi-sidecars/csi-proto'
 import { DriverFailure } from './driver-failure.ts'
 import type { DriverSettings } from './settings.ts'
 
@@ -100,7 +100,7 @@ export class Snapshots {
       snapshotId: id,
       sourceVolumeId: volumeId,
       sizeBytes,
-      creationTime: new Date(createdAt),
+      creationTime: timestampOf(createdAt),
       readyToUse: this.isReady(snapshot),
       groupSnapshotId: groupId,
       accessibleTopology: [],
@@ -111,8 +111,12 @@ export class Snapshots {
     return {
       groupSnapshotId: group.id,
       snapshots: this.membersOf(group.id).map((each) => this.described(each)),
-      creationTime: new Date(group.createdAt),
+      creationTime: timestampOf(group.createdAt),
       readyToUse: this.isReady(group),
     }
   }
+}
+
+function timestampOf(ms: number): Timestamp {
+  return { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 }
 }

@@ -24,7 +24,7 @@ export interface StoredVolume {
   mutableParameters: Readonly<Record<string, string>>
   /** The volume or the snapshot that the volume was created from. */
   readonly source: StoredVolumeSource | undefined
-  /** Where it can be reached from; undefined: from everywhere. */
+  /** The place from which the volume is accessible. Undefined: from everywhere. */
   readonly topology: Readonly<Record<string, string>> | undefined
   /** By node id. */
   readonly attachments: Map<string, StoredAttachment>
@@ -34,7 +34,7 @@ export interface StoredVolume {
   readonly mounted: Map<string, VolumeCapability>
 }
 
-/** What the storage behind the driver knows: it survives a crash of the driver. */
+/** The state of the storage behind the driver. It survives a crash of the driver. */
 export class Volumes {
   readonly snapshots: Snapshots
   readonly #settings: DriverSettings

@@ -2,14 +2,14 @@ import type { Clock } from '@csi-sidecars/base'
 import type { status } from '@grpc/grpc-js'
 import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
 
-/** The name of a gRPC code. */
+/** The name of a gRPC code, such as `NOT_FOUND`. */
 export type GrpcCodeName = keyof typeof status
 
 /** Which calls a rule is about. */
 export interface DriverMatch {
   /** `ControllerPublishVolume`, ... */
   readonly method?: string
-  /** For CreateSnapshot the volume that the snapshot is of. */
+  /** The volume of the call; for CreateSnapshot the source volume. */
   readonly volumeId?: string
   readonly nodeId?: string
   /** The name that CreateVolume, CreateSnapshot or CreateVolumeGroupSnapshot requests. */
@@ -18,7 +18,7 @@ export interface DriverMatch {
   readonly snapshotId?: string
 }
 
-/** With `applied` the call takes effect first, and only its answer is lost or replaced. */
+/** The reaction to a call. With `applied` the call takes effect first, and only its answer is lost or replaced. */
 export type DriverResponse =
   | {
       readonly do: 'fail'

@@ -3,7 +3,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { DriverRule } from './call-faults.ts'
 import type { RequestRule } from './request-faults.ts'
 
-/** What a fault file holds: rules for each of the two servers. */
+/** The content of a fault file: rules for each of the two servers. */
 interface FaultFile {
   readonly api: readonly RequestRule[]
   readonly driver: readonly DriverRule[]

@@ -5,7 +5,7 @@ export interface FaultRuleFor<Match, Action> {
   readonly name?: string
   /** All given fields must match; without `match` every request does. */
   readonly match?: Match
-  /** So many fitting requests pass before it applies. */
+  /** The number of fitting requests that pass before the rule applies. */
   readonly skip?: number
   /** How often it applies; without it always. */
   readonly times?: number

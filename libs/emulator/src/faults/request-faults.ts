@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
 
-/** What a request for a resource does, as roles name it. */
+/** The verb of a request for a resource, as roles name it. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
 
 /** Which requests a rule is about. */
@@ -18,8 +18,8 @@ export interface FaultMatch {
 }
 
 /**
- * What happens instead of the ordinary answer. With `applied` the request takes effect first, and only its answer is
- * lost or replaced.
+ * The replacement of the ordinary answer. With `applied` the request takes effect first, and only its answer is lost or
+ * replaced.
  */
 export type FaultResponse =
   | {

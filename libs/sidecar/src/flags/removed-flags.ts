@@ -10,6 +10,9 @@ const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBo
   'leader-election-type': {},
   // external-snapshotter before v8.2; the gate CSIVolumeGroupSnapshot has replaced it
   'enable-volume-group-snapshots': { isBoolean: true },
+  // external-snapshotter before v2.0
+  'connection-timeout': {},
+  snapshotter: {},
 }
 
 /** A warning for the log. */

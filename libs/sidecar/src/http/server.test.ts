@@ -47,6 +47,14 @@ test('/debug/stuck is asked with its query, and served only where there is one',
   expect((await get('/debug/stuck')).status).toBe(404)
 })
 
+test('/debug/pprof/ is served on request only, and names the flag for profiles', async () => {
+  await start({ profilesPage: true })
+  expect(text(await get('/debug/pprof/'))).toMatch(/^200 .*--enable-profiling/)
+  await server?.close()
+  await start()
+  expect((await get('/debug/pprof/')).status).toBe(404)
+})
+
 describe('metrics', () => {
   const BODY = '# HELP c_total h\n# TYPE c_total counter\nc_total 0\n'
 

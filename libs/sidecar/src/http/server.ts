@@ -31,6 +31,8 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly health?: HealthChecks
   /** /debug/stuck, which is not served without it. */
   readonly debugStuck?: (query: URLSearchParams) => Promise<EndpointReply>
+  /** Serves a page at /debug/pprof/ that says how to profile the process. */
+  readonly profilesPage?: boolean
 }
 
 /** Resolves once it listens; rejects with a ListenError, which has the message of Go, when it cannot. */
@@ -40,7 +42,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return await listenHttp({ ...options, routes: routesOf(options) })
 }
 
-function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerOptions): Routes {
+const PROFILES_PAGE = 'This process has no profiles of Go. Start it with NODE_OPTIONS=--cpu-prof to profile it.\n'
+
+function routesOf({ metricsPath, metrics, health = {}, debugStuck, profilesPage }: HttpServerOptions): Routes {
   const { leaderElection, live, ready } = health
   const routes = new Map<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>()
   if (live !== undefined) routes.set('/livez', async () => healthReply('livez', await live()))
@@ -49,6 +53,7 @@ function routesOf({ metricsPath, metrics, health = {}, debugStuck }: HttpServerO
     routes.set('/healthz/leader-election', async () => leaderElectionReply(await leaderElection()))
   }
   if (debugStuck !== undefined) routes.set('/debug/stuck', ({ query }) => debugStuck(query))
+  if (profilesPage === true) routes.set('/debug/pprof/', () => ({ status: 200, body: PROFILES_PAGE, headers: PLAIN }))
   routes.set(metricsPath, metricsReply(metrics))
   return routes
 }

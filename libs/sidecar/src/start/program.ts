@@ -48,6 +48,7 @@ export interface ChosenApp<A extends App | DriverApp = App> {
 
 /** The start of an app that has no Go original, and of several apps in one process. */
 export const DEFAULT_START: StartTable = {
+  flagSyntax: 'flag',
   gatesFailed: 'Failed to set feature gates',
   bothAddresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
   configFailed: 'Failed to build a Kubernetes config',
@@ -62,8 +63,8 @@ export const DEFAULT_START: StartTable = {
 
 /** The program that is one app. */
 export function programOf(app: App): Program {
-  const table = [...STANDARD_FLAGS.map((flag) => withFormerNames(flag, app)), ...app.flags]
-  const parseArguments = app.flagSyntax === 'pflag' ? parsePFlags : parseFlags
+  const table = [...STANDARD_FLAGS, ...app.flags]
+  const parseArguments = app.start?.flagSyntax === 'pflag' ? parsePFlags : parseFlags
   return {
     name: app.name,
     parse({ argv0, args, env = {} }) {
@@ -71,8 +72,7 @@ export function programOf(app: App): Program {
       const usage = (): string =>
         usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) + replacesText([app.replaces])
       if (parsed.kind !== 'flags') return { ...parsed, usage: usage() }
-      // The table begins with the standard flags, whose former names change no type.
-      const flags = parsed.flags as unknown as AppFlags
+      const { flags } = parsed
       const settings = app.configure?.(flags, env) ?? {}
       if (settings.contradiction !== undefined) {
         return { kind: 'refused', error: settings.contradiction, usage: usage() }
@@ -80,11 +80,6 @@ export function programOf(app: App): Program {
       return planOf({ sidecars: [{ app, flags, settings, companions: [] }], driverApps: [], flags, singleLease: '' })
     },
   }
-}
-
-function withFormerNames(flag: Flag, { formerNames = {} }: App): Flag {
-  const aliases = Object.hasOwn(formerNames, flag.name) ? formerNames[flag.name] : undefined
-  return aliases === undefined ? flag : { ...flag, aliases }
 }
 
 /** The program that runs several apps in one process. With one selected app it starts as that app does alone. */

@@ -120,8 +120,9 @@ export async function openEndpoint(
           health: health.checks(elects),
           debugStuck: (query: URLSearchParams) => debugStuck({ backlog, limits: limits() }, query),
         }
+  const profilesPage = sidecars.some(({ settings }) => settings.profilesPage === true)
   const guarded = { secure: security?.secure, guard: security?.guard(client) }
-  const server = await startHttpServer({ address, metricsPath, metrics, log, ...guarded, ...more }).catch(
+  const server = await startHttpServer({ address, metricsPath, metrics, log, profilesPage, ...guarded, ...more }).catch(
     failing(table.endpointFailed, { ...pairs, address, metricsPath }),
   )
   log.info('ServeMux listening', { address, metricsPath })

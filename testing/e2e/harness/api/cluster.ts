@@ -43,7 +43,14 @@ export class Users {
   readonly admin: User = { name: 'admin', token: randomUUID() }
   readonly alice: User = { name: 'alice', token: randomUUID() }
   readonly all: readonly (User & { readonly groups: readonly string[] })[]
-  readonly #free: Record<Role, User[]> = { attacher: [], resizer: [], provisioner: [], both: [], none: [] }
+  readonly #free: Record<Role, User[]> = {
+    attacher: [],
+    resizer: [],
+    provisioner: [],
+    snapshotter: [],
+    both: [],
+    none: [],
+  }
 
   constructor() {
     const made: (User & { groups: string[] })[] = [{ ...this.alice, groups: [] }]

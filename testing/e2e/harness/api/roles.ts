@@ -1,12 +1,12 @@
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, type ClusterRole, type PolicyRule } from '@csi-sidecars/kube-types'
-import { APPS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { App } from '../subject.ts'
+import { SUBJECTS } from '../subject.ts'
 import type { Api } from './api.ts'
 
 /** Grants the permissions of the charts to the groups of the token file. */
 export async function grant(api: Api): Promise<void> {
-  for (const app of APPS) await grantTo(app, `csi-${app}`, { api, rules: FACTS[app].rules })
+  for (const { app } of SUBJECTS) await grantTo(app, `csi-${app}`, { api, rules: FACTS[app].rules })
 }
 
 /** Grants one more role to all sidecars of a kind. */

@@ -2,6 +2,8 @@ import { rmSync } from 'node:fs'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   ControllerService,
+  GroupControllerService,
+  GroupControllerServiceCapability_RPC_Type as GroupRpc,
   IdentityService,
   NodeServiceCapability_RPC_Type as NodeRpc,
   NodeService,
@@ -84,7 +86,7 @@ export function requiredBytes(request: Plain): bigint {
   return BigInt(range?.required_bytes ?? 0)
 }
 
-const SERVICES = [IdentityService, ControllerService, NodeService]
+const SERVICES = [IdentityService, ControllerService, NodeService, GroupControllerService]
 
 /** A CSI driver that returns the answers of the test and records its calls. */
 export class Driver {
@@ -193,6 +195,11 @@ export class Driver {
         return { reply: { name: this.name, vendorVersion: '1', manifest: {} } }
       case 'Probe':
         return { reply: { ready: true } }
+      case 'GroupControllerGetCapabilities':
+        return { reply: { capabilities: [rpc(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)] } }
+      case 'DeleteSnapshot':
+      case 'DeleteVolumeGroupSnapshot':
+        return { reply: {} }
       case 'GetPluginCapabilities':
         return {
           reply: {

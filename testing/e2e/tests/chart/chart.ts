@@ -5,7 +5,7 @@ import { podSpecs } from '../../../../charts/tests/manifest.ts'
 import { ApiFailure } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
-import { leaseName, type Subject } from '../../harness/subject.ts'
+import { leaseName, type ReleasedSubject } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { ATTACH, attachAndWait, attached, detachAndWait, finalizerOf } from '../attacher/scene.ts'
 import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/scene.ts'
@@ -53,7 +53,7 @@ test('its pods pass the Pod Security level that it promises', DRIVERLESS, async 
 /** The sidecar with exactly the arguments and the permissions that the chart renders, as its own service account. */
 async function ofDriver(
   t: TestContext,
-  app: Subject,
+  app: ReleasedSubject,
   { values, ...setup }: Omit<Installation, 'example'>,
 ): Promise<{ running: RunningSidecar; readiness: () => Promise<string> }> {
   const logging = { verbosity: 5 }

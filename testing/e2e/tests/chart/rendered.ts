@@ -6,7 +6,7 @@ import { type Manifest, podSpecs, sidecar } from '../../../../charts/tests/manif
 import type { Api } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
-import type { Subject } from '../../harness/subject.ts'
+import type { ReleasedSubject } from '../../harness/subject.ts'
 
 /** Kinds that need a CustomResourceDefinition. */
 const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
@@ -65,7 +65,7 @@ interface Installed {
 /** The sidecar as the chart starts it, with the values of an example and these, as its own service account. */
 export async function installed(
   t: TestContext,
-  app: Subject,
+  app: ReleasedSubject,
   { example, values, args: changed = (args) => args, ...setup }: Installation,
 ): Promise<Installed> {
   const namespace = t.name('storage')

@@ -80,7 +80,7 @@ test('a class that appears is followed by its claims at once', { only: 'ours' },
   await provisioned(t, uid, 3_000)
 })
 
-test('a retry does not wait when the class is made again after an infeasible request', async (t) => {
+test('a retry does not wait when the class is recreated after an infeasible request', async (t) => {
   const { driver } = await scene(t, {
     prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 3, message: 'no' } : { reply: {} })),
   })

@@ -14,7 +14,7 @@ import type { Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
 
 export const GI = 1024 ** 3
-export const OWNER = 'volume.kubernetes.io/storage-provisioner'
+const OWNER = 'volume.kubernetes.io/storage-provisioner'
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 export const FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 const CREATES: Capabilities['controller'] = ['CREATE_DELETE_VOLUME']

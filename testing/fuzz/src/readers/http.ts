@@ -1,7 +1,7 @@
 import { ProtocolError, ResponseParser } from '@csi-sidecars/kube-client/readers'
 import { attempt, type BytesReader, same } from '../reader.ts'
 
-/** What becomes of one answer, however its bytes come: in one piece, or cut into pieces. */
+/** Returns the parsed answer, which must not depend on the sizes of the pieces. */
 function answerOf(input: Buffer, size: number): unknown {
   const parser = new ResponseParser()
   const seen = { status: 0, type: '', body: '', ended: 0 }

@@ -90,7 +90,7 @@ users: [{name: u, user: {token: "secret\\n", exec: {env: [{name: A, value: 1}]}}
   },
 }
 
-/** Of the file's own text a message says nothing but names. */
+/** Accepts only messages of one line, which show nothing of the file but names. */
 function isOneLine(error: Error): boolean {
   return error.constructor === Error && error.message.startsWith('yaml: ') && !error.message.includes('\n')
 }

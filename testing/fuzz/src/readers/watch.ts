@@ -50,7 +50,7 @@ function checkNumbers(frame: ReturnType<typeof frameOf>): void {
   }
 }
 
-/** An object has lost its managedFields, or kept them, and nothing else. */
+/** An object may lose its `managedFields`, but no other field. */
 function checkWithoutManagedFields(line: string): void {
   const whole = attempt(
     () => JSON.parse(line) as unknown,
@@ -106,7 +106,7 @@ function enveloped(kind: string, message: Buffer): Buffer {
   return Buffer.concat([Buffer.from('k8s\0'), field(1, type), field(2, message)])
 }
 
-/** Also what objects are fuzzed from. */
+/** The message of a volume, which is also a seed for objects. */
 export function volumeMessage(): Buffer {
   const metadata = Buffer.concat([
     field(1, 'a'),

@@ -2,8 +2,8 @@ import { ApiFailure, patchedObject } from '@csi-sidecars/emulator'
 import { PATCH_CONTENT_TYPES, type Patch, type Resource, type Status } from '@csi-sidecars/kube-types'
 
 /**
- * What a patch of any kind makes of an object, by the emulator's own code, for fakes that are too small for a server:
- * nothing is validated, no version changes, and what is empty is left out. What cannot be applied is thrown as `errorOf` makes it.
+ * Applies a patch of any kind with the code of the emulator, for fakes that are too small for a server. It validates
+ * nothing, keeps the version, and omits empty fields. Throws the error of `errorOf` if the patch cannot be applied.
  */
 export function applyPatch<T extends object>(
   object: T,

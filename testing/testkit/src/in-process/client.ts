@@ -148,7 +148,7 @@ export class InProcessClient<E extends Error> {
     return this.#send({ verb: 'discover', what: path, name: '' }, { method: 'GET', path }, call)
   }
 
-  /** From now on, or no more, watches keep back what comes after their initial objects. */
+  /** Starts or stops the delay of watches. A delayed watch sends only its initial objects. */
   set watchesLag(lags: boolean) {
     this.#lags = lags
     for (const watch of this.watches) watch.lags = lags
@@ -211,7 +211,7 @@ function refusalIn(code: number, text: string): Status {
   return code === 0 ? NO_ANSWER : { kind: 'Status', code, reason: '', message: text.trim() }
 }
 
-/** What is no JSON is taken as the text that it is, as that of `/healthz`. */
+/** A body that is no JSON is returned as text, as the body of `/healthz`. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -17,14 +17,14 @@ export interface FakeApiOptions<E> extends Pick<InProcessClientOptions<E>, 'erro
 /** The emulator without sockets, with other writers and with faults: the API server of tests of controllers. */
 export class FakeApi<E extends Error> {
   readonly server: InProcessServer
-  /** What `client` has sent, in order. */
+  /** The requests that `client` has sent, in order. */
   readonly requests: SentRequest[] = []
-  /** What of any client has reached the server, in order. */
+  /** The requests of all clients that reached the server, in order. */
   readonly served: SentRequest[] = []
   readonly client: InProcessClient<E>
-  /** Before a request takes effect: what it throws is the answer. */
+  /** Runs before a request takes effect. An error that it throws is the answer. */
   before: FakeApiFault = () => undefined
-  /** After it has taken effect: what it throws takes the place of the answer. */
+  /** Runs after a request has taken effect. An error that it throws replaces the answer. */
   after: FakeApiFault = () => undefined
   /** Called with each request as it is sent. */
   onRequest: (request: SentRequest) => void = () => undefined
@@ -59,12 +59,12 @@ export class FakeApi<E extends Error> {
     }))
   }
 
-  /** Changes by a merge patch, as another writer does. Nothing happens where there is no such object. */
+  /** Changes an object by a merge patch, as another writer does. Ignores objects that do not exist. */
   edit<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, body: object): void {
     if (this.server.get(resource, ref) !== undefined) this.server.edit(resource, ref, body)
   }
 
-  /** As DELETE; nothing happens where there is no such object. */
+  /** Deletes an object like DELETE. Ignores objects that do not exist. */
   delete(resource: Resource<KubeObject>, ref: ObjectRef): void {
     if (this.server.get(resource, ref) !== undefined) this.server.delete(resource, ref)
   }

@@ -15,7 +15,7 @@ export interface SentRequest {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'replace' | 'patch' | 'delete' | 'discover'
   /** `persistentvolumeclaims/status`, `pods`. */
   readonly what: string
-  /** Of a list or a watch: the namespace, or nothing. */
+  /** The namespace of a list or a watch, or an empty text. */
   readonly name: string
   readonly body?: unknown
   readonly priority?: string | undefined
@@ -25,7 +25,7 @@ export interface Passing {
   readonly signal?: AbortSignal | undefined
   /** The sender's error when its signal ends the wait; without it the signal's reason. */
   readonly onAbort?: ((reason: unknown) => unknown) | undefined
-  /** Throws where the sender must not send any more. */
+  /** Throws if the sender must not send the request. */
   readonly beforeSend?: (() => void) | undefined
 }
 
@@ -51,7 +51,7 @@ export class StepGate implements RequestGate {
   #open = false
   #closed = false
 
-  /** From now on everything passes at once. */
+  /** Lets all requests pass at once. */
   open(): void {
     this.#open = true
     for (const each of [...this.inFlight]) each.answer()

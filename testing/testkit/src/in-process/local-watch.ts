@@ -1,7 +1,7 @@
 import type { InProcessServer, LocalRequest } from '@csi-sidecars/emulator'
 import { type KubeObject, type Status, statusOf } from '@csi-sidecars/kube-types'
 
-/** What a reader of a watch sees, as `KubeClient.watch` has it. */
+/** The events of a watch, as the reader of `KubeClient.watch` gets them. */
 export type LocalFrame<T, E> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly initialEventsEnd: boolean }
@@ -146,7 +146,7 @@ function parsed(text: string): { readonly type?: unknown; readonly object: KubeO
   try {
     return JSON.parse(text) as { readonly object: KubeObject }
   } catch {
-    // What is no JSON is a bad frame, as what is no event.
+    // A line that is no JSON, or no event, is a bad frame.
     return undefined
   }
 }

@@ -25,22 +25,22 @@ interface BackendVolume {
 
 const GI = 2n ** 30n
 
-/** The storage and what is true about it. Knows nothing of the resizer. */
+/** The storage back end with its actual sizes and classes. It does not know the resizer. */
 export class Backend {
   readonly fixture: ResizerFixture
-  /** By handle; those whose PersistentVolume is gone stay. */
+  /** The volumes by handle. They stay after their PersistentVolume is deleted. */
   readonly #volumes = new Map<string, BackendVolume>([['handle-data', { size: 1, className: undefined }]])
-  /** Of the volume that the PersistentVolume names now. */
+  /** The handle in the current PersistentVolume. */
   handle = 'handle-data'
   largestRequest = 1
   expandsLike: Behaviour = 'done'
   modifiesLike: Behaviour = 'done'
-  /** What users do while the next call is under way. */
+  /** The action of users during the next call. */
   inExpand: () => void = () => undefined
   inModify: () => void = () => undefined
   /** Calls that will never be answered. */
   hanging = 0
-  /** What should never have been asked. Kept, since the caller takes an exception for an answer. */
+  /** The requests that must never happen. They are collected, because the caller takes an exception for a response. */
   readonly violations: string[] = []
   /** The size that was refused for good by the last answer to this process. */
   #refused: number | undefined
@@ -76,14 +76,14 @@ export class Backend {
     return this.handle
   }
 
-  /** Claim or volume are others than before: what was said about the deleted ones no longer applies. */
+  /** The claim or the volume was replaced, so results for the deleted object no longer apply. */
   forget(): void {
     this.#refused = undefined
     this.#growing = undefined
     this.#changing = undefined
   }
 
-  /** What hung in the old one is given up. */
+  /** A new process gives up the hanging calls of the old process. */
   processBegins(): void {
     this.#refused = undefined
     this.hanging = 0
@@ -128,7 +128,7 @@ export class Backend {
     }
   }
 
-  /** Whether the call is for the claim and the volume that there are, not for those that had their names before. */
+  /** Reports whether the call is for the current claim and volume, not for deleted objects of the same names. */
   #binds(handle: string): boolean {
     const { claim, caches } = this.fixture
     return handle === this.handle && caches.claims.store.get(KEY)?.uid === claim.metadata?.uid
@@ -154,7 +154,7 @@ export class Backend {
     })
   }
 
-  /** What this process knows the user to ask for. */
+  /** The request of the user that this process has seen. */
   #knownRequest(): number {
     return giOf(this.fixture.caches.claims.store.get(KEY)?.request)
   }

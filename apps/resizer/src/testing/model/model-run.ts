@@ -12,7 +12,7 @@ import { attributesClass, CLAIM_REF, claim, NAMESPACE, pod, VOLUME_REF, volume }
 import { ResizerFixture } from '../fixture.ts'
 import { Backend, type Behaviour, giOf } from './backend.ts'
 
-/** What users, nodes and fate may do. */
+/** The possible actions of users, nodes and faults. */
 export type Action =
   | { readonly do: 'request'; readonly gi: number }
   | { readonly do: 'want'; readonly name: string | null }
@@ -38,7 +38,7 @@ export class ModelRun {
   #writesLeft: number | undefined
   /** The class that the PersistentVolume had when it was last written. */
   #saidClass: string | undefined
-  /** Objects made again under the name of another one. */
+  /** The number of objects that were recreated under the same name. */
   #replaced = 0
   #claimReplaced = false
 
@@ -84,7 +84,7 @@ export class ModelRun {
     await this.#start()
   }
 
-  /** No object ever says more than what is true of the volume that it is about. */
+  /** No object ever claims more than its volume has. */
   #check(object: KubeObject): void {
     const { kind, spec, status } = object as PersistentVolume & PersistentVolumeClaim
     const { backend } = this
@@ -145,7 +145,10 @@ export class ModelRun {
     }
   }
 
-  /** In a call. Between the writes of the other controller to a volume and to its claim the resizer could not know of it. */
+  /**
+   * Replaces an object during a call. The resizer cannot notice a replacement between the other controller's writes to
+   * the volume and to the claim.
+   */
   #replaceInCall(what: Replaced): void {
     const { status } = this.fixture.claim
     const { spec } = this.#volume
@@ -279,14 +282,14 @@ export class ModelRun {
     fixture.cluster.before = () => undefined
     fixture.cluster.after = () => undefined
     await this.settle()
-    // What hangs in the back end ends with its process. Whatever else there is must come to its end in this one.
+    // Calls that hang in the back end end with their process. All other work must end in this process.
     if (backend.hanging > 0) await this.restart()
     this.#follow(false)
     if (fixture.claim.spec?.volumeAttributesClassName === undefined) this.want('gold')
     for (const last of ['createClass', 'podEnds', 'driverReturns'] as const) await this.perform({ do: last })
     await this.#passNodes()
     if (!this.#claimReplaced) return
-    // Of what was under way for a claim that is gone only its user knows.
+    // After a claim is deleted, only its user knows the requests that were running for it.
     if (giOf(fixture.claim.status?.capacity?.['storage']) < backend.size) this.request(backend.size)
     if (backend.className !== undefined) this.want(backend.className)
     await this.#passNodes()

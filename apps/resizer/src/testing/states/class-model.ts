@@ -99,7 +99,10 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     else yield { name: 'bronze is created', to: this.#created(state), fair: true }
   }
 
-  /** As the sources of the controller: claims that wait for the class are woken, and what was refused of another one forgotten. */
+  /**
+   * Acts like the sources of the controller: wakes the claims that wait for the class, and forgets refusals of the
+   * deleted class.
+   */
   #created(state: ClassState): ClassState {
     const remade = this.claims.cached(state.seenClaim).modifying?.target === 'bronze'
     const woken = state.waitsFor === 'bronze' && this.options.wakes

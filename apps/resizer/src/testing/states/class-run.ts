@@ -26,7 +26,7 @@ const ERROR = { reason: 'Internal', message: 'no' } as const
 /** A run over the claim: `reconcile.ts` and `record.ts` as moves, with the real decisions and patches. */
 export class ClassRun {
   readonly #objects: ClassObjects
-  /** Decisions by what they depend on. */
+  /** The decisions, by their inputs. */
   readonly #steps = new Map<string, readonly ModifyStep[]>()
 
   constructor(objects: ClassObjects) {
@@ -193,7 +193,7 @@ export class ClassRun {
   }
 }
 
-/** What follows from the outcome of a run. A trigger that came during it has its next run at once. */
+/** Applies the outcome of a run. A trigger during the run starts the next run at once. */
 function end(state: ClassState, outcome: 'settled' | 'retry' | 'again'): ClassState {
   const { queued } = state
   return { ...state, run: undefined, queued: queued || outcome === 'again', backoff: outcome === 'retry' }

@@ -13,12 +13,12 @@ export type ClassRunState =
 
 /** All that decides about one claim's class. Objects are numbers: see `Numbered`. */
 export interface ClassState {
-  /** What the API server has. */
+  /** The state of the API server. */
   readonly claim: number
   readonly pv: number
   /** The class that is not always there. */
   readonly bronze: boolean
-  /** What the caches have. They are behind where it differs. */
+  /** The state of the caches. A cache is late if it differs. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The class of the volume in the storage back end. */
@@ -33,16 +33,16 @@ export interface ClassState {
   readonly backoff: boolean
   readonly waitsFor: string
   readonly run: ClassRunState | undefined
-  /** What has been done that must not be. */
+  /** The forbidden action that has happened, if any. */
   readonly wrong: string | undefined
 }
 
 export interface ClassOptions {
-  /** Those that users want, empty for none. Bronze is not there at first, and comes and goes. */
+  /** The classes that users request; empty means none. Bronze does not exist at first, and is created and deleted. */
   readonly classes: readonly string[]
   /** Whether writes are refused, answers are lost and the process is killed. */
   readonly faults: boolean
-  /** Others than the real ones only where a test breaks them. */
+  /** The real functions, unless a test breaks them. */
   readonly onClaim: typeof onClaim
   readonly decideModify: typeof decideModify
   /** Whether a class that is created wakes the claims that wait for it. */
@@ -52,7 +52,7 @@ export interface ClassOptions {
 /** The real rules, and all that can go wrong. */
 export const REAL: ClassOptions = { classes: ['gold', 'silver', ''], faults: true, onClaim, decideModify, wakes: true }
 
-/** What a run needs of the objects around it. */
+/** The objects that a run reads. */
 export interface ClassObjects {
   readonly claims: Numbered<PersistentVolumeClaim, Claim>
   readonly volumes: Numbered<PersistentVolume, Volume>

@@ -75,7 +75,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     return wasEdited ? giOf(capacity) <= size : giOf(capacity) === size && giOf(volumeCapacity) === size
   }
 
-  /** Neither object ever says more than the back end has. */
+  /** No object ever claims more than the back end has. */
   violationOf({ wrong, claim: number, pv, size, edited }: SizeState): string | undefined {
     if (wrong !== undefined) return wrong
     const [claimSize, volumeSize] = [this.claims.cached(number).capacity, this.volumes.cached(pv).capacity]
@@ -137,7 +137,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     } else if (slow) yield { name: 'slow is over', to: { ...state, slow: false }, fair: true }
   }
 
-  /** Kubelet's part: it fails for good where the volume has less than its PersistentVolume says. */
+  /** The actions of kubelet. It fails for good if the volume is smaller than its PersistentVolume's capacity. */
   *#kubelet(state: SizeState): Generator<Move<SizeState>> {
     const status = this.claims.cached(state.claim).sizeStatus
     const { pending, begun } = { pending: SIZE_STATUS.nodePending, begun: SIZE_STATUS.nodeInProgress }

@@ -28,7 +28,7 @@ interface Write {
  */
 export class SizeRun {
   readonly #objects: SizeObjects
-  /** Decisions and sizes that are due, by what they depend on. */
+  /** The decisions and the due sizes, by their inputs. */
   readonly #steps = new Map<string, readonly ResizeStep[]>()
   readonly #due = new Map<string, Quantity | undefined>()
 
@@ -124,7 +124,7 @@ export class SizeRun {
     const failing = { ...begun, phase: 'saveFailure' } as const
     yield { name: 'infeasible', to: { ...refused, run: { ...failing, infeasible: true } }, fair: false }
     yield { name: 'final error', to: { ...refused, slow: false, run: { ...failing, infeasible: false } }, fair: false }
-    // Where the claim does not say what is on its way, users may take it back: the status of a retry stays as it was.
+    // A retry keeps its old status. If that status does not show the running expansion, users may take the size back.
     const said = this.#objects.claims.cached(begun.claim).sizeStatus === SIZE_STATUS.controllerInProgress
     const unsure = { ...state, wrong, growing: said ? target : 0, finallyFailed: false, slow: false }
     for (const each of new Set([state.size, size])) {
@@ -232,7 +232,7 @@ export class SizeRun {
   }
 }
 
-/** What follows from the outcome of a run. A trigger that came during it has its next run at once. */
+/** Applies the outcome of a run. A trigger during the run starts the next run at once. */
 function end(state: SizeState, outcome: 'settled' | 'retry' | 'again' | 'postponed'): SizeState {
   const ended: SizeState = { ...state, run: undefined }
   switch (outcome) {

@@ -15,7 +15,7 @@ interface Begun {
 
 /** How far a run has come. */
 export type SizeRunState =
-  /** With the volume of the decision, once its annotation has been dropped. */
+  /** `pv` is the volume of the decision, after its annotation has been dropped. */
   | { readonly phase: 'begin'; readonly pv?: number }
   | ({ readonly phase: 'call' } & Begun)
   | ({ readonly phase: 'saveFailure'; readonly infeasible: boolean } & Begun)
@@ -23,13 +23,13 @@ export type SizeRunState =
 
 /** All that decides about one claim's size. Objects are numbers: see `Numbered`. */
 export interface SizeState {
-  /** What the API server has. */
+  /** The state of the API server. */
   readonly claim: number
   readonly pv: number
-  /** What the caches have. They are behind where it differs. */
+  /** The state of the caches. A cache is late if it differs. */
   readonly seenClaim: number
   readonly seenPv: number
-  /** What the storage back end has, in Gi. */
+  /** The size in the storage back end, in Gi. */
   readonly size: number
   /** The capacity of the PersistentVolume is as an administrator has edited it. */
   readonly edited: boolean
@@ -43,7 +43,7 @@ export interface SizeState {
   readonly queued: boolean
   readonly timer: 'none' | 'backoff' | 'slow'
   readonly run: SizeRunState | undefined
-  /** What has been done that must not be. */
+  /** The forbidden action that has happened, if any. */
   readonly wrong: string | undefined
 }
 
@@ -56,7 +56,7 @@ export interface SizeOptions {
   readonly failures: boolean
   /** Whether writes are refused, answers are lost and the process is killed. */
   readonly faults: boolean
-  /** Others than the real ones only where a test breaks them. */
+  /** The real functions, unless a test breaks them. */
   readonly onClaim: typeof onClaim
   readonly onVolume: typeof onVolume
   readonly decideResize: typeof decideResize
@@ -73,7 +73,7 @@ export const REAL: SizeOptions = {
   decideResize,
 }
 
-/** What a run needs of the objects around it. */
+/** The objects that a run reads. */
 export interface SizeObjects {
   readonly claims: Numbered<PersistentVolumeClaim, Claim>
   readonly volumes: Numbered<PersistentVolume, Volume>

@@ -26,7 +26,7 @@ interface Decision {
 
 const MASTERS = 'system:masters'
 
-/** RBAC: what the roles allow that are bound to a user or a group. */
+/** RBAC: reports whether a role that is bound to the user or to a group of the user allows the request. */
 export function decide(store: Store, user: AuthenticatedUser, access: Access): Decision {
   if (user.groups.includes(MASTERS)) return { allowed: true }
   const namespace = access.type === 'resource' ? access.namespace : undefined
@@ -97,11 +97,11 @@ function covers(pattern: string, path: string): boolean {
   return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path
 }
 
-/** What a request wants to do. */
+/** Returns the access that a request needs. */
 export function accessOf(info: RequestInfo, query: URLSearchParams): Access {
   if (info.type === 'path') return { type: 'path', verb: info.verb, path: info.path }
   const { verb, group, plural, subresource } = info
-  // For RBAC a Namespace object lies in the namespace that it names.
+  // RBAC treats a Namespace object as part of the namespace that it names.
   const namespace = group === '' && plural === 'namespaces' ? info.name : info.namespace
   const resource = subresource === undefined ? plural : `${plural}/${subresource}`
   return { type: 'resource', verb, group, resource, namespace, name: info.name ?? selectedName(query) }
@@ -112,7 +112,7 @@ function selectedName(query: URLSearchParams): string | undefined {
   return /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1]
 }
 
-/** Throws 403, with the message of the real server, for what a user may not do. */
+/** Throws 403, with the message of the real server, if the user may not send the request. */
 export function requireAccess(store: Store, user: AuthenticatedUser, access: Access): void {
   if (decide(store, user, access).allowed) return
   const who = `User ${JSON.stringify(user.name)} cannot ${access.verb}`

@@ -7,7 +7,7 @@ import { WireError } from './protobuf/wire.ts'
 
 const READABLE = ['application/json', PROTOBUF]
 
-/** What a body should be. */
+/** The type that a body must have. */
 interface Wanted {
   readonly name: string
   readonly schema: Schema

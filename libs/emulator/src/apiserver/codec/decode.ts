@@ -21,7 +21,10 @@ export function objectIn(kind: ServedKind, contentType: string | undefined, body
   return asObject(object)
 }
 
-/** Why the kind that an object states is not this one; undefined when it is, or when the object states none. */
+/**
+ * Explains why the kind in an object is not the kind of the path. Undefined if they agree, or if the object names no
+ * kind.
+ */
 export function kindMismatch(kind: ServedKind, object: Json): string | undefined {
   const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
   const said = textAt(object, 'kind') || kind.kind
@@ -63,7 +66,7 @@ export function decoded(
   }
 }
 
-/** 422 about what a patch has made of an object. It is not of the writer's making, so it is shown. */
+/** Returns 422 about the result of a patch. The message shows the result, because the writer never saw it. */
 export function wrongResult(result: ApiObject, why: string): ReturnType<typeof invalid> {
   const errors = new FieldErrors()
   errors.invalid('patch', JSON.stringify(result), why)

@@ -12,7 +12,7 @@ export interface WriteOptions {
   readonly fieldValidation: FieldValidation
 }
 
-export interface DeleteOptions {
+export interface DeletionOptions {
   readonly dryRun: boolean
   readonly gracePeriodSeconds?: number | undefined
   readonly propagationPolicy?: string | undefined
@@ -53,7 +53,11 @@ const DELETE_OPTIONS = { name: 'DeleteOptions', schema: schemaNamed('DeleteOptio
 const PROPAGATIONS: readonly string[] = ['Foreground', 'Background', 'Orphan', 'nil']
 
 /** The options of a DELETE, from its body or else its query. */
-export function deleteOptionsOf(query: URLSearchParams, text: Buffer, contentType: string | undefined): DeleteOptions {
+export function deleteOptionsOf(
+  query: URLSearchParams,
+  text: Buffer,
+  contentType: string | undefined,
+): DeletionOptions {
   const body: JsonMap = text.length === 0 ? {} : bodyOf(contentType, text, DELETE_OPTIONS)
   const errors = new FieldErrors()
   const fromBody = isList(body['dryRun']) ? body['dryRun'] : []
@@ -77,7 +81,7 @@ export function deleteOptionsOf(query: URLSearchParams, text: Buffer, contentTyp
 
 const MATCHES: readonly string[] = ['Exact', 'NotOlderThan', '']
 
-/** What a list may ask of versions. */
+/** Checks the options of a list that concern versions. */
 export function checkListOptions(query: URLSearchParams): void {
   const errors = new FieldErrors()
   const match = query.get('resourceVersionMatch') ?? ''

@@ -7,7 +7,7 @@ import { partial, type RowObject, type TableOptions, tableOf } from '../tables/t
 import { PROTOBUF } from './protobuf/decode.ts'
 import { listBytes, objectBytes } from './protobuf/envelope.ts'
 
-/** In which form a client wants objects. */
+/** The form in which a client wants objects. */
 export type AnswerForm =
   | { readonly as: 'object' }
   | { readonly as: 'message' }
@@ -27,7 +27,7 @@ const AVAILABLE =
   'application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, ' +
   'application/vnd.kubernetes.protobuf;stream=watch'
 
-/** Reads the Accept header: of its forms the first that there is, those of a higher weight before others. */
+/** Reads the Accept header. Returns the first supported form, and prefers forms of a higher weight. */
 export function shapeOf(
   accept: string | undefined,
   query: URLSearchParams,
@@ -56,7 +56,7 @@ function formsIn(accept: string): readonly Form[] {
     const [type = '', ...given] = part.split(';').map((each) => each.trim())
     const parameters = new Map(given.map((each) => each.split('=', 2) as [string, string]))
     const weight = Number(parameters.get('q') ?? 1)
-    // Of two that weigh the same, the one that leaves less open comes first.
+    // If two forms have the same weight, the more specific one comes first.
     const open = type === '*/*' ? 2 : type.endsWith('/*') ? 1 : 0
     return { type, as: parameters.get('as'), version: parameters.get('v'), weight, open }
   })

@@ -103,12 +103,12 @@ export function notFound(subject: FailureSubject, name: string): ApiFailure {
   return new ApiFailure('NotFound', `${qualified(subject)} "${name}" not found`, about(subject, name))
 }
 
-/** What the server says of paths that it does not serve. */
+/** Returns the failure for a path that the server does not serve. */
 export function noSuchPath(): ApiFailure {
   return new ApiFailure('NotFound', 'the server could not find the requested resource', { details: {} })
 }
 
-/** What the server says of a custom resource without its CRD. */
+/** Returns the failure for a custom resource without its CRD. */
 export function notServed(): ApiFailure {
   return new ApiFailure('NotFound', '404 page not found', { plain: true })
 }

@@ -1,9 +1,9 @@
-/** What the server sees of a request: that of `node:http`, or one that never saw a socket. */
+/** A request as the server reads it: a request of `node:http`, or one without a socket. */
 export interface HttpRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly headers: { readonly [name in RequestHeader]?: string | undefined } & {
-    /** As one text those of a header that came more than once have commas between them. */
+    /** The values of a header that came more than once are one text, with commas between them. */
     readonly [name in `impersonate-${string}`]?: string | readonly string[] | undefined
   }
 }

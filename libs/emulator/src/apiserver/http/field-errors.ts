@@ -64,7 +64,7 @@ export class FieldErrors {
     if (!sameJson(value, before)) this.invalid(field, value, 'field is immutable')
   }
 
-  /** A value that no other has; enters it into those that were seen. */
+  /** Reports a value that was seen before, and adds it to the seen values. */
   unique(field: string, value: string, seen: Set<string>): void {
     if (seen.has(value)) this.#add(field, 'FieldValueDuplicate', `Duplicate value: ${quoted(value)}`)
     seen.add(value)

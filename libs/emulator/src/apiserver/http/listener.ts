@@ -16,7 +16,7 @@ export interface PortListener {
   close(): Promise<void>
 }
 
-/** Connections that say nothing are closed in time; those that wait for their next request live longer than clients expect. */
+/** Silent connections are closed early. Idle keep-alive connections live longer than clients expect. */
 const OPTIONS = {
   requestTimeout: 60_000,
   headersTimeout: 30_000,

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { HttpResponse } from './exchange.ts'
 
-/** Where an answer goes that takes no socket. */
+/** The receiver of an answer that needs no socket. */
 export interface LocalReader {
   head(code: number): void
   chunk(text: string): void

@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonMap } from '../schema/json.ts'
 import { ApiFailure, badRequest } from './api-failure.ts'
 import type { HttpRequest } from './exchange.ts'
 
-/** What the real server takes at most. */
+/** The largest body that the real server accepts. */
 const MOST_BODY_BYTES = 3 * 1024 * 1024
 
 /** Reads the body. Stops reading, and keeps nothing, as soon as it is too long. */

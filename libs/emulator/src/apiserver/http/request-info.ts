@@ -2,7 +2,7 @@ import type { Verb } from '../../faults/request-faults.ts'
 import { KINDS, kindAt, type ServedKind } from '../schema/kinds.ts'
 import { noSuchPath, notServed } from './api-failure.ts'
 
-/** What a request asks for. `path` covers everything that is no object: discovery, health, OpenAPI. */
+/** The meaning of a request. `path` covers discovery, health and OpenAPI, which address no object. */
 export type RequestInfo =
   | { readonly type: 'path'; readonly path: string; readonly verb: string }
   | ({ readonly type: 'resource' } & ResourceInfo)

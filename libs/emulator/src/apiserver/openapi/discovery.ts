@@ -62,7 +62,7 @@ function elsewhere(absent: Absent, path: string): Document {
   const found = openApiPath(path) ?? groupPath(absent, path)
   if (found !== undefined) return json(found)
   if (path.startsWith('/api/') || groups(absent).includes(path.split('/')[2] ?? '')) throw noSuchPath()
-  // What the outermost server says, which knows no Status.
+  // The outermost server knows no Status, so it answers with plain text.
   return { code: 404, text: '404 page not found\n', contentType: TEXT_TYPE }
 }
 
@@ -169,7 +169,7 @@ function discovered(kind: ServedKind): object {
   }
 }
 
-/** Group and version are those of the list. */
+/** Empty group and version: the list names them. */
 function responseKind(kind: ServedKind): object {
   return { group: '', version: '', kind: kind.kind }
 }

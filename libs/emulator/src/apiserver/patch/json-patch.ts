@@ -85,7 +85,7 @@ function changeAt(document: Json, path: readonly string[], change: Change): Json
   return replacer(changeAt(child(document, step), rest, change))(document, step)
 }
 
-/** The document, after a change of what it was put into. It cannot be removed. */
+/** Returns the changed document from its holder. The document itself cannot be removed. */
 function whole(holder: Json): Json {
   const document = isObject(holder) ? holder[''] : undefined
   if (document === undefined) throw unprocessable()
@@ -100,7 +100,7 @@ function adder(value: Json): Change {
   }
 }
 
-/** Of a key that is absent it makes one, as the Go library does. */
+/** Creates a key that is absent, as the Go library does. */
 function replacer(value: Json): Change {
   return (parent, key) => {
     if (isList(parent)) return parent.with(indexIn(parent, key), value)

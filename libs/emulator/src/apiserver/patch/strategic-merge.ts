@@ -14,7 +14,7 @@ export function applyStrategicMerge(target: Json | undefined, patch: Json, rules
   return mergeValue(target, patch, { path: [], rules })
 }
 
-/** Where in the object a merge is, and how lists merge there. */
+/** The path of a merge in the object, and the merge strategy of its lists. */
 interface Place {
   readonly path: readonly string[]
   readonly rules: ListRules

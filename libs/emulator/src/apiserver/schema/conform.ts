@@ -69,7 +69,7 @@ function isEmpty(value: Json | undefined): boolean {
   return isObject(value) && Object.keys(value).length === 0
 }
 
-/** What is written for a field that is not given. */
+/** Returns the value that is stored for a field that the writer did not set. */
 function absent(field: SchemaField): Json | undefined {
   if (field.pointer) return field.always ? null : undefined
   if (field.type.is === 'object') return field.omitsZero ? undefined : zeroOf(field.type.schema)
@@ -124,7 +124,7 @@ function decoded(type: SchemaFieldType, given: Json, place: Place): Json {
   }
 }
 
-/** In lists and maps null means the empty value. */
+/** A null in a list or a map means the empty value. */
 function itemOf(type: SchemaFieldType, given: Json, place: Place): Json {
   if (given !== null) return decoded(type, given, place)
   return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']
@@ -185,7 +185,7 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d+))?(?:Z|[+-]\d\d:\d\d)
 const CANONICAL = '2006-01-02T15:04:05Z'.length
 const CANONICAL_MICRO = '2006-01-02T15:04:05.000000Z'.length
 
-/** In UTC; in whole seconds, or with six digits behind the point, which then must be given. */
+/** Returns the time in UTC, in whole seconds or with exactly six digits after the point. */
 function instant(text: string, micro: boolean): string {
   const match = RFC_3339.exec(text)
   const ms = match === null ? Number.NaN : Date.parse(text)

@@ -3,7 +3,7 @@ import { innerSchema, type Schema, type SchemaField, type SchemaFieldType } from
 
 const FILES: JsonMap = { defaultMode: 0o644 }
 
-/** What the server fills in where a writer says nothing, by the names of types. */
+/** The values that the server fills in if the writer sets none, by the names of types. */
 const DEFAULTS: Readonly<Record<string, JsonMap>> = {
   AzureDiskVolumeSource: { cachingMode: 'ReadWrite', fsType: 'ext4', kind: 'Shared', readOnly: false },
   ConfigMapVolumeSource: FILES,
@@ -47,7 +47,7 @@ export function withDefaults<T extends JsonMap>(schema: Schema, object: T): T {
   const own = Object.entries(DEFAULTS[schema.name] ?? {}).map(([name, value]) => [name, object[name] ?? value] as const)
   const whole: T = { ...object, ...Object.fromEntries(own) }
   const inner = innerOf(schema).flatMap(({ name, type, pointer }): [string, Json][] => {
-    // What Go has no pointer for is there even if no one has written it.
+    // Fields that are not pointers in Go are always present.
     const value = whole[name] ?? (type.is === 'object' && !pointer ? {} : undefined)
     return value === undefined ? [] : [[name, filled(type, value)]]
   })

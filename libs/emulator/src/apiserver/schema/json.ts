@@ -1,4 +1,7 @@
-/** What JSON can say. Objects of the API are kept in this form, frozen; a write makes new ones that share unchanged parts. */
+/**
+ * A value of JSON. Objects of the API are stored in this form and frozen; a write creates new objects that share the
+ * unchanged parts.
+ */
 export type Json = string | number | boolean | null | readonly Json[] | JsonMap
 export interface JsonMap {
   readonly [key: string]: Json | undefined

@@ -18,7 +18,10 @@ export interface ServedKind {
   readonly unconditionalUpdate: boolean
   /** DELETE answers the object, not a Status. */
   readonly returnsDeleted: boolean
-  /** Where its generation begins, which counts changes of the spec; undefined for kinds that have none. */
+  /**
+   * The first generation of an object. The generation counts changes of the spec; it is undefined for kinds without
+   * one.
+   */
   readonly firstGeneration: number | undefined
   /** The kind of a CRD: its objects have no protobuf form and take no strategic merge patches. */
   readonly custom: boolean
@@ -106,7 +109,7 @@ function kindIn(row: string): ServedKind {
   }
 }
 
-/** By group, then by plural. */
+/** All kinds, by group and plural. */
 export const KINDS: readonly ServedKind[] = ROWS.trim()
   .split('\n')
   .map(kindIn)
@@ -146,7 +149,7 @@ export function kindAt(group: string, version: string, plural: string): ServedKi
   return found?.version === version ? found : undefined
 }
 
-/** By what a caller inside the process knows of a kind; versions do not matter there. */
+/** Returns the kind of a group and a plural. Callers inside the process do not name versions. */
 export function kindNamed(resource: { readonly group: string; readonly plural: string }): ServedKind {
   const found = BY_PATH.get(pathOf(resource))
   if (found === undefined) throw new RangeError(`the emulator does not serve ${pathOf(resource)}`)

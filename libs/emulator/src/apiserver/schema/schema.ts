@@ -45,7 +45,7 @@ export type SchemaFieldType =
 
 export interface SchemaField {
   readonly name: string
-  /** Of the messages around it in protobuf, and its own. */
+  /** The field number in protobuf, after the numbers of the messages around it. */
   readonly numbers: readonly number[]
   readonly type: SchemaFieldType
   readonly pointer: boolean
@@ -62,7 +62,7 @@ interface Merge {
 
 export interface Schema {
   readonly name: string
-  /** Of the definition in OpenAPI: `io.k8s.api.core.v1`. */
+  /** The package in the name of the OpenAPI definition, such as `io.k8s.api.core.v1`. */
   readonly package: string
   readonly fields: readonly SchemaField[]
   readonly byName: ReadonlyMap<string, SchemaField>

@@ -7,7 +7,7 @@ export interface StoredEntry {
   /** `name`, or `namespace/name`. */
   readonly key: string
   readonly object: ApiObject
-  /** Its JSON without apiVersion and kind: the form of list items, which carry neither. */
+  /** The JSON of the object without apiVersion and kind, which the items of a list do not have. */
   readonly text: string
   readonly revision: number
 }
@@ -15,7 +15,7 @@ export interface StoredEntry {
 export interface StoredChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly revision: number
-  /** What it is now; for DELETED the last state, under the revision of the deletion. */
+  /** The new state. For DELETED the last state, under the revision of the deletion. */
   readonly entry: StoredEntry
   readonly before: StoredEntry | undefined
 }
@@ -90,7 +90,7 @@ export class KindCollection {
     return entry
   }
 
-  /** What has happened since a revision, oldest first. 410 when that is not remembered any more. */
+  /** Returns the changes since a revision, oldest first. Throws 410 if the history no longer reaches back to it. */
   since(revision: number): readonly StoredChange[] {
     if (revision < this.#compacted) {
       throw expired(`too old resource version: ${revision} (${this.#compacted})`)
@@ -115,7 +115,7 @@ export class KindCollection {
     this.#tidy()
   }
 
-  /** Where a key is among the others, or belongs. */
+  /** Returns the position of a key in the sorted keys, or the position at which it belongs. */
   #placeOf(key: string): number {
     return firstIndex(this.#keys, 0, (each) => each >= key)
   }

@@ -13,8 +13,8 @@ class DataFileError extends Error {
 const MODE = 0o600
 
 /**
- * The file that keeps the objects across runs. It is replaced at once, so a crash leaves the former one; and only while
- * it is as this process has read or written it last: what another program has put there stays.
+ * The file that keeps the objects across runs. A save replaces the whole file, so a crash leaves the previous file. A
+ * save fails if another program has changed the file since this process read or wrote it.
  */
 export class DataFile {
   readonly #path: string
@@ -71,7 +71,7 @@ export class DataFile {
     }
   }
 
-  /** Beside the file, so that it can be renamed; the name is unique. */
+  /** Returns a unique path in the folder of the file, so that a rename can replace the file. */
   #freshName(): string {
     return `${this.#path}.${newUid(this.#clock, process.pid)}`
   }

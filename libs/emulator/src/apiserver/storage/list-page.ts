@@ -29,7 +29,7 @@ export function scopeOf(kind: ServedKind, namespace: string | undefined, query: 
   return { matches, prefix, selective, key: single ? prefix + fields.name : undefined }
 }
 
-/** Where a list continues: the last key that was given, and the revision that all of its pages show. */
+/** The position at which a list continues: the last key of the previous page, and the revision of all pages. */
 interface Continue {
   readonly revision: number
   readonly after: string
@@ -142,7 +142,7 @@ function writeContinue(from: Continue): string {
   )
 }
 
-/** A revision of -1 asks for the rest as it is now, which is what the token of a 410 says. */
+/** Revision -1 asks for the rest of the current objects. The token in a 410 has this revision. */
 function readContinue(token: string, now: number): Continue {
   try {
     const read: unknown = JSON.parse(Buffer.from(token, 'base64url').toString())

@@ -6,7 +6,7 @@ import type { StoredEntry } from './collection.ts'
 import type { Store } from './store.ts'
 import { newUid } from './uid.ts'
 
-/** What the writing verbs work on. */
+/** The state that the writing verbs work on. */
 export interface ObjectRegistry {
   /** Kinds that are not served now. */
   readonly absent: Set<ServedKind>
@@ -58,7 +58,7 @@ export function unstored(object: ApiObject): Pick<StoredEntry, 'object' | 'text'
   return { object, text: JSON.stringify(rest) }
 }
 
-/** What the server sets in each new object. */
+/** Returns the fields that the server sets in each new object. */
 export function systemFields(registry: ObjectRegistry): MetaChange {
   return {
     uid: newUid(registry.clock, registry.store.revision + 1),

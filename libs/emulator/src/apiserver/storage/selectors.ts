@@ -44,7 +44,7 @@ function labelTest(part: string): (labels: Labels) => boolean {
   throw badRequest(`unable to parse requirement: ${JSON.stringify(part)} is no label requirement`)
 }
 
-/** Fields by which a kind can be selected, beside the name and the namespace. */
+/** Fields that select objects of a kind, in addition to the name and the namespace. */
 const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Event: [...INVOLVED.map((field) => `involvedObject.${field}`), 'reason', 'reportingComponent', 'source', 'type'],

@@ -4,7 +4,7 @@ import { completed } from '../schema/typed.ts'
 import { keyOf } from './registry.ts'
 import type { Store } from './store.ts'
 
-/** What a data file holds: all objects, and the number of the last write. */
+/** The content of a data file: all objects, and the number of the last write. */
 export interface SavedObjects {
   readonly resourceVersion: number
   readonly objects: readonly ApiObject[]
@@ -31,7 +31,7 @@ export function readSnapshot(text: string): SavedObjects | undefined {
   return { resourceVersion, objects: objects.map(known) }
 }
 
-/** What is of no kind that there is cannot be kept, so it is not read either. */
+/** Refuses an object of an unknown kind, because the server could not keep it. */
 function known(object: Json): ApiObject {
   if (!isObject(object) || !isObject(object['metadata'])) throw new SnapshotError('not a data file')
   const whole = { ...object, metadata: object['metadata'] }

@@ -122,7 +122,7 @@ const event: Strategy = {
   },
 }
 
-/** Events with an eventTime are held to more than those of old clients. */
+/** Events with an `eventTime` must satisfy more rules than the events of old clients. */
 function checkNewEvent(errors: FieldErrors, object: ApiObject): void {
   const component = textAt(object, 'reportingComponent') ?? ''
   if (component === '') errors.required('reportingComponent')

@@ -26,7 +26,7 @@ const driverOnNode = fields({
   allocatable: fields({ count: notBelow(0, 'must be greater than or equal to 0') }),
 })
 
-/** Their errors are those of the driver. */
+/** Reports errors of topology keys under the path of the driver. */
 const topologyKeys: FieldRule = (errors, path, driver) => {
   values(all(needed, unique(), checked(qualifiedName)))(errors, path, at(driver, 'topologyKeys'))
 }

@@ -13,27 +13,27 @@ const NAME_PART_WRONG =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
   "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 
-/** What is wrong with a name, one text each; none when it is right. */
-export type NameRule = (name: string) => readonly string[]
+/** Returns one text for each rule that a name breaks. */
+export type NameCheck = (name: string) => readonly string[]
 
-export const subdomain: NameRule = (name) => [
+export const subdomain: NameCheck = (name) => [
   ...(name.length > 253 ? ['must be no more than 253 characters'] : []),
   ...(SUBDOMAIN.test(name) ? [] : [SUBDOMAIN_WRONG]),
 ]
 
-export const label: NameRule = (name) => [
+export const label: NameCheck = (name) => [
   ...(name.length > 63 ? ['must be no more than 63 characters'] : []),
   ...(LABEL.test(name) ? [] : [SUBDOMAIN.test(name) ? 'must not contain dots' : LABEL_WRONG]),
 ]
 
 /** RBAC objects may have any name that is valid in a path. */
-export const pathSegment: NameRule = (name) => {
+export const pathSegment: NameCheck = (name) => {
   if (name === '.' || name === '..') return [`may not be '${name}'`]
   return ['/', '%'].filter((banned) => name.includes(banned)).map((banned) => `may not contain '${banned}'`)
 }
 
 /** `name` or `dns.prefix/name`: keys of labels and annotations, finalizers, resource names. */
-export const qualifiedName: NameRule = (value) => {
+export const qualifiedName: NameCheck = (value) => {
   const [first = '', second, ...more] = value.split('/')
   if (more.length > 0) {
     return [
@@ -51,7 +51,7 @@ export const qualifiedName: NameRule = (value) => {
   return errors
 }
 
-export const labelValue: NameRule = (value) => [
+export const labelValue: NameCheck = (value) => [
   ...(value.length > 63 ? ['must be no more than 63 bytes'] : []),
   ...(value === '' || NAME_PART.test(value) ? [] : [LABEL_VALUE_WRONG]),
 ]
@@ -63,7 +63,7 @@ const LABEL_VALUE_WRONG =
 
 const KEY = /^[-._a-zA-Z0-9]+$/
 
-export const configMapKey: NameRule = (key) => {
+export const configMapKey: NameCheck = (key) => {
   if (key.length > 253) return ['must be no more than 253 characters']
   if (key === '.' || key === '..') return [`must not be '${key}'`]
   if (key.startsWith('..')) return ["must not start with '..'"]

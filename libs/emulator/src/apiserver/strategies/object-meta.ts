@@ -1,20 +1,20 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { type ApiObject, at, isList, isObject, type Meta, textAt } from '../schema/json.ts'
 import type { ServedKind } from '../schema/kinds.ts'
-import { label, labelValue, type NameRule, qualifiedName, subdomain } from './names.ts'
+import { label, labelValue, type NameCheck, qualifiedName, subdomain } from './names.ts'
 
 const MOST_ANNOTATION_BYTES = 256 * 1024
 
-/** What holds for the metadata of every object. */
+/** Checks the metadata of a whole object. */
 export function checkMeta(
   errors: FieldErrors,
   object: ApiObject,
-  { kind, rules }: { kind: ServedKind; rules: { readonly name?: NameRule; readonly anyFinalizer?: boolean } },
+  { kind, rules }: { kind: ServedKind; rules: { readonly name?: NameCheck; readonly anyFinalizer?: boolean } },
 ): void {
   const { name: nameRule = subdomain } = rules
   const { metadata } = object
   if (metadata.generateName !== undefined && metadata.generateName !== '') {
-    // A generated name continues the prefix, so the prefix may end in what a name may not end in.
+    // A generated name continues the prefix, so the prefix may end with a character that no name ends with.
     for (const each of nameRule(`${metadata.generateName}a`)) {
       errors.invalid('metadata.generateName', metadata.generateName, each)
     }
@@ -27,7 +27,7 @@ export function checkMeta(
   if (rules.anyFinalizer !== true) checkFinalizerDomains(errors, metadata)
 }
 
-/** What holds for every write, also for one of the status. */
+/** Checks the metadata of every write, also of a write of the status. */
 function checkCommon(errors: FieldErrors, metadata: Meta): void {
   checkLabels(errors, metadata)
   checkAnnotations(errors, metadata)
@@ -75,7 +75,7 @@ function checkOwners(errors: FieldErrors, metadata: Meta): void {
   }
 }
 
-/** What holds for the metadata of every update, in the order in which the real server looks at it. */
+/** Checks the metadata of an update, in the order of the real server. */
 export function checkMetaUpdate(
   errors: FieldErrors,
   { metadata }: ApiObject,
@@ -99,5 +99,5 @@ export function checkMetaUpdate(
   if (anyFinalizer !== true) checkFinalizerDomains(errors, metadata)
 }
 
-/** What a status write of most kinds leaves as it was: all that others own in the metadata. */
+/** The metadata that a status write of most kinds does not change. */
 export const META_KEPT_BY_STATUS = ['labels', 'annotations', 'finalizers', 'ownerReferences', 'managedFields'] as const

@@ -41,7 +41,7 @@ export const persistentVolumeClaim: Strategy = {
 
 const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class'
 
-/** A claim that names no class, not even the empty one, gets the newest of those that say they are the default. */
+/** A claim that names no class, not even the empty one, gets the newest default class. */
 function withDefaultClass(store: Store, object: ApiObject): ApiObject {
   if (at(object, 'spec', 'storageClassName') !== undefined) return object
   const defaults = [...store.of(STORAGE_CLASS).entries()].filter(
@@ -155,7 +155,7 @@ function checkClaimStatus(errors: FieldErrors, object: ApiObject): void {
   }
 }
 
-/** Of Kubernetes' own resources a volume has only `storage`; others carry a domain. */
+/** A volume has one resource of Kubernetes itself, `storage`. Other resources have a domain. */
 function checkResourceName(errors: FieldErrors, field: string, name: string): void {
   errors.checked(field, name, qualifiedName)
   if (qualifiedName(name).length > 0) return

@@ -55,7 +55,7 @@ export const pod: Strategy = {
   },
 }
 
-/** What a pod limits it requests, unless it requests less. */
+/** Sets the requests of each container to its limits, unless the container requests less. */
 function withAllRequests(spec: JsonMap): JsonMap {
   const fields = ['containers', 'initContainers'].filter((field) => spec[field] !== undefined)
   return { ...spec, ...Object.fromEntries(fields.map((field) => [field, listAt(spec, field).map(withRequests)])) }
@@ -97,7 +97,7 @@ function qualityOf(spec: JsonMap): string {
   return guaranteed ? 'Guaranteed' : 'Burstable'
 }
 
-/** The new spec with the old values of what may change; it must then be the old one. */
+/** Returns the new spec with the old values of the fields that may change. It must then equal the old spec. */
 function fixedSpec(object: ApiObject, old: ApiObject): JsonMap {
   const spec = objectAt(object, 'spec') ?? {}
   let fixed: JsonMap = { ...spec }
@@ -114,7 +114,7 @@ function fixedSpec(object: ApiObject, old: ApiObject): JsonMap {
   return fixed
 }
 
-/** What the spec of a pod has by what it says, beside the defaults of its types. */
+/** Fills the fields of a pod's spec that follow from other fields, in addition to the defaults of the types. */
 function withSpecDefaults(spec: JsonMap): JsonMap {
   // The older of its two names says the same.
   const account = spec['serviceAccountName'] ?? spec['serviceAccount']

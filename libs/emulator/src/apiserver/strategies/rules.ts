@@ -1,11 +1,11 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, isList, type Json } from '../schema/json.ts'
-import type { NameRule } from './names.ts'
+import type { NameCheck } from './names.ts'
 
 /** Says what is wrong with the value of a field, if it is. A field that is absent has no value. */
 export type FieldRule = (errors: FieldErrors, path: string, value: Json | undefined) => void
 
-/** Of an object, the rules of its fields, in the order in which the real server looks at them. */
+/** Applies the rules of the fields of an object, in the order of the real server. */
 export function fields(rules: Readonly<Record<string, FieldRule>>): FieldRule {
   return (errors, path, value) => {
     for (const [name, rule] of Object.entries(rules)) {
@@ -14,7 +14,9 @@ export function fields(rules: Readonly<Record<string, FieldRule>>): FieldRule {
   }
 }
 
-/** Of a list, the rule of its items. It is made for each list, so that it can remember what it has seen. */
+/**
+ * Applies one rule to the items of a list. The rule is created for each list, so that it can remember earlier items.
+ */
 export function items(ruleOf: () => FieldRule): FieldRule {
   return (errors, path, value) => {
     const rule = ruleOf()
@@ -22,7 +24,7 @@ export function items(ruleOf: () => FieldRule): FieldRule {
   }
 }
 
-/** Of a list, the rule of its values, whose errors are those of the list. */
+/** Applies one rule to the values of a list, and reports errors under the path of the list. */
 export function values(rule: FieldRule): FieldRule {
   return (errors, path, value) => {
     for (const each of isList(value) ? value : []) rule(errors, path, each)
@@ -35,7 +37,7 @@ export function all(...rules: readonly FieldRule[]): FieldRule {
   }
 }
 
-/** The rule of what is there. */
+/** Applies a rule only if the field is present. */
 export function given(rule: FieldRule): FieldRule {
   return (errors, path, value) => (value === undefined ? undefined : rule(errors, path, value))
 }
@@ -47,12 +49,12 @@ export function unlessEmpty(rule: FieldRule): FieldRule {
 
 export const needed: FieldRule = (errors, path, value) => void errors.needed(path, value)
 
-export function checked(rule: NameRule): FieldRule {
+export function checked(rule: NameCheck): FieldRule {
   return (errors, path, value) => errors.checked(path, String(value ?? ''), rule)
 }
 
 /** A name that must be there. */
-export function named(rule: NameRule): FieldRule {
+export function named(rule: NameCheck): FieldRule {
   return all(needed, unlessEmpty(checked(rule)))
 }
 

@@ -1,25 +1,25 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import type { ApiObject } from '../schema/json.ts'
 import type { Store } from '../storage/store.ts'
-import type { NameRule } from './names.ts'
+import type { NameCheck } from './names.ts'
 import type { FieldRule } from './rules.ts'
 
-/** What is particular to one kind. Each function is given frozen objects and answers new ones. */
+/** The particular behaviour of one kind. Each function gets frozen objects and returns new ones. */
 export interface Strategy {
-  readonly name?: NameRule
+  readonly name?: NameCheck
   /** Finalizers need not be of a domain. */
   readonly anyFinalizer?: boolean
   /** A new object may bring its status. */
   readonly keepsStatus?: boolean
-  /** Fills what follows from what the writer said, when the defaults of its types are there. */
+  /** Fills fields that follow from other fields, after the defaults of the types. */
   readonly defaults?: (object: ApiObject) => ApiObject
   /** `now` is a timestamp in the API's form. */
   readonly prepareCreate?: (object: ApiObject, now: string) => ApiObject
   readonly prepareUpdate?: (object: ApiObject, old: ApiObject) => ApiObject
   readonly prepareStatus?: (object: ApiObject, old: ApiObject, now: string) => ApiObject
-  /** Of its fields; checked on creation and on every update of the whole object. */
+  /** The rules of the fields, which are checked on creation and on every update of the whole object. */
   readonly rules?: FieldRule
-  /** What the rules of single fields cannot say; runs after them. */
+  /** Checks conditions across several fields. Runs after the rules. */
   readonly validate?: (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined) => void
   /** Paths of fields that no update changes. */
   readonly fixed?: readonly string[]
@@ -33,5 +33,5 @@ export interface Strategy {
   readonly admit?: (store: Store, object: ApiObject, old: ApiObject | undefined) => void
 }
 
-/** By the names of their kinds. */
+/** Strategies by the names of kinds. */
 export type Strategies = Readonly<Record<string, Strategy>>

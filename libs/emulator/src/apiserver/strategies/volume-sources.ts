@@ -1,11 +1,11 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, type Json, type JsonMap, objectAt, textAt } from '../schema/json.ts'
 
-/** What is known of one kind of source. */
+/** The rules of one kind of source. */
 interface SourceRule {
   /** Its field in the spec. */
   readonly name: string
-  /** The name under which its errors are reported, where that is another. */
+  /** The name under which errors are reported, if it differs. */
   readonly said?: string
   /** Texts that must not be empty. */
   readonly needs?: readonly string[]
@@ -13,7 +13,7 @@ interface SourceRule {
   readonly deprecated?: string
 }
 
-/** In the order in which they are looked at: a second one is reported, the first is not. */
+/** The sources in the order of the checks. If a spec has two of them, the error names the second. */
 const SOURCES: readonly SourceRule[] = [
   { name: 'hostPath', needs: ['path'] },
   { name: 'gcePersistentDisk', said: 'persistentDisk', needs: ['pdName'] },
@@ -46,7 +46,7 @@ const SOURCES: readonly SourceRule[] = [
 const AZURE_MANAGED = '/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}'
 const AZURE_BLOB = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd'
 
-/** Exactly one source, and what it needs. */
+/** Requires exactly one source, and the fields of that source. */
 export function checkSources(errors: FieldErrors, path: string, spec: Json | undefined): void {
   const given = SOURCES.filter(({ name }) => at(spec, name) !== undefined)
   if (given.length === 0) errors.required(path, 'must specify a volume type')
@@ -72,7 +72,7 @@ function checkSource(
   if (!uri.startsWith(start)) errors.unsupported(`${field}.diskURI`, uri, [form])
 }
 
-/** The source alone. A controllerExpandSecretRef may be added to a CSI source that has none. */
+/** Returns the source alone. A CSI source without a `controllerExpandSecretRef` may get one. */
 export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonMap {
   const picked: Record<string, Json | undefined> = {}
   for (const { name } of SOURCES) picked[name] = at(spec, name)

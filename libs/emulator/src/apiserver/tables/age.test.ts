@@ -27,7 +27,7 @@ test.each([
   expect(duration(ms)).toBe(expected)
 })
 
-test('what has no time has an unknown age', () => {
+test('an object without a time has an unknown age', () => {
   expect(ageOf(undefined, 0)).toBe('<unknown>')
   expect(ageOf('1970-01-01T00:00:00Z', 5 * S)).toBe('5s')
 })

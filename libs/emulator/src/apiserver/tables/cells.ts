@@ -10,7 +10,7 @@ export interface Column {
   readonly cell: (object: ApiObject, now: number) => Json
 }
 
-/** What `kubectl get` shows, by the names of kinds. */
+/** The columns of `kubectl get`, by the names of kinds. */
 export type Columns = Readonly<Record<string, readonly Column[]>>
 
 export type Cell = Column['cell']

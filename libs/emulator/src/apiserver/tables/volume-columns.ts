@@ -69,7 +69,7 @@ function phase(object: ApiObject): string {
   return textAt(object, 'status', 'phase') ?? ''
 }
 
-/** Of the claim's volume, once there is one. */
+/** Prints a cell only if the claim has a volume. */
 function ofVolume(cell: (object: ApiObject) => Json): Cell {
   return (object) => ((textAt(object, 'spec', 'volumeName') ?? '') === '' ? '' : cell(object))
 }

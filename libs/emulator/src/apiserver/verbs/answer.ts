@@ -17,7 +17,7 @@ import { patchOf } from './patching.ts'
 import { issueToken, review } from './reviews.ts'
 import { checkAddress, update } from './updating.ts'
 
-/** What verbs need beside the objects. */
+/** The parts that all verbs share. */
 export interface VerbParts {
   readonly registry: ObjectRegistry
   readonly authentication: Authentication

@@ -1,4 +1,4 @@
-import type { DeleteOptions } from '../codec/query-options.ts'
+import type { DeletionOptions } from '../codec/query-options.ts'
 import { conflict, forbidden } from '../http/api-failure.ts'
 import { type ApiObject, at, textAt, withMeta, withStatus } from '../schema/json.ts'
 import { NAMESPACE, POD, type ServedKind } from '../schema/kinds.ts'
@@ -15,7 +15,7 @@ const PROPAGATION_FINALIZERS: Readonly<Record<string, string>> = { Foreground: '
 const DEFAULT_POD_GRACE = 30
 
 /** DELETE: removes the object, or marks it when finalizers or a grace period hold it. */
-export function remove(registry: ObjectRegistry, target: WriteTarget, options: DeleteOptions): Deleted {
+export function remove(registry: ObjectRegistry, target: WriteTarget, options: DeletionOptions): Deleted {
   const entry = existing(registry, target)
   const { object: old } = entry
   checkPreconditions(target, old, options)
@@ -40,7 +40,7 @@ const LASTING_NAMESPACES = ['default', 'kube-system', 'kube-public']
 function removeNamespace(
   registry: ObjectRegistry,
   { entry, ...target }: WriteTarget & { readonly entry: StoredEntry },
-  options: DeleteOptions,
+  options: DeletionOptions,
 ): Deleted {
   if (LASTING_NAMESPACES.includes(target.name)) {
     throw forbidden(target.kind, target.name, 'this namespace may not be deleted')
@@ -75,7 +75,7 @@ function mark(
   })
 }
 
-function checkPreconditions(target: WriteTarget, old: ApiObject, options: DeleteOptions): void {
+function checkPreconditions(target: WriteTarget, old: ApiObject, options: DeletionOptions): void {
   const { uid, resourceVersion } = options.preconditions ?? {}
   // Named by its kind here, not by its plural: so does the real server.
   const subject = { group: target.kind.group, plural: target.kind.kind }
@@ -93,7 +93,7 @@ function checkPreconditions(target: WriteTarget, old: ApiObject, options: Delete
   }
 }
 
-function finalizersFor(old: ApiObject, options: DeleteOptions): readonly string[] {
+function finalizersFor(old: ApiObject, options: DeletionOptions): readonly string[] {
   const { finalizers = [] } = old.metadata
   const propagation = options.propagationPolicy
   if (propagation === undefined) return finalizers
@@ -103,7 +103,7 @@ function finalizersFor(old: ApiObject, options: DeleteOptions): readonly string[
 }
 
 /** Only pods have a grace period, and only when a kubelet has them. */
-function graceFor(kind: ServedKind, old: ApiObject, options: DeleteOptions): number {
+function graceFor(kind: ServedKind, old: ApiObject, options: DeletionOptions): number {
   if (kind !== POD) return 0
   const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
   // An object that is terminating ends sooner only if a request asks for it.

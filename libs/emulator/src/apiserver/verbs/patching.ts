@@ -12,7 +12,7 @@ const STRATEGIC = 'application/strategic-merge-patch+json'
 const TYPES = ['application/json-patch+json', 'application/merge-patch+json', STRATEGIC]
 const CUSTOM_TYPES = ['application/json-patch+json', 'application/merge-patch+json', APPLY]
 
-/** What the body of a PATCH does to an object. The body is read only when there is an object. */
+/** Returns the change that the body of a PATCH describes. The body is read only if the object exists. */
 export function patchOf(
   kind: ServedKind,
   contentType: string | undefined,

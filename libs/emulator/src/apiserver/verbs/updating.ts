@@ -55,7 +55,7 @@ export function isFinished(object: ApiObject): boolean {
   return deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0
 }
 
-/** What a write cannot change and need not repeat. */
+/** Returns the metadata that a write cannot change and need not repeat. */
 function fixedMeta(asked: ApiObject, old: ApiObject): MetaChange {
   const { uid, creationTimestamp, generation, deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
   return {
@@ -110,7 +110,7 @@ function checkUid(target: WriteTarget, object: ApiObject, old: ApiObject): void 
   throw conflict(target.kind, target.name, `${stored}, AdditionalErrorMsg: ${why}`)
 }
 
-/** Where etcd would have it, as messages say. */
+/** Returns the key of an object in etcd, as messages show it. */
 function storageKey(target: WriteTarget): string {
   const { plural } = target.kind
   return `/registry/${plural === 'nodes' ? 'minions' : plural}/${keyOf(target)}`

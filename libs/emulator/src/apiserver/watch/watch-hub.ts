@@ -6,7 +6,7 @@ import type { Predicate } from '../storage/selectors.ts'
 
 export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
-/** What a change means to one watch. */
+/** A change as one watch sees it. */
 export interface WatchEvent {
   readonly type: FrameType
   readonly revision: number
@@ -65,7 +65,7 @@ function eventsOf(kind: ServedKind, change: StoredChange): WatchEvents {
 
 function eventOf(kind: ServedKind, change: StoredChange, type: FrameType): WatchEvent {
   const { revision } = change
-  // What leaves a view is shown as it was last seen there, under the version of the change.
+  // An object that leaves a view is shown in its last state there, under the version of the change.
   const left = type === 'DELETED' && change.type === 'MODIFIED' ? change.before : undefined
   const entry = left === undefined ? change.entry : entryOf(left.key, left.object, revision)
   const frame = once(() => Buffer.from(frameText(type, objectText(kind, entry))))

@@ -14,7 +14,7 @@ export interface WatchRequest {
   readonly matches: Predicate
   /** Objects to show as ADDED before anything else; undefined when the watch continues from a revision. */
   readonly initial: readonly Pick<StoredEntry, 'object' | 'text'>[] | undefined
-  /** What the watcher knows once the initial objects are sent. */
+  /** The version that the watcher knows after the initial objects. */
   readonly from: number
   readonly bookmarks: boolean
   /** Marks the end of the initial objects by a bookmark. */
@@ -40,13 +40,13 @@ interface WatchParts {
   readonly revisionNow: () => number
 }
 
-/** What is sent in place of an event, in a frame that is none. */
+/** A frame that is no event, which replaces an event. */
 const GARBAGE_TEXT = '{"type":"MODIFIED","object":{"meta\n'
 const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
 
 /**
  * One watch on the wire. While the reader keeps up, it gets each change as it happens. When the socket is full, the
- * watch continues from the history, so a slow reader costs no memory beside its socket.
+ * watch continues from the history, so a slow reader costs no memory in addition to its socket.
  */
 export class WatchStream {
   readonly #parts: WatchParts
@@ -184,7 +184,7 @@ export class WatchStream {
     return Buffer.from(frameText('ERROR', JSON.stringify(status)))
   }
 
-  /** Sends a frame. False when the socket takes no more for now. */
+  /** Sends a frame. Returns false if the socket is full. */
   #write(frame: Buffer): boolean {
     if (this.#over || this.#silent) return true
     const flowing = this.#response.write(frame)

@@ -12,7 +12,7 @@ import type { Store } from '../storage/store.ts'
 import { WatchHub } from './watch-hub.ts'
 import { type WatchLimits, type WatchRequest, WatchStream } from './watch-stream.ts'
 
-/** Where a watch without timeoutSeconds ends: at a random time between once and twice this. */
+/** The end of a watch without `timeoutSeconds`: a random time between once and twice this value. */
 const MIN_TIMEOUT_MS = 30 * 60 * 1000
 
 /** All watches that are open. */
@@ -55,7 +55,7 @@ export class Watches {
     }
   }
 
-  /** Ends all watches, or those of one kind. */
+  /** Ends all watches, or the watches of one kind. */
   drop(how: 'close' | 'cut', kind?: ServedKind): void {
     for (const [stream, of] of [...this.#streams]) {
       if (kind === undefined || kind === of) stream.end(how)

@@ -5,8 +5,8 @@ import { decodeMessage } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
 /**
- * The message of an object, and the JSON of a server that keeps its objects as such messages. For those who hold readers
- * of both against each other.
+ * Returns the message of an object, and the object as a server returns it that stores messages. Tests compare both
+ * readers with it.
  */
 export function canonical(kind: string, object: object): { readonly value: JsonMap; readonly bytes: Buffer } {
   const schema = schemaNamed(kind)

@@ -15,7 +15,7 @@ interface Envelope {
   readonly message: Buffer
 }
 
-/** Opens a protobuf body. Throws a WireError for what is none. */
+/** Opens a protobuf body. Throws a `WireError` if the body is no message. */
 export function openEnvelope(body: Buffer): Envelope {
   if (!body.subarray(0, PREFIX.length).equals(PREFIX)) {
     const start = body.subarray(0, PREFIX.length).toString('hex')

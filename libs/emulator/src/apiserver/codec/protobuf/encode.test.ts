@@ -5,7 +5,7 @@ import { SCHEMAS, schemaNamed } from '../../schema/schema.ts'
 import { decodeMessage } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
-/** What the message says, without what is empty: a message has no other way to leave something out. */
+/** Returns the decoded message without empty fields, because a message cannot omit them otherwise. */
 function throughBytes(name: string, object: JsonMap): JsonMap {
   const schema = schemaNamed(name)
   return conform(schema, decodeMessage(schema, encodeMessage(schema, conform(schema, object).value))).value
@@ -33,17 +33,17 @@ describe('a message', () => {
     expect(throughBytes(name, object)).toEqual(conform(schemaNamed(name), object).value)
   })
 
-  test('may be as long as an object may be', () => {
+  test('encodes an object of the largest allowed size', () => {
     const data = { key: 'a'.repeat(1_000_000) }
     expect(throughBytes('ConfigMap', { metadata: {}, data })['data']).toEqual(data)
   })
 
-  test('is made of any type', () => {
+  test('encodes an object of every type', () => {
     for (const [name, schema] of SCHEMAS) expect([name, encodeMessage(schema, {}).length >= 0]).toEqual([name, true])
   })
 })
 
-test('what Go has no pointer for is written even when it is empty, what it has one for is not', () => {
+test('writes empty fields that are no pointers in Go, and omits empty pointers', () => {
   const bytes = encodeMessage(schemaNamed('SecretReference'), {})
   expect([...bytes]).toEqual([0x0a, 0, 0x12, 0])
   expect(encodeMessage(schemaNamed('VolumeNodeAffinity'), {})).toHaveLength(0)

@@ -12,7 +12,7 @@ function enveloped(apiVersion: string, kind: string, message: Uint8Array): Buffe
   return Buffer.concat([PREFIX, bytesField(1, typeMeta), bytesField(2, message), textField(3, ''), textField(4, '')])
 }
 
-/** What is stored is frozen, so its bytes stay what they are. */
+/** Stored objects are frozen, so their bytes never change. */
 const MESSAGES = new WeakMap<ApiObject, Buffer>()
 
 function messageOf(kind: ServedKind, object: ApiObject): Buffer {

@@ -2,7 +2,7 @@ import type { Schema, SchemaField } from '../../schema/schema.ts'
 
 /** The meaning of a field number: a field, or a message whose fields JSON has in the object around it. */
 type Place = { readonly field: SchemaField } | { readonly inline: Places }
-/** In the order of the numbers. */
+/** The places by field number, in the order of the numbers. */
 export type Places = ReadonlyMap<number, Place>
 
 const PLACES = new WeakMap<Schema, Places>()

@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Claim } from '../caches/claim.ts'
+import type { Class } from '../caches/class.ts'
+import { SELECTED_NODE, STORAGE_PROVISIONER } from '../caches/names.ts'
+import type { Volume } from '../caches/volume.ts'
+import { type ClaimView, type DecisionSettings, decideClaim } from './decide.ts'
+
+const DRIVER = 'driver.example.com'
+const FINALIZER = 'external-provisioner/driver-example-com'
+const SETTINGS: DecisionSettings = {
+  names: { driver: DRIVER, inTree: undefined },
+  claimFinalizer: FINALIZER,
+  finalizeClaims: false,
+  node: undefined,
+}
+const NODE = {
+  name: 'node-1',
+  segments: { zone: 'a' },
+  immediateBinding: true,
+  baseDelayMs: 1,
+  maxDelayMs: 2,
+} as NonNullable<DecisionSettings['node']>
+const CLASS = { key: 'class', uid: 'class-uid', provisioner: DRIVER, waitsForConsumer: false } as Class
+
+interface State extends Partial<Omit<ClaimView, 'claim' | 'settings'>> {
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly claim?: Partial<Claim>
+  readonly settings?: Partial<DecisionSettings>
+}
+
+function view({ annotations = {}, claim, settings, ...rest }: State): ClaimView {
+  return {
+    claim: {
+      key: 'ns/claim',
+      uid: 'uid',
+      resourceVersion: '1',
+      volumeName: '',
+      phase: 'Pending',
+      deleting: false,
+      finalizers: undefined,
+      size: '1Gi',
+      classField: 'class',
+      wanted: {
+        annotations: { [STORAGE_PROVISIONER]: DRIVER, ...annotations },
+        accessModes: ['ReadWriteOnce'],
+        volumeMode: undefined,
+        dataSource: undefined,
+        dataSourceRef: undefined,
+        hasSelector: false,
+        attributesClass: '',
+      },
+      ...claim,
+    },
+    class: CLASS,
+    volumeName: 'pvc-uid',
+    existing: undefined,
+    inProgress: false,
+    unsaved: false,
+    pausedForMs: 0,
+    allowsNode: true,
+    settings: { ...SETTINGS, ...settings },
+    ...rest,
+  }
+}
+
+const MARKED = { finalizers: [FINALIZER] }
+const OWN_VOLUME = { key: 'pvc-uid', claimUid: 'uid' } as Volume
+const FOREIGN_VOLUME = { key: 'pvc-uid', claimUid: 'other' } as Volume
+const LATE = { ...CLASS, waitsForConsumer: true }
+
+describe('a claim', () => {
+  it.each<[string, State, string]>([
+    ['without a volume', {}, 'provision'],
+    ['whose PersistentVolume exists', { existing: OWN_VOLUME }, 'nothing'],
+    ['whose PersistentVolume exists, with our finalizer', { existing: OWN_VOLUME, claim: MARKED }, 'release'],
+    ['whose PersistentVolume belongs to another claim', { existing: FOREIGN_VOLUME }, 'fail'],
+    ['whose PersistentVolume is being stored', { unsaved: true, claim: MARKED }, 'nothing'],
+    ['without a class', { class: undefined }, 'fail'],
+    ['of another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }, 'nothing'],
+    [
+      'of another provisioner, with our finalizer',
+      { annotations: { [STORAGE_PROVISIONER]: 'x' }, claim: MARKED },
+      'release',
+    ],
+    ['whose class has another provisioner', { class: { ...CLASS, provisioner: 'other' } }, 'nothing'],
+    ['that waits for a consumer', { class: LATE }, 'nothing'],
+    ['with a selected node', { class: LATE, annotations: { [SELECTED_NODE]: 'n' } }, 'provision'],
+    ['that is infeasible', { pausedForMs: 5 }, 'pause'],
+    ['that is bound', { claim: { volumeName: 'v' } }, 'nothing'],
+    ['that is bound to its volume, with our finalizer', { claim: { volumeName: 'pvc-uid', ...MARKED } }, 'release'],
+    ['that is bound to another volume, with our finalizer', { claim: { volumeName: 'v', ...MARKED } }, 'provision'],
+    ['that is deleted, with our finalizer', { claim: { deleting: true, ...MARKED } }, 'provision'],
+  ])('%s', (_state, state, decision) => {
+    expect(decideClaim(view(state)).do).toBe(decision)
+  })
+
+  it.each<[string, State]>([
+    ['is bound', { claim: { volumeName: 'v' } }],
+    ['waits for a consumer again', { class: LATE }],
+    ['is deleted', { claim: { deleting: true } }],
+    ['has another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }],
+  ])('whose creation is in progress is followed up if it %s', (_state, state) => {
+    expect(decideClaim(view({ ...state, inProgress: true })).do).toBe('provision')
+  })
+})
+
+describe('with --finalize-claims a claim', () => {
+  const settings = { finalizeClaims: true }
+
+  it('gets the finalizer before the first call', () => {
+    expect(decideClaim(view({ settings }))).toMatchObject({ do: 'provision', mark: true })
+    expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject({ do: 'provision', mark: false })
+  })
+
+  it('that is deleted without the finalizer gets no volume', () => {
+    expect(decideClaim(view({ settings, claim: { deleting: true } })).do).toBe('nothing')
+  })
+})
+
+describe('with --node-deployment a claim', () => {
+  const settings = { node: NODE }
+
+  it.each<[string, State, string]>([
+    ['without a node', {}, 'own'],
+    ['without a node, if the node does not match its class', { allowsNode: false }, 'nothing'],
+    ['without a node that waits for a consumer', { class: LATE }, 'nothing'],
+    [
+      'without a node, without --node-deployment-immediate-binding',
+      { settings: { node: { ...NODE, immediateBinding: false } } },
+      'nothing',
+    ],
+    ['of this node', { annotations: { [SELECTED_NODE]: 'node-1' } }, 'provision'],
+    ['of another node', { annotations: { [SELECTED_NODE]: 'node-2' } }, 'nothing'],
+    [
+      'of another node, deleted with the finalizer',
+      { annotations: { [SELECTED_NODE]: 'node-2' }, claim: { deleting: true, ...MARKED } },
+      'nothing',
+    ],
+  ])('%s', (_state, state, decision) => {
+    expect(decideClaim(view({ settings, ...state })).do).toBe(decision)
+  })
+})

@@ -1,0 +1,33 @@
+import { describe, expect, it } from '@jest/globals'
+import { VOLUME_FINALIZER } from '../caches/names.ts'
+import type { Volume } from '../caches/volume.ts'
+import { decideVolume } from './decide.ts'
+
+const RELEASED = { ours: true, phase: 'Released', reclaimPolicy: 'Delete', deleting: false, finalizers: undefined }
+const PROTECTED = { finalizers: [VOLUME_FINALIZER] }
+
+function decided(changes: Partial<Volume>, rest: { attachedTo?: string; isDeleted?: boolean } = {}): string {
+  const { attachedTo, isDeleted = false } = rest
+  const attachments = attachedTo === undefined ? [] : [{ node: attachedTo } as never]
+  return decideVolume({ volume: { ...RELEASED, ...changes } as Volume, attachments, isDeleted }).do
+}
+
+describe('a PersistentVolume', () => {
+  it.each<[string, Partial<Volume>, string]>([
+    ['released', {}, 'delete'],
+    ['released and protected', PROTECTED, 'delete'],
+    ['released, protected and deleted', { ...PROTECTED, deleting: true }, 'delete'],
+    ['released and deleted without our finalizer', { deleting: true }, 'nothing'],
+    ['of another provisioner', { ours: false }, 'nothing'],
+    ['bound', { phase: 'Bound' }, 'addFinalizer'],
+    ['bound and protected', { phase: 'Bound', ...PROTECTED }, 'nothing'],
+    ['bound and deleted', { phase: 'Bound', ...PROTECTED, deleting: true }, 'nothing'],
+    ['available', { phase: 'Available' }, 'nothing'],
+    ['failed', { phase: 'Failed' }, 'nothing'],
+    ['released with policy Retain', { reclaimPolicy: 'Retain' }, 'nothing'],
+    ['released and protected with policy Retain', { reclaimPolicy: 'Retain', ...PROTECTED }, 'removeFinalizer'],
+    ['released with an unknown policy', { reclaimPolicy: 'Later' }, 'nothing'],
+  ])('that is %s', (_state, changes, decision) => {
+    expect(decided(changes)).toBe(decision)
+  })
+})

@@ -1,0 +1,169 @@
+import { deadline, messageOf } from '@csi-sidecars/base'
+import type { Controller, Lead } from '@csi-sidecars/controller'
+import { getGroupControllerCapabilities } from '@csi-sidecars/csi'
+import { GroupControllerServiceCapability_RPC_Type as GroupRpc } from '@csi-sidecars/csi-proto'
+import { createRecorder } from '@csi-sidecars/events'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import {
+  type KubeObject,
+  type Resource,
+  VOLUME_GROUP_SNAPSHOT_CLASSES,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+} from '@csi-sidecars/kube-types'
+import {
+  type App,
+  type AppControllers,
+  type AppParts,
+  type GateTable,
+  RELEASE_ON_EXIT,
+  StartError,
+} from '@csi-sidecars/sidecar'
+import { contentController } from './content/controller.ts'
+import { GROUP, SNAPSHOT } from './content/kinds.ts'
+import { SNAPSHOTTER_FLAGS } from './flags.ts'
+import { handshakeOf, sentence } from './handshake.ts'
+import { openCaches } from './informers.ts'
+import type { Naming, SnapshotterParts, SnapshotterSettings } from './parts.ts'
+
+const GROUPS = 'CSIVolumeGroupSnapshot'
+
+/** The snapshotter's feature gates. */
+const SNAPSHOTTER_GATES = {
+  own: {
+    [GROUPS]: { stage: 'ga', default: true },
+    ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
+  },
+  permanent: {},
+} as const satisfies GateTable
+
+type GateName = keyof (typeof SNAPSHOTTER_GATES)['own']
+
+type Parts = AppParts<typeof SNAPSHOTTER_FLAGS, GateName>
+
+/** The exit code of a fatal line of the Go original. */
+const FATAL = 255
+const LEASE_PREFIX = 'external-snapshotter-leader-'
+
+export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
+  name: 'csi-snapshotter',
+  prefix: 'snapshotter',
+  replaces: 'external-snapshotter v8.7.0',
+  flags: SNAPSHOTTER_FLAGS,
+  gates: SNAPSHOTTER_GATES,
+  lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${driverName}` },
+  start: {
+    gatesFailed: { ...sentence('Error while parsing feature gates'), exitCode: FATAL },
+    bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+    configFailed: { sentence: (cause) => cause },
+    clientFailed: { sentence: (cause) => cause },
+    endpointFailed: {
+      sentence: (cause, { address, metricsPath }) =>
+        `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,
+      exitCode: FATAL,
+    },
+    gatesFirst: true,
+    endpointFirst: true,
+  },
+  configure: ({ values }, env) => ({
+    startError: values['node-deployment'] ? whyNoNodeDeployment(values['leader-election'], env) : undefined,
+    onEachNode: values['node-deployment'],
+    handshake: handshakeOf(values),
+  }),
+  controllers: chooseControllers,
+}
+
+function whyNoNodeDeployment(electsLeader: boolean, { NODE_NAME }: Parts['env']): StartError | undefined {
+  if (electsLeader) return new StartError('Leader election cannot happen when node-deployment is set to true')
+  if (NODE_NAME) return undefined
+  const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
+  return new StartError(message, { exitCode: FATAL })
+}
+
+async function chooseControllers(parts: Parts): Promise<AppControllers> {
+  const { flags, env, client, driver, clock, log } = parts
+  const { values } = flags
+  const settings = settingsOf(values, driver.name)
+  checkNaming(settings.snapshotNaming, 'Snapshot')
+  const hasGroups = await supportsGroups(parts)
+  if (hasGroups) checkNaming(settings.groupNaming, 'group snapshot')
+  const nodeName = values['node-deployment'] ? env['NODE_NAME'] : undefined
+  const options = { ...parts, driverName: driver.name, nodeName, resyncMs: values['resync-period'] }
+  const recorder = createRecorder({ client, component: `csi-snapshotter ${driver.name}`, clock, log })
+  const snapshots = openCaches(SNAPSHOT, options)
+  const groups = hasGroups ? openCaches(GROUP, options) : undefined
+  return {
+    queues: hasGroups ? [SNAPSHOT.queue, GROUP.queue] : [SNAPSHOT.queue],
+    controllers: (lead) =>
+      snapshotterControllers({ client, driver, clock, log, settings, snapshots, groups, recorder }, lead),
+    close: (signal) => recorder.flush(signal),
+  }
+}
+
+/** The controllers for as long as this process leads. */
+export function snapshotterControllers(
+  parts: SnapshotterParts,
+  lead: Pick<Lead, 'assertLeading'>,
+): readonly Controller[] {
+  const { log, snapshots, groups } = parts
+  const single = {
+    ...contentController(parts, { kind: SNAPSHOT, ...snapshots }, lead),
+    onStart: () => log.info('Starting CSI snapshotter'),
+    onEnd: () => log.info('Shutting CSI snapshotter'),
+  }
+  return groups === undefined ? [single] : [single, contentController(parts, { kind: GROUP, ...groups }, lead)]
+}
+
+function settingsOf(values: Parts['flags']['values'], driverName: string): SnapshotterSettings {
+  return {
+    driverName,
+    workers: values['worker-threads'],
+    retryStartMs: values['retry-interval-start'],
+    retryMaxMs: values['retry-interval-max'],
+    timeoutMs: values.timeout,
+    extraMetadata: values['extra-create-metadata'],
+    snapshotNaming: { prefix: values['snapshot-name-prefix'], uidLength: values['snapshot-name-uuid-length'] },
+    groupNaming: { prefix: values['groupsnapshot-name-prefix'], uidLength: values['groupsnapshot-name-uuid-length'] },
+  }
+}
+
+/** A uid has this many digits. */
+const UID_LENGTH = 32
+
+function checkNaming({ prefix, uidLength }: Naming, called: string): void {
+  if (prefix === '') throw new StartError(`${called} name prefix cannot be of length 0`)
+  if (uidLength < -1 || uidLength > UID_LENGTH) {
+    throw new StartError(`${called} name uuid length must be between -1 and ${UID_LENGTH}`)
+  }
+}
+
+/** Group snapshots are off for this run unless the API server serves their kinds to this process. */
+async function supportsGroups({ gates, client, driver, flags, clock, log, signal }: Parts): Promise<boolean> {
+  if (!gates.enabled(GROUPS)) return false
+  const timeoutMs = flags.values.timeout
+  try {
+    using limit = deadline(clock, timeoutMs, { what: 'reading group snapshots', signal })
+    await readOne(client, VOLUME_GROUP_SNAPSHOT_CONTENTS, limit.signal)
+    await readOne(client, VOLUME_GROUP_SNAPSHOT_CLASSES, limit.signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    const advice = 'Install the VolumeGroupSnapshot CRDs to use this feature'
+    const what = 'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run'
+    log.warn(`${what}. ${advice}: ${messageOf(error)}`)
+    return false
+  }
+  try {
+    const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs, signal })
+    if (capabilities.has(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)) return true
+    const when = 'when the --feature-gates=CSIVolumeGroupSnapshot=true flag is set'
+    log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`)
+  } catch (error) {
+    signal.throwIfAborted()
+    const what = 'error determining if driver supports create/delete group snapshot operations'
+    log.error(undefined, `${what}: ${messageOf(error)}`)
+  }
+  return true
+}
+
+async function readOne(client: KubeClient, resource: Resource<KubeObject>, signal: AbortSignal): Promise<void> {
+  for await (const _ of client.list(resource, { pageSize: 1, signal, project: () => undefined })) return
+}

@@ -1,0 +1,171 @@
+import { type Cached, Interner } from '@csi-sidecars/informer'
+import type {
+  KubeObject,
+  VolumeGroupSnapshotContent,
+  VolumeSnapshotClass,
+  VolumeSnapshotContent,
+} from '@csi-sidecars/kube-types'
+import { type ContentNames, GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from './names.ts'
+
+/** A snapshot or group snapshot that exists at the driver already, by its handles. */
+export interface GivenSnapshot {
+  readonly handle: string
+  /** The snapshots of a group. */
+  readonly members: readonly string[]
+}
+
+/** The status of a content, as far as decisions and writes need it. */
+export interface ContentStatus {
+  readonly handle: string | undefined
+  /** On a single content: the group that the snapshot is a member of. */
+  readonly groupHandle: string | undefined
+  readonly ready: boolean | undefined
+  readonly hasCreationTime: boolean
+  readonly hasRestoreSize: boolean
+  readonly hasError: boolean
+  readonly errorMessage: string | undefined
+  /** The handles of the snapshots of a group. */
+  readonly members: readonly string[]
+}
+
+/** A VolumeSnapshotContent or a VolumeGroupSnapshotContent of our driver. */
+export interface Content extends Cached {
+  /** The volumes of which the snapshot is created. Empty for a given snapshot. */
+  readonly volumes: readonly string[]
+  readonly given: GivenSnapshot | undefined
+  readonly className: string | undefined
+  /** `Delete` or `Retain`. */
+  readonly policy: string
+  readonly refNamespace: string
+  readonly refName: string
+  readonly refUid: string
+  /** When it was deleted, in seconds since 1970; undefined if it is not. */
+  readonly deletedSeconds: number | undefined
+  readonly finalizers: readonly string[]
+  readonly beingCreated: boolean
+  readonly beingDeleted: boolean
+  /** From annotations. Undefined if the annotation is absent. */
+  readonly secretName: string | undefined
+  readonly secretNamespace: string | undefined
+  /** The handle of the group by annotation; undefined for an independent snapshot. */
+  readonly memberOf: string | undefined
+  readonly status: ContentStatus | undefined
+  /** Counts changes of the spec. */
+  readonly generation: number
+  /** Labels, owners and annotations other than our own, as one text that differs whenever they do. */
+  readonly otherMetadata: string
+  /** When the content was created, in seconds since 1970. */
+  readonly createdSeconds: number | undefined
+}
+
+const NO_TEXTS: readonly string[] = []
+
+/** Keeps the contents of one driver. */
+export function snapshotProjection(driverName: string) {
+  return (object: KubeObject, intern = new Interner()): Content | undefined => {
+    const { metadata, spec, status } = object as VolumeSnapshotContent
+    if (spec?.driver !== driverName) return undefined
+    const { volumeHandle, snapshotHandle } = spec.source ?? {}
+    return {
+      ...common(metadata, SNAPSHOT_NAMES, intern),
+      volumes: volumeHandle == null ? NO_TEXTS : [volumeHandle],
+      given: snapshotHandle == null ? undefined : { handle: snapshotHandle, members: NO_TEXTS },
+      className: intern.text(spec.volumeSnapshotClassName ?? undefined),
+      policy: intern.text(spec.deletionPolicy ?? ''),
+      ...refOf(spec.volumeSnapshotRef, intern),
+      memberOf: metadata?.annotations?.[MEMBER_ANNOTATION],
+      status:
+        status == null
+          ? undefined
+          : {
+              ...commonStatus(status),
+              handle: status.snapshotHandle ?? undefined,
+              groupHandle: intern.text(status.volumeGroupSnapshotHandle ?? undefined),
+              hasRestoreSize: status.restoreSize != null,
+              members: NO_TEXTS,
+            },
+    }
+  }
+}
+
+/** Keeps the group contents of one driver. */
+export function groupProjection(driverName: string) {
+  return (object: KubeObject, intern = new Interner()): Content | undefined => {
+    const { metadata, spec, status } = object as VolumeGroupSnapshotContent
+    if (spec?.driver !== driverName) return undefined
+    const { volumeHandles, groupSnapshotHandles: given } = spec.source ?? {}
+    return {
+      ...common(metadata, GROUP_NAMES, intern),
+      volumes: volumeHandles ?? NO_TEXTS,
+      given:
+        given == null
+          ? undefined
+          : { handle: given.volumeGroupSnapshotHandle ?? '', members: given.volumeSnapshotHandles ?? NO_TEXTS },
+      className: intern.text(spec.volumeGroupSnapshotClassName ?? undefined),
+      policy: intern.text(spec.deletionPolicy ?? ''),
+      ...refOf(spec.volumeGroupSnapshotRef, intern),
+      memberOf: undefined,
+      status:
+        status == null
+          ? undefined
+          : {
+              ...commonStatus(status),
+              handle: status.volumeGroupSnapshotHandle ?? undefined,
+              groupHandle: undefined,
+              hasRestoreSize: true,
+              members: (status.volumeSnapshotInfoList ?? []).map(({ snapshotHandle = '' }) => snapshotHandle),
+            },
+    }
+  }
+}
+
+function common(metadata: KubeObject['metadata'], names: ContentNames, intern: Interner) {
+  const { name = '', resourceVersion = '', uid = '', annotations = {}, generation, creationTimestamp } = metadata ?? {}
+  const { [names.beingCreated]: beingCreated, ...others } = annotations
+  return {
+    key: name,
+    resourceVersion,
+    uid,
+    deletedSeconds: secondsOf(metadata?.deletionTimestamp),
+    finalizers: metadata?.finalizers?.map((each) => intern.text(each)) ?? NO_TEXTS,
+    beingCreated: beingCreated !== undefined,
+    beingDeleted: annotations[names.beingDeleted] !== undefined,
+    secretName: intern.text(annotations[names.secretName]),
+    secretNamespace: intern.text(annotations[names.secretNamespace]),
+    generation: generation ?? 0,
+    otherMetadata: intern.text(JSON.stringify([metadata?.labels, metadata?.ownerReferences, others])),
+    createdSeconds: secondsOf(creationTimestamp),
+  }
+}
+
+function secondsOf(time: string | null | undefined): number | undefined {
+  return time == null ? undefined : Date.parse(time) / 1000
+}
+
+function commonStatus(status: NonNullable<(VolumeSnapshotContent | VolumeGroupSnapshotContent)['status']>) {
+  return {
+    ready: status.readyToUse ?? undefined,
+    hasCreationTime: status.creationTime != null,
+    hasError: status.error != null,
+    errorMessage: status.error?.message ?? undefined,
+  }
+}
+
+function refOf(
+  ref: { namespace?: string | undefined; name?: string | undefined; uid?: string | undefined } = {},
+  intern: Interner,
+) {
+  return { refNamespace: intern.text(ref.namespace ?? ''), refName: ref.name ?? '', refUid: ref.uid ?? '' }
+}
+
+/** A VolumeSnapshotClass or a VolumeGroupSnapshotClass of any driver. */
+export interface SnapshotClass extends Cached {
+  readonly driver: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+export function projectClass(object: KubeObject): SnapshotClass {
+  const { metadata, driver, parameters = {} } = object as VolumeSnapshotClass
+  const { name = '', resourceVersion = '', uid = '' } = metadata ?? {}
+  return { key: name, resourceVersion, uid, driver, parameters }
+}

@@ -1,0 +1,46 @@
+import { type CallOptions, getDriverName } from '@csi-sidecars/csi'
+import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import type { Content } from '../caches/content.ts'
+import type { CreateRequest, Taken } from './kinds.ts'
+import type { ContentRun } from './run.ts'
+
+/**
+ * Asks the driver for its name, as the Go original does before each creation. Both calls together have the limit of one.
+ * Returns the creation, to be sent next.
+ */
+export async function prepareCreate(
+  run: ContentRun,
+  content: Content,
+  request: CreateRequest,
+): Promise<() => Promise<Taken>> {
+  const { deps, signal } = run
+  const end = deps.clock.monotonic() + deps.timeoutMs
+  await getDriverName(deps.driver, { signal, timeoutMs: deps.timeoutMs })
+  return async () => {
+    const timeoutMs = Math.max(0, end - deps.clock.monotonic())
+    return await deps.kind.create(deps.calls, content, { ...request, signal, timeoutMs })
+  }
+}
+
+/** Asks the driver about a snapshot that exists. A driver that lists no snapshots is believed to have it, ready. */
+export async function callCheck(run: ContentRun, content: Content, secrets: CreateRequest['secrets']): Promise<Taken> {
+  const { deps } = run
+  const { kind, calls, driver, clock } = deps
+  if (kind.listsSnapshots && !driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) {
+    const handle = content.status?.handle ?? content.given?.handle ?? ''
+    return { handle, readyToUse: true, creationTime: { seconds: BigInt(Math.floor(clock.now() / 1000)), nanos: 0 } }
+  }
+  return await kind.check(calls, content, { secrets, ...optionsOf(run) })
+}
+
+export async function callDelete(
+  run: ContentRun,
+  snapshot: { readonly content: Content; readonly handle: string; readonly members: readonly string[] },
+  secrets: CreateRequest['secrets'],
+): Promise<void> {
+  await run.deps.kind.delete(run.deps.calls, snapshot, { secrets, ...optionsOf(run) })
+}
+
+function optionsOf({ deps, signal }: ContentRun): CallOptions {
+  return { signal, timeoutMs: deps.timeoutMs }
+}

@@ -1,0 +1,85 @@
+import { messageOf } from '@csi-sidecars/base'
+import { type Controller, causesOf, keysOf, type Lead, objectsOf, type Source } from '@csi-sidecars/controller'
+import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import { guarded, isConflict } from '@csi-sidecars/kube-client'
+import { goQuote } from '@csi-sidecars/telemetry'
+import type { Content } from '../caches/content.ts'
+import type { KindCaches, SnapshotterParts } from '../parts.ts'
+import { decide } from './decide.ts'
+import { termRecorder } from './events.ts'
+import type { Kind } from './kinds.ts'
+import { ContentMemory } from './memory.ts'
+import { reconcile } from './reconcile.ts'
+import { NotReadyError } from './record.ts'
+import { type ContentDeps, viewOf } from './run.ts'
+import { SecretWatch } from './secret-watch.ts'
+import { contentTable } from './subject.ts'
+import { contentTrigger } from './triggers.ts'
+
+/** Creates, checks and deletes the snapshots of the contents of one kind. */
+export function contentController(
+  parts: SnapshotterParts,
+  { kind, contents, classes }: KindCaches & { readonly kind: Kind },
+  { assertLeading }: Pick<Lead, 'assertLeading'>,
+): Controller {
+  const { settings, client, clock, log } = parts
+  const api = guarded(client, assertLeading)
+  const driver = guardedDriver(parts.driver, assertLeading, log)
+  const secrets = new SecretWatch(api, clock)
+  const memory = new ContentMemory()
+  const deps: ContentDeps = {
+    ...settings,
+    kind,
+    naming: kind.naming(settings),
+    api,
+    calls: controllerClient(driver),
+    driver,
+    contents,
+    classes: classes.store,
+    project: kind.project(settings.driverName),
+    memory,
+    secrets,
+    recorder: termRecorder(parts.recorder, assertLeading, log),
+    clock,
+    log,
+  }
+  const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
+  /** A content that is gone may have left a snapshot at the driver. Comes after the source that forgets its key. */
+  const orphans: Source = (queue) =>
+    contents.subscribe((event) => {
+      if (event.type === 'deleted' && memory.deleted(event.object)) queue.add(event.object.key)
+    })
+  return {
+    name: kind.queue,
+    workers: settings.workers,
+    backoff: { baseMs: settings.retryStartMs, maxMs: settings.retryMaxMs },
+    caches: [contents, classes],
+    sources: [
+      objectsOf(contents, ({ key }) => secrets.forget(key)),
+      orphans,
+      causesOf(classes, (event) => {
+        if (event.type === 'deleted') return []
+        return [{ on: 'class', name: (event.type === 'added' ? event.object : event.after).key }]
+      }),
+      secrets.source,
+      keysOf(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
+    ],
+    reconcile: (key, run) => reconcile(key, deps, run),
+    onFailure: (key, cause) => logFailure(key, cause, deps),
+    traceSubject: (key) => ({
+      operation: 'snapshot',
+      names: { [`k8s.${kind.prefix}content.name`]: key },
+      traceparent: contents.store.get(key)?.traceparent,
+    }),
+    pending: contentTable(deps),
+    callsDriver: true,
+  }
+}
+
+/** A snapshot that is not ready yet has not failed. Conflicts are ordinary. */
+function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
+  if (cause instanceof NotReadyError) return
+  const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`
+  if (isConflict(cause)) log.v(3)?.info(line)
+  else log.error(undefined, line)
+}

@@ -1,0 +1,333 @@
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import type { CreateSnapshotRequest } from '@csi-sidecars/csi-proto'
+import {
+  SECRETS,
+  VOLUME_GROUP_SNAPSHOT_CLASSES,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+} from '@csi-sidecars/kube-types'
+import { secret } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import { MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
+import { apiError, Fixture, type FixtureOptions } from '../testing/fixture.ts'
+import { given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
+
+const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
+const CONTENT = [VOLUME_SNAPSHOT_CONTENTS, vsc()] as const
+const REF = { name: 'c' }
+
+const begin = (options: FixtureOptions = {}): Promise<Fixture> =>
+  Fixture.running({ objects: [CLASS, CONTENT], ...options })
+
+const failing =
+  (code: number, message = 'no') =>
+  () => {
+    throw new RpcError(code, message)
+  }
+
+const statusOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)?.status
+
+describe('the creation of a snapshot', () => {
+  it('marks the content, calls the driver, stores the answer and removes the mark', async () => {
+    const fixture = await begin()
+    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark'])
+    expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-1', readyToUse: true, restoreSize: 1024 })
+    expect(fixture.takeEvents()).toEqual([])
+  })
+
+  it('causes neither calls nor writes for a ready snapshot at the next start', async () => {
+    const fixture = await begin()
+    fixture.kill()
+    fixture.takeWire()
+    await fixture.start()
+    fixture.running.resync()
+    await fixture.clock.advance(1_000_000)
+    expect(fixture.takeWire()).toEqual([])
+  })
+
+  it('polls a snapshot that is not ready without writes until it is ready', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.storage.ready = false
+    await fixture.start()
+    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark'])
+    await fixture.clock.advance(8_000)
+    expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'CreateSnapshot', 'CreateSnapshot'])
+    fixture.storage.ready = true
+    await fixture.clock.advance(8_000)
+    expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'status'])
+    expect(fixture.log.lines.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  it('keeps the mark while the driver may still create the snapshot', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', failing(CODES.DeadlineExceeded))
+    await fixture.start()
+    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'error'])
+    fixture.scripts.clear()
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'status', 'unmark'])
+    expect(statusOf(fixture)).toMatchObject({ readyToUse: true })
+    expect(statusOf(fixture)?.error).toBeUndefined()
+  })
+
+  it('reports a lasting failure once for each of its two reasons', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
+    await fixture.start()
+    await fixture.clock.advance(100_000)
+    const error = 'failed to take snapshot of the volume vol-1: "rpc error: code = Internal desc = no"'
+    expect(fixture.takeEvents()).toEqual([
+      `Warning SnapshotCreationFailed: Failed to create snapshot: ${error}`,
+      `Warning SnapshotContentCheckandUpdateFailed: Failed to check and update snapshot content: ${error}`,
+    ])
+    expect(fixture.takeWire().slice(0, 8)).toEqual([
+      ...['mark', 'CreateSnapshot', 'unmark', 'error'],
+      ...['mark', 'CreateSnapshot', 'unmark', 'error'],
+    ])
+    expect(fixture.events).toEqual([])
+  })
+
+  it('sends the parameters of the class, the Secret of the annotations and the metadata', async () => {
+    const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
+    const parameters = { a: 'b', 'csi.storage.k8s.io/snapshotter-secret-name': 'creds' }
+    const fixture = await begin({
+      settings: { extraMetadata: true, snapshotNaming: { prefix: 'p', uidLength: 12 } },
+      objects: [
+        [VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters })],
+        [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })],
+        [SECRETS, secret('creds', { user: 'me' })],
+      ],
+    })
+    const [call] = fixture.takeCalls('CreateSnapshot')
+    expect(call?.request).toEqual({
+      name: `p-${UID.replaceAll('-', '').slice(0, 12)}`,
+      sourceVolumeId: 'vol-1',
+      secrets: { user: 'me' },
+      parameters: {
+        a: 'b',
+        'csi.storage.k8s.io/volumesnapshot/name': 's',
+        'csi.storage.k8s.io/volumesnapshot/namespace': 'default',
+        'csi.storage.k8s.io/volumesnapshotcontent/name': 'c',
+      },
+      accessibilityRequirements: undefined,
+    } satisfies CreateSnapshotRequest)
+  })
+
+  it.each<[what: string, objects: FixtureOptions['objects'], error: string]>([
+    [
+      'class',
+      [CONTENT],
+      'failed to get input parameters to create snapshot for content c: "volumesnapshotclass.snapshot.storage.k8s.io \\"k\\" not found"',
+    ],
+    [
+      'class name',
+      [[VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotClassName: null } })]],
+      'failed to get input parameters to create snapshot for content c: "failed to take snapshot c without a snapshot class"',
+    ],
+    [
+      'uid of its VolumeSnapshot',
+      [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotRef: { uid: null } } })]],
+      'failed to take snapshot of the volume vol-1: "cannot create snapshot. Snapshot content c not bound to a snapshot"',
+    ],
+  ])('calls no driver and sets no mark for a content without %s', async (_, objects = [], error) => {
+    const fixture = await Fixture.running({ objects })
+    expect(fixture.takeWire()).toEqual(['error'])
+    expect(statusOf(fixture)?.error?.message).toBe(`Failed to create snapshot: ${error}`)
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', {
+      metadata: { annotations: { [SNAPSHOT_NAMES.beingDeleted]: 'yes' } },
+    })
+    await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
+  })
+
+  it('removes the finalizer of a content whose class has an unknown reserved parameter', async () => {
+    const parameters = { 'csi.storage.k8s.io/x': 'y' }
+    const fixture = await Fixture.running({
+      objects: [[VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters })], CONTENT],
+    })
+    expect(statusOf(fixture)?.error?.message).toBe(
+      'Failed to create snapshot: failed to remove CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/x" with reserved namespace csi.storage.k8s.io/',
+    )
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', {
+      metadata: { annotations: { [SNAPSHOT_NAMES.beingDeleted]: 'yes' } },
+    })
+    await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
+  })
+
+  it('sets no mark if the driver does not say its name', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('GetPluginInfo', () => ({ name: '' }))
+    await fixture.start()
+    expect(fixture.takeWire()).toEqual(['error'])
+    expect(statusOf(fixture)?.error?.message).toBe(
+      'Failed to create snapshot: failed to take snapshot of the volume vol-1: "driver name is empty"',
+    )
+  })
+
+  it('reports an answer without a snapshot as an error and continues with other contents', async () => {
+    const other = vsc('d', { spec: { source: { volumeHandle: 'vol-2' }, volumeSnapshotRef: { uid: `${UID}2` } } })
+    const fixture = new Fixture({ objects: [CLASS, CONTENT, [VOLUME_SNAPSHOT_CONTENTS, other]] })
+    fixture.scripts.set('CreateSnapshot', ({ sourceVolumeId }: CreateSnapshotRequest) =>
+      sourceVolumeId === 'vol-1' ? { snapshot: undefined } : undefined,
+    )
+    await fixture.start()
+    expect(statusOf(fixture)?.error?.message).toMatch(/the driver answered CreateSnapshot without a snapshot/)
+    expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'd' })?.status?.readyToUse).toBe(true)
+  })
+
+  it('reports no failure that the loss of the driver causes, and tries again when the driver is back', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    await fixture.startStepwise()
+    fixture.running.gate.open()
+    fixture.running.deliver()
+    await fixture.clock.settle()
+    fixture.running.driver.lose()
+    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, vsc('d', { spec: { volumeSnapshotRef: { uid: `${UID}2` } } }))
+    fixture.running.driver.comeBack()
+    fixture.running.deliver()
+    await fixture.clock.settle()
+    expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'd' })?.status?.readyToUse).toBe(true)
+    expect(fixture.takeEvents()).toEqual([])
+  })
+})
+
+describe('writes that the API server refuses', () => {
+  it('repeats the removal of the mark alone', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.refusals.set('unmark', [apiError(500, 'InternalError', 'no'), apiError(500, 'InternalError', 'no')])
+    await fixture.start()
+    await fixture.clock.advance(10_000)
+    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark', 'unmark', 'unmark'])
+    expect(fixture.takeEvents()).toEqual([])
+  })
+
+  it('sends no call without the mark', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.refusals.set('mark', [apiError(403, 'Forbidden', 'no')])
+    await fixture.start()
+    expect(fixture.takeWire()).toEqual(['mark', 'error'])
+    expect(statusOf(fixture)?.error?.message).toBe(
+      'Failed to create snapshot: failed to add VolumeSnapshotBeingCreated annotation on the content c: "snapshot controller failed to update c on API server: no"',
+    )
+  })
+
+  it('repeats the write alone if the status could not be stored', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.refusals.set('status', [apiError(500, 'InternalError', 'no')])
+    await fixture.start()
+    expect(fixture.takeEvents()).toEqual([
+      'Warning SnapshotCreationFailed: Failed to create snapshot: error updating status for volume snapshot content c: snapshot controller failed to update c on API server: no',
+    ])
+    fixture.takeWire()
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual(['status', 'unmark'])
+    expect(statusOf(fixture)?.readyToUse).toBe(true)
+  })
+})
+
+describe('a wait', () => {
+  const settings = { retryStartMs: 20_000 }
+
+  it('ends at once when the class appears', async () => {
+    const fixture = await Fixture.running({ settings, objects: [CONTENT] })
+    await fixture.put(...CLASS)
+    expect(statusOf(fixture)?.readyToUse).toBe(true)
+  })
+
+  it('ends within a second when the Secret appears', async () => {
+    const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
+    const objects = [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })]] as const
+    const fixture = await Fixture.running({ settings, objects })
+    expect(statusOf(fixture)?.error?.message).toMatch(/cannot get credentials for snapshot content \\"c\\""$/)
+    await fixture.clock.advance(3_500)
+    await fixture.put(SECRETS, secret('creds', { user: 'me' }))
+    await fixture.clock.advance(1_000)
+    expect(statusOf(fixture)?.readyToUse).toBe(true)
+  })
+
+  it('ends when the snapshot-controller writes the handles of the member of a group', async () => {
+    const annotations = { [MEMBER_ANNOTATION]: 'group-1' }
+    const member = vsc('c', { metadata: { annotations }, spec: { volumeSnapshotClassName: null } })
+    const fixture = await Fixture.running({
+      settings,
+      objects: [[VOLUME_SNAPSHOT_CONTENTS, member]],
+    })
+    expect(fixture.takeWire()).toEqual([])
+    expect([...fixture.running.backlog.pending()]).toMatchObject([
+      {
+        operation: 'create-snapshot',
+        state: 'waiting',
+        reason: 'MemberNotReported',
+        waitsFor: ['group snapshot group-1'],
+      },
+    ])
+    fixture.storage.add('snap-m')
+    const status = { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1' }
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { status })
+    expect(fixture.takeWire()).toEqual(['ListSnapshots', 'status'])
+    expect(statusOf(fixture)?.readyToUse).toBe(true)
+    expect([...fixture.running.backlog.pending()]).toEqual([])
+  })
+})
+
+describe('a given snapshot', () => {
+  it('is believed to exist if the driver lists no snapshots', async () => {
+    const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
+    fixture.storage.lists = false
+    await fixture.start()
+    expect(fixture.takeWire()).toEqual(['status'])
+    expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-given', readyToUse: true })
+  })
+
+  it('fails while the driver does not know it', async () => {
+    const fixture = await Fixture.running({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
+    expect(statusOf(fixture)?.error?.message).toBe(
+      'Failed to check and update snapshot content: failed to list snapshot for content c: "can not find snapshot for snapshotID snap-given"',
+    )
+    fixture.storage.add('snap-given')
+    await fixture.clock.advance(1_000)
+    expect(statusOf(fixture)).toMatchObject({ readyToUse: true, restoreSize: 1024 })
+    expect(statusOf(fixture)?.error).toBeUndefined()
+  })
+})
+
+describe('a group snapshot', () => {
+  const objects = [
+    [VOLUME_GROUP_SNAPSHOT_CLASSES, groupClass()],
+    [VOLUME_GROUP_SNAPSHOT_CONTENTS, vgsc()],
+  ] as const
+  const groupStatus = (fixture: Fixture) => fixture.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' })?.status
+
+  it('is created by one call with its list of snapshots', async () => {
+    const fixture = await Fixture.running({ objects })
+    expect(fixture.takeWire()).toEqual(['mark', 'CreateVolumeGroupSnapshot', 'status', 'unmark'])
+    expect(groupStatus(fixture)).toMatchObject({
+      volumeGroupSnapshotHandle: 'snap-1',
+      readyToUse: true,
+      creationTime: '2023-11-14T22:13:20Z',
+      volumeSnapshotInfoList: [{ snapshotHandle: 'snap-1/vol-1' }, { snapshotHandle: 'snap-1/vol-2' }],
+    })
+  })
+
+  it('calls the driver once when its status write meets a conflict', async () => {
+    const fixture = new Fixture({ objects })
+    fixture.refusals.set('status', [apiError(409, 'Conflict', 'the object has been modified')])
+    await fixture.start()
+    expect(fixture.wire).toEqual(['mark', 'CreateVolumeGroupSnapshot', 'status', 'status', 'unmark'])
+    expect(groupStatus(fixture)?.readyToUse).toBe(true)
+    expect(fixture.takeCalls('CreateVolumeGroupSnapshot')).toHaveLength(1)
+  })
+
+  it('does not disturb the retries of a single content of the same name', async () => {
+    const fixture = new Fixture({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('same')]] })
+    fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
+    await fixture.start()
+    await fixture.put(VOLUME_GROUP_SNAPSHOT_CLASSES, groupClass())
+    await fixture.put(VOLUME_GROUP_SNAPSHOT_CONTENTS, vgsc('same'))
+    fixture.takeCalls('CreateSnapshot')
+    await fixture.clock.advance(10_000)
+    expect(fixture.takeCalls('CreateSnapshot').length).toBeGreaterThan(1)
+  })
+})

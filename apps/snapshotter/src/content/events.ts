@@ -1,0 +1,43 @@
+import { isAbort } from '@csi-sidecars/base'
+import type { EventTarget, EventText, Recorder } from '@csi-sidecars/events'
+import { apiVersionOf } from '@csi-sidecars/kube-types'
+import { goQuote, type Logger } from '@csi-sidecars/telemetry'
+import type { Content } from '../caches/content.ts'
+import type { ContentRun } from './run.ts'
+
+/** Records a warning about the content, in the log too. */
+export function warn(
+  { deps, key }: ContentRun,
+  { uid, resourceVersion }: Content,
+  text: Omit<EventText, 'type'>,
+): void {
+  const { resource } = deps.kind
+  deps.recorder.event(
+    { apiVersion: apiVersionOf(resource), kind: resource.kind, name: key, uid, resourceVersion },
+    { type: 'Warning', ...text },
+  )
+}
+
+/** The same recorder with the log line of client-go for each event. Silent once this process no longer leads. */
+export function termRecorder(recorder: Recorder, assertLeading: () => void, log: Logger): Pick<Recorder, 'event'> {
+  return {
+    event: (target, text) => {
+      try {
+        assertLeading()
+      } catch (error) {
+        if (isAbort(error)) return
+        throw error
+      }
+      log.info(`Event(${referenceText(target)}): type: '${text.type}' reason: '${text.reason}' ${text.message}`)
+      recorder.event(target, text)
+    },
+  }
+}
+
+function referenceText({ kind, name, uid = '', apiVersion, resourceVersion = '' }: EventTarget): string {
+  const fields = [
+    `Kind:${goQuote(kind)}, Namespace:"", Name:${goQuote(name)}, UID:${goQuote(uid)}`,
+    `APIVersion:${goQuote(apiVersion)}, ResourceVersion:${goQuote(resourceVersion)}, FieldPath:""`,
+  ]
+  return `v1.ObjectReference{${fields.join(', ')}}`
+}

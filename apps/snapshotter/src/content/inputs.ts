@@ -1,0 +1,150 @@
+import { messageOf } from '@csi-sidecars/base'
+import { resolveTemplate, secretsFrom } from '@csi-sidecars/csi'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import { SECRETS } from '@csi-sidecars/kube-types'
+import { goQuote } from '@csi-sidecars/telemetry'
+import type { Content, SnapshotClass } from '../caches/content.ts'
+import { RESERVED_PREFIX } from '../caches/names.ts'
+import type { Naming } from '../parts.ts'
+import type { CreateRequest, Kind } from './kinds.ts'
+import { type ContentRun, explain } from './run.ts'
+import type { SecretRef } from './secret-watch.ts'
+
+type Secrets = Record<string, string>
+
+/** Everything that a creation sends besides its volumes. Throws the error for the status of the content. */
+export async function createInputs(run: ContentRun, content: Content): Promise<CreateRequest> {
+  const { kind, naming, extraMetadata } = run.deps
+  const { snapshot, content: noun } = kind.words
+  const inputs = async (): Promise<readonly [SnapshotClass, Secrets]> => {
+    const { key, className } = content
+    if (className === undefined) throw new Error(`failed to take ${snapshot} ${key} without a ${snapshot} class`)
+    return [classOf(run, className), await annotatedSecrets(run, content)]
+  }
+  const what = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
+  const [found, secrets] = await inputs().catch(explain(run, what, goQuote))
+  const parameters = passedParameters(found.parameters)
+  if (extraMetadata) Object.assign(parameters, metadataOf(kind, content))
+  return { name: snapshotName(kind, content, naming), parameters, secrets }
+}
+
+/** The Secret of a check: by the class for a given snapshot, by annotations for the member of a group. */
+export async function checkSecrets(run: ContentRun, content: Content): Promise<Secrets> {
+  const { kind } = run.deps
+  const { snapshot, snapshotContent } = kind.words
+  const subject = `for ${snapshotContent} ${content.key}`
+  if (content.status?.groupHandle !== undefined) {
+    return await annotatedSecrets(run, content).catch(
+      explain(run, `failed to get credentials from annotation ${subject}`),
+    )
+  }
+  if (content.className === undefined) return {}
+  const { className } = content
+  const cannotFind = explain(run, `failed to get ${snapshot} class ${className} ${subject}`)
+  const { parameters } = await Promise.try(classOf, run, className).catch(cannotFind)
+  const cannotResolve = explain(run, `failed to get secret reference ${subject}`)
+  const ref = await Promise.try(secretRefOf, parameters, kind, content).catch(cannotResolve)
+  return await loadSecret(run, ref).catch(explain(run, `failed to get credentials ${subject}`))
+}
+
+/** The Secret of checks that a class names by templates; undefined if it names none. */
+function secretRefOf(
+  parameters: Readonly<Record<string, string>>,
+  { prefix, words, checkSecretPrefix }: Kind,
+  { key }: Content,
+): SecretRef | undefined {
+  const name = parameters[`${RESERVED_PREFIX}${checkSecretPrefix}name`]
+  const namespace = parameters[`${RESERVED_PREFIX}${checkSecretPrefix}namespace`]
+  if (name === undefined && namespace === undefined) return undefined
+  const failed = 'failed to get name and namespace template from params'
+  if (name === undefined || namespace === undefined) {
+    const why = `either name and namespace for ${words.checkSecret} secrets specified, Both must be specified`
+    throw new Error(`${failed}: ${why}`)
+  }
+  if (name === '' || namespace === '') {
+    const why = 'secrets specified in parameters but value of either namespace or name is empty'
+    throw new Error(`${failed}: ${words.checkSecret} ${why}`)
+  }
+  const tokens = new Map([[`${prefix}content.name`, key]])
+  return { namespace: resolveTemplate(namespace, tokens, 'namespace'), name: resolveTemplate(name, tokens, 'secret') }
+}
+
+/** The Secret that the snapshot-controller has noted in annotations. None if one of the two is missing. */
+export async function annotatedSecrets(
+  run: ContentRun,
+  { key, secretName, secretNamespace }: Content,
+): Promise<Secrets> {
+  if (secretName === undefined || secretNamespace === undefined) return {}
+  const { snapshotContent } = run.deps.kind.words
+  if (secretName === '' || secretNamespace === '') {
+    const why = 'secret name or namespace not specified'
+    throw new Error(`cannot retrieve secrets for ${snapshotContent} ${goQuote(key)}, err: ${why}`)
+  }
+  try {
+    return await loadSecret(run, { namespace: secretNamespace, name: secretName })
+  } catch (cause) {
+    run.signal.throwIfAborted()
+    throw new Error(`cannot get credentials for ${snapshotContent} ${goQuote(key)}`, { cause })
+  }
+}
+
+/** Reads the Secret for each call and keeps nothing of it. */
+async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<Secrets> {
+  if (ref === undefined) return {}
+  const { api, secrets } = run.deps
+  try {
+    return secretsFrom((await api.get(SECRETS, ref, { signal: run.signal })).data)
+  } catch (cause) {
+    run.signal.throwIfAborted()
+    if (isNotFound(cause)) run.waitFor(secrets.add(ref, run.key))
+    const { name, namespace } = ref
+    throw new Error(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+function classOf(run: ContentRun, name: string): SnapshotClass {
+  const found = run.deps.classes.get(name)
+  if (found !== undefined) return found
+  run.waitFor({ on: 'class', name })
+  const { kind, group } = run.deps.kind.classes
+  throw new Error(`${kind.toLowerCase()}.${group} ${goQuote(name)} not found`)
+}
+
+/** The keys with the reserved prefix that concern the sidecars alone. */
+const DROPPED: ReadonlySet<string> = new Set(
+  ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group-snapshotter-get'].flatMap((whose) => [
+    `${RESERVED_PREFIX}${whose}-secret-name`,
+    `${RESERVED_PREFIX}${whose}-secret-namespace`,
+  ]),
+)
+
+/** The parameters of a class that the driver gets. Throws if a reserved key is unknown. */
+function passedParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
+  const reserved = Object.keys(parameters).filter((key) => key.startsWith(RESERVED_PREFIX))
+  const unknown = reserved.find((key) => !DROPPED.has(key))
+  if (unknown !== undefined) {
+    const why = `found unknown parameter key "${unknown}" with reserved namespace ${RESERVED_PREFIX}`
+    throw new Error(`failed to remove CSI Parameters of prefixed keys: ${why}`)
+  }
+  return Object.fromEntries(Object.entries(parameters).filter(([key]) => !key.startsWith(RESERVED_PREFIX)))
+}
+
+function metadataOf({ prefix }: Kind, { key, refName, refNamespace }: Content): Record<string, string> {
+  return {
+    [`${RESERVED_PREFIX}${prefix}/name`]: refName,
+    [`${RESERVED_PREFIX}${prefix}/namespace`]: refNamespace,
+    [`${RESERVED_PREFIX}${prefix}content/name`]: key,
+  }
+}
+
+/** The name at the driver, which makes the creation idempotent. */
+function snapshotName({ words, sourceText }: Kind, content: Content, { prefix, uidLength }: Naming): string {
+  const { key, refUid } = content
+  if (refUid === '') {
+    const { snapshot, snapshotContent } = words
+    const subject = `${snapshotContent.slice(0, 1).toUpperCase()}${snapshotContent.slice(1)}`
+    const why = `cannot create ${snapshot}. ${subject} ${key} not bound to a ${snapshot}`
+    throw new Error(`failed to take ${snapshot} of ${sourceText(content)}: ${goQuote(why)}`)
+  }
+  return `${prefix}-${uidLength === -1 ? refUid : refUid.replaceAll('-', '').slice(0, uidLength)}`
+}

@@ -1,0 +1,215 @@
+import type { CallOptions, controllerClient } from '@csi-sidecars/csi'
+import type { Snapshot, Timestamp } from '@csi-sidecars/csi-proto'
+import type { Interner } from '@csi-sidecars/informer'
+import {
+  type KubeObject,
+  type Resource,
+  rfc3339,
+  VOLUME_GROUP_SNAPSHOT_CLASSES,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+} from '@csi-sidecars/kube-types'
+import { type Content, groupProjection, snapshotProjection } from '../caches/content.ts'
+import { type ContentNames, GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
+import type { Naming, SnapshotterSettings } from '../parts.ts'
+
+/** What the driver answers about a snapshot or a group snapshot. */
+export interface Taken
+  extends Pick<Snapshot, 'readyToUse' | 'creationTime'>,
+    Partial<Pick<Snapshot, 'sizeBytes' | 'groupSnapshotId'>> {
+  readonly handle: string
+  /** The snapshots of a group, if the answer lists them. */
+  readonly members?: readonly Snapshot[]
+}
+
+export interface CreateRequest {
+  readonly name: string
+  readonly parameters: Record<string, string>
+  readonly secrets: Record<string, string>
+}
+
+type Calls = ReturnType<typeof controllerClient>
+
+/** Parts of the texts that users of the Go original know. `checkSecret` is the Secret of checks. */
+type Words = Readonly<
+  Record<'snapshot' | 'content' | 'snapshotContent' | 'mark' | 'wrapper' | 'creation' | 'checkSecret', string>
+>
+
+/** One kind of contents: its API, its calls and its texts. The controller is the same for all kinds. */
+export interface Kind {
+  readonly resource: Resource<KubeObject>
+  readonly classes: Resource<KubeObject>
+  /** Its queue in metrics. */
+  readonly queue: string
+  readonly names: ContentNames
+  readonly words: Words
+  readonly reasons: { readonly create: string; readonly check: string; readonly delete: string }
+  /** `volumesnapshot`: it begins the keys of metadata in parameters, and the token in templates of Secrets. */
+  readonly prefix: string
+  /** It begins the class parameters with the Secret of checks. */
+  readonly checkSecretPrefix: string
+  /** Checks need a driver that lists snapshots. */
+  readonly listsSnapshots: boolean
+  naming(settings: Pick<SnapshotterSettings, 'snapshotNaming' | 'groupNaming'>): Naming
+  project(driverName: string): (object: KubeObject, intern?: Interner) => Content | undefined
+  /** `the volume V`: where the snapshot is taken from. */
+  sourceText(content: Content): string
+  create(calls: Calls, content: Content, request: CreateRequest & CallOptions): Promise<Taken>
+  check(calls: Calls, content: Content, request: Pick<CreateRequest, 'secrets'> & CallOptions): Promise<Taken>
+  delete(
+    calls: Calls,
+    snapshot: { readonly content: Content; readonly handle: string; readonly members: readonly string[] },
+    request: Pick<CreateRequest, 'secrets'> & CallOptions,
+  ): Promise<void>
+  /** The fields of the answer that the status does not have yet. */
+  addedStatus(taken: Taken, status: Content['status']): object
+  /** The fields that go when the snapshot is deleted. */
+  readonly clearedStatus: Readonly<Record<string, null>>
+  /** The field of the status with the handle. */
+  readonly handleField: string
+}
+
+export const SNAPSHOT: Kind = {
+  resource: VOLUME_SNAPSHOT_CONTENTS,
+  classes: VOLUME_SNAPSHOT_CLASSES,
+  queue: 'csi-snapshotter-content',
+  names: SNAPSHOT_NAMES,
+  words: {
+    snapshot: 'snapshot',
+    content: 'content',
+    snapshotContent: 'snapshot content',
+    mark: 'VolumeSnapshotBeingCreated',
+    wrapper: 'createSnapshotWrapper',
+    creation: 'createSnapshot for content',
+    checkSecret: 'SnapshotterList',
+  },
+  reasons: {
+    create: 'SnapshotCreationFailed',
+    check: 'SnapshotContentCheckandUpdateFailed',
+    delete: 'SnapshotDeleteError',
+  },
+  prefix: 'volumesnapshot',
+  checkSecretPrefix: 'snapshotter-list-secret-',
+  listsSnapshots: true,
+  naming: ({ snapshotNaming }) => snapshotNaming,
+  project: snapshotProjection,
+  sourceText: ({ volumes }) => `the volume ${volumes[0] ?? ''}`,
+  async create(calls, { volumes }, { name, parameters, secrets, ...options }) {
+    const sourceVolumeId = volumes[0] ?? ''
+    const request = { name, sourceVolumeId, parameters, secrets, accessibilityRequirements: undefined }
+    const { snapshot } = await calls.createSnapshot(request, options)
+    const taken = answered(snapshot, 'CreateSnapshot without a snapshot')
+    return { ...taken, handle: taken.snapshotId }
+  },
+  async check(calls, content, { secrets, ...options }) {
+    const snapshotId = content.status?.handle ?? content.given?.handle ?? ''
+    const request = { snapshotId, secrets, maxEntries: 0, startingToken: '', sourceVolumeId: '' }
+    const { entries } = await calls.listSnapshots(request, options)
+    const [first] = entries
+    if (first === undefined) throw new Error(`can not find snapshot for snapshotID ${snapshotId}`)
+    return { ...answered(first.snapshot, 'ListSnapshots with an entry without a snapshot'), handle: snapshotId }
+  },
+  async delete(calls, { handle }, { secrets, ...options }) {
+    await calls.deleteSnapshot({ snapshotId: handle, secrets }, options)
+  },
+  addedStatus: ({ creationTime, sizeBytes = 0n, groupSnapshotId = '' }, status) => ({
+    ...(status?.hasCreationTime !== true && { creationTime: rawNumber(nanosecondsOf(creationTime)) }),
+    ...(status?.hasRestoreSize !== true && sizeBytes > 0n && { restoreSize: rawNumber(sizeBytes) }),
+    ...(status?.groupHandle === undefined && groupSnapshotId !== '' && { volumeGroupSnapshotHandle: groupSnapshotId }),
+  }),
+  clearedStatus: { snapshotHandle: null, readyToUse: null, creationTime: null, restoreSize: null },
+  handleField: 'snapshotHandle',
+}
+
+export const GROUP: Kind = {
+  resource: VOLUME_GROUP_SNAPSHOT_CONTENTS,
+  classes: VOLUME_GROUP_SNAPSHOT_CLASSES,
+  queue: 'csi-snapshotter-groupsnapshotcontent',
+  names: GROUP_NAMES,
+  words: {
+    snapshot: 'group snapshot',
+    content: 'group snapshot content',
+    snapshotContent: 'group snapshot content',
+    mark: 'VolumeGroupSnapshotBeingCreated',
+    wrapper: 'createGroupSnapshotWrapper',
+    creation: 'createGroupSnapshot for groupSnapshotContent',
+    checkSecret: 'GroupSnapshotterGet',
+  },
+  reasons: {
+    create: 'GroupSnapshotCreationFailed',
+    check: 'GroupSnapshotContentCheckandUpdateFailed',
+    delete: 'GroupSnapshotDeleteError',
+  },
+  prefix: 'volumegroupsnapshot',
+  checkSecretPrefix: 'group-snapshotter-get-secret-',
+  listsSnapshots: false,
+  naming: ({ groupNaming }) => groupNaming,
+  project: groupProjection,
+  sourceText: ({ volumes }) => `the volumes [${volumes.join(' ')}]`,
+  async create(calls, { volumes }, { name, parameters, secrets, ...options }) {
+    const request = { name, sourceVolumeIds: [...volumes], parameters, secrets }
+    const { groupSnapshot } = await calls.createGroupSnapshot(request, options)
+    const group = answered(groupSnapshot, 'CreateVolumeGroupSnapshot without a group snapshot')
+    const { groupSnapshotId: handle, readyToUse, creationTime, snapshots: members } = group
+    return { handle, readyToUse, creationTime, members }
+  },
+  async check(calls, { key, status, given }, { secrets, ...options }) {
+    const snapshotIds = [...(given?.members ?? [])]
+    if (snapshotIds.length === 0) {
+      throw new NotSentError(`cannot list group snapshot ${key}. No snapshots found in the group snapshot content`)
+    }
+    const groupSnapshotId = status?.handle ?? given?.handle ?? ''
+    const { groupSnapshot } = await calls.getGroupSnapshot({ groupSnapshotId, snapshotIds, secrets }, options)
+    const group = answered(groupSnapshot, 'GetVolumeGroupSnapshot without a group snapshot')
+    const { readyToUse, creationTime } = group
+    return { handle: given?.handle ?? groupSnapshotId, readyToUse, creationTime }
+  },
+  async delete(calls, { content, handle, members }, { secrets, ...options }) {
+    if (members.length === 0) {
+      const why = 'No snapshots found in the group snapshot'
+      throw new NotSentError(`cannot delete group snapshot content ${content.key}. ${why}`)
+    }
+    await calls.deleteGroupSnapshot({ groupSnapshotId: handle, snapshotIds: [...members], secrets }, options)
+  },
+  addedStatus: ({ creationTime, members = [] }, status) => ({
+    ...(status?.hasCreationTime !== true && {
+      creationTime: rfc3339(Number(nanosecondsOf(creationTime) / 1_000_000n)),
+    }),
+    ...((status?.members ?? []).length === 0 &&
+      members.length > 0 && { volumeSnapshotInfoList: members.map(memberOf) }),
+  }),
+  clearedStatus: { volumeGroupSnapshotHandle: null, readyToUse: null, creationTime: null, error: null },
+  handleField: 'volumeGroupSnapshotHandle',
+}
+
+/** The request was refused here: nothing was sent to the driver. */
+export class NotSentError extends Error {
+  override readonly name = 'NotSentError'
+}
+
+function answered<T>(part: T | undefined, missing: string): T {
+  if (part === undefined) throw new Error(`the driver answered ${missing}`)
+  return part
+}
+
+/** The entry of a member in the status of its group. */
+function memberOf({ sourceVolumeId, snapshotId, creationTime, readyToUse, sizeBytes }: Snapshot): object {
+  return {
+    ...(sourceVolumeId !== '' && { volumeHandle: sourceVolumeId }),
+    ...(snapshotId !== '' && { snapshotHandle: snapshotId }),
+    ...(creationTime !== undefined && { creationTime: rawNumber(nanosecondsOf(creationTime)) }),
+    readyToUse,
+    ...(sizeBytes !== 0n && { restoreSize: rawNumber(sizeBytes) }),
+  }
+}
+
+/** Nanoseconds since 1970. A missing time counts as 1970, as in the Go original: the specification demands one. */
+function nanosecondsOf(time: Timestamp | undefined): bigint {
+  return time === undefined ? 0n : time.seconds * 1_000_000_000n + BigInt(time.nanos)
+}
+
+/** A whole number for JSON with all its digits: nanoseconds need more of them than a number has. */
+function rawNumber(value: bigint): unknown {
+  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(value))
+}

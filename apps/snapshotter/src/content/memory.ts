@@ -1,0 +1,53 @@
+import type { Content } from '../caches/content.ts'
+import type { Taken } from './kinds.ts'
+
+/** A snapshot that may exist at the driver although its content was deleted during the creation. */
+export interface Orphan {
+  /** The last known state of the deleted content. */
+  readonly content: Content
+  /** Undefined: the driver has not answered the creation yet. */
+  handle: string | undefined
+  members: readonly string[]
+}
+
+/** The handles in the answer of the driver. */
+export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle' | 'members'> {
+  return { handle, members: members.map(({ snapshotId }) => snapshotId) }
+}
+
+const NO_ANSWER = { handle: undefined, members: [] }
+
+/** What this process knows and the API cannot store. Lost with the process and with leadership. */
+export class ContentMemory {
+  /** By the name of the content. */
+  readonly orphans = new Map<string, Orphan>()
+  /** By the uid of the content, an answer that could not be stored. The driver need not be asked again. */
+  readonly answers = new Map<string, Taken>()
+  /** The uids of contents whose orphan was handled before the cache reported the deletion. */
+  readonly #handled = new Set<string>()
+
+  /** A write has found the content gone after the driver had answered its creation. */
+  foundGone(content: Content, answer: Pick<Orphan, 'handle' | 'members'>): Orphan {
+    const orphan = { content, ...answer }
+    this.orphans.set(content.key, orphan)
+    this.#handled.add(content.uid)
+    return orphan
+  }
+
+  /** The creation of a content that is gone has failed for sure. */
+  noSnapshotOf({ key, uid }: Content): void {
+    this.orphans.delete(key)
+    this.#handled.add(uid)
+  }
+
+  /** The cache reports that the content is gone. Returns whether its creation may have left a snapshot. */
+  deleted(content: Content): boolean {
+    const { key, uid, beingCreated, policy, status } = content
+    const answer = this.answers.get(uid)
+    this.answers.delete(uid)
+    if (this.#handled.delete(uid)) return this.orphans.has(key)
+    if (!beingCreated || policy !== 'Delete' || status?.handle !== undefined) return false
+    this.orphans.set(key, { content, ...(answer === undefined ? NO_ANSWER : answerOf(answer)) })
+    return true
+  }
+}

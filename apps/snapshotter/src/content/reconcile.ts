@@ -1,0 +1,76 @@
+import { unreachable } from '@csi-sidecars/base'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { goQuote } from '@csi-sidecars/telemetry'
+import type { Content } from '../caches/content.ts'
+import { callCheck } from './calls.ts'
+import { createSnapshot } from './create.ts'
+import { decide, isDeletionStep } from './decide.ts'
+import { checkSecrets } from './inputs.ts'
+import { NotSentError } from './kinds.ts'
+import { endOrphan } from './orphan.ts'
+import { afterProgress, recordFailure, takenStatus } from './record.ts'
+import { removeSnapshot } from './remove.ts'
+import { type ContentDeps, ContentGoneError, type ContentRun, explain, viewOf } from './run.ts'
+import { writeMark, writeStatus } from './writes.ts'
+
+/** One run over one content. */
+export async function reconcile(key: string, deps: ContentDeps, own: Run): Promise<Outcome> {
+  const run: ContentRun = { ...own, key, deps }
+  run.waitFor()
+  deps.secrets.forget(key)
+  const orphan = deps.memory.orphans.get(key)
+  if (orphan !== undefined) {
+    const outcome = await endOrphan(run, orphan)
+    if (outcome.kind !== 'settled') return outcome
+  }
+  const content = deps.contents.store.get(key)
+  if (content === undefined) return SETTLED
+  const steps = decide(viewOf(content, deps))
+  const [first] = steps
+  if (first === undefined) return SETTLED
+  switch (first.do) {
+    case 'create':
+      return await createSnapshot(run, content, first.phase)
+    case 'check':
+      return await checkSnapshot(run, content)
+    case 'await':
+      run.waitFor(first.cause)
+      return SETTLED
+    case 'unmark':
+      return await unmark(run, content)
+    case 'delete':
+    case 'clear':
+    case 'release':
+      return await removeSnapshot(run, content, steps.filter(isDeletionStep))
+    default:
+      return unreachable(first)
+  }
+}
+
+/** The snapshot is ready; only the removal of the annotation had failed. */
+async function unmark(run: ContentRun, content: Content): Promise<Outcome> {
+  try {
+    return afterProgress(run, await writeMark(run, content, false))
+  } catch (cause) {
+    run.signal.throwIfAborted()
+    return cause instanceof ContentGoneError ? SETTLED : { kind: 'retry', cause }
+  }
+}
+
+/** Asks the driver about a given snapshot, or about the member of a group. */
+async function checkSnapshot(run: ContentRun, content: Content): Promise<Outcome> {
+  const { kind } = run.deps
+  try {
+    const secrets = await checkSecrets(run, content)
+    const failing = explain(run, `failed to list ${kind.words.snapshot} for ${kind.words.content} ${run.key}`, goQuote)
+    const taken = await callCheck(run, content, secrets).catch((cause: unknown) => {
+      throw cause instanceof NotSentError ? cause : failing(cause)
+    })
+    const fields = (latest: Content): object => takenStatus(kind, taken, latest)
+    return afterProgress(run, await writeStatus(run, content, { fields }))
+  } catch (error) {
+    run.signal.throwIfAborted()
+    if (error instanceof ContentGoneError) return SETTLED
+    return await recordFailure(run, content, { phase: 'check', error })
+  }
+}

@@ -1,0 +1,209 @@
+import { CODES, RpcError } from '@csi-sidecars/csi'
+import {
+  SECRETS,
+  VOLUME_GROUP_SNAPSHOT_CLASSES,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+} from '@csi-sidecars/kube-types'
+import { secret } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
+import { GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
+import { apiError, Fixture } from '../testing/fixture.ts'
+import { given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
+
+const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
+const CONTENT = [VOLUME_SNAPSHOT_CONTENTS, vsc()] as const
+const BEING_DELETED = { metadata: { annotations: { [SNAPSHOT_NAMES.beingDeleted]: 'yes' } } }
+
+/** The user deletes the VolumeSnapshot: the snapshot-controller marks and deletes the content. */
+async function remove(fixture: Fixture, name = 'c'): Promise<void> {
+  await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, name, BEING_DELETED)
+  await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, name)
+}
+
+const contentOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
+
+describe('the deletion of a content', () => {
+  it('deletes the snapshot, clears the status and removes the finalizer', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.takeWire()
+    await remove(fixture)
+    expect(fixture.takeWire()).toEqual(['DeleteSnapshot', 'clear', 'release'])
+    expect(contentOf(fixture)).toBeUndefined()
+    expect(fixture.storage.snapshots.size).toBe(0)
+  })
+
+  it('waits for the mark of the snapshot-controller', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.takeWire()
+    await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(100_000)
+    expect(fixture.takeWire()).toEqual([])
+  })
+
+  it('keeps a retained snapshot', async () => {
+    const content = vsc('c', { spec: { deletionPolicy: 'Retain' } })
+    const fixture = await Fixture.running({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, content]] })
+    fixture.takeWire()
+    await remove(fixture)
+    expect(fixture.takeWire()).toEqual(['release'])
+    expect(fixture.storage.snapshots.size).toBe(1)
+  })
+
+  it('keeps the member of a group snapshot', async () => {
+    const status = { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1', readyToUse: true }
+    const fixture = await Fixture.running({ objects: [[VOLUME_SNAPSHOT_CONTENTS, vsc('c', { status })]] })
+    await remove(fixture)
+    expect(fixture.takeWire()).toEqual(['release'])
+  })
+
+  it('deletes a given snapshot that was never checked', async () => {
+    const content = given('c', { spec: { volumeSnapshotRef: { uid: null } } })
+    const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, content]] })
+    fixture.storage.add('snap-given')
+    fixture.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
+    await fixture.start()
+    expect(fixture.storage.deleted).toEqual(['snap-given'])
+    expect(contentOf(fixture)).toBeUndefined()
+  })
+
+  it('reports each failed try by an event and retries', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('DeleteSnapshot', () => {
+      throw new RpcError(CODES.NotFound, 'no such snapshot')
+    })
+    await remove(fixture)
+    await fixture.clock.advance(3_000)
+    expect(fixture.takeEvents()).toEqual(Array(3).fill('Warning SnapshotDeleteError: Failed to delete snapshot'))
+    fixture.scripts.clear()
+    await fixture.clock.advance(10_000)
+    expect(contentOf(fixture)).toBeUndefined()
+  })
+
+  it('waits for a missing Secret with an event', async () => {
+    const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
+    const status = { snapshotHandle: 'snap-1', readyToUse: true }
+    const content = vsc('c', { metadata: { annotations }, status })
+    const fixture = await Fixture.running({
+      settings: { retryStartMs: 20_000 },
+      objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, content]],
+    })
+    await remove(fixture)
+    expect(fixture.takeEvents()).toEqual(['Warning SnapshotDeleteError: Failed to get snapshot credentials'])
+    await fixture.put(SECRETS, secret('creds', { user: 'me' }))
+    await fixture.clock.advance(1_000)
+    expect(contentOf(fixture)).toBeUndefined()
+  })
+
+  it('repeats the removal of the finalizer without another call', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.refusals.set('release', [apiError(500, 'InternalError', 'no')])
+    fixture.takeWire()
+    await remove(fixture)
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual(['DeleteSnapshot', 'clear', 'release', 'release'])
+  })
+
+  it('deletes the group snapshot with the handles of its snapshots', async () => {
+    const fixture = await Fixture.running({
+      objects: [
+        [VOLUME_GROUP_SNAPSHOT_CLASSES, groupClass()],
+        [VOLUME_GROUP_SNAPSHOT_CONTENTS, vgsc('g', { metadata: { annotations: { [GROUP_NAMES.beingDeleted]: '' } } })],
+      ],
+    })
+    fixture.takeCalls('')
+    await fixture.delete(VOLUME_GROUP_SNAPSHOT_CONTENTS, 'g')
+    expect(fixture.takeCalls('DeleteVolumeGroupSnapshot')).toMatchObject([
+      { request: { groupSnapshotId: 'snap-1', snapshotIds: ['snap-1/vol-1', 'snap-1/vol-2'] } },
+    ])
+    expect(fixture.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' })).toBeUndefined()
+  })
+})
+
+describe('a content that is deleted during the creation of its snapshot', () => {
+  it('loses its snapshot within moments of the answer', async () => {
+    const contents = Array.from({ length: 16 }, (_, index) =>
+      vsc(`c${index}`, {
+        spec: { source: { volumeHandle: `vol-${index}` }, volumeSnapshotRef: { uid: `${UID}${index}` } },
+      }),
+    )
+    const fixture = new Fixture({
+      settings: { workers: 16 },
+      objects: [CLASS, ...contents.map((each) => [VOLUME_SNAPSHOT_CONTENTS, each] as const)],
+    })
+    fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
+    await fixture.start()
+    for (const { metadata } of contents) await remove(fixture, metadata?.name)
+    expect(fixture.storage.created).toEqual([])
+    await fixture.clock.advance(4_000)
+    expect(fixture.storage.created).toHaveLength(16)
+    expect(fixture.storage.deleted).toHaveLength(16)
+  })
+
+  it('is deleted when its uncertain creation has failed for sure', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => {
+      throw new RpcError(CODES.Aborted, 'pending')
+    })
+    await fixture.start()
+    await remove(fixture)
+    await fixture.clock.advance(3_000)
+    expect(contentOf(fixture)).toBeDefined()
+    fixture.scripts.set('CreateSnapshot', () => {
+      throw new RpcError(CODES.InvalidArgument, 'no')
+    })
+    await fixture.clock.advance(60_000)
+    expect(contentOf(fixture)).toBeUndefined()
+  })
+
+  it('leaves no snapshot if its finalizers were removed during the call', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
+    await fixture.start()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(10_000)
+    expect(fixture.storage.created).toHaveLength(1)
+    expect(fixture.storage.snapshots.size).toBe(0)
+    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'DeleteSnapshot'])
+  })
+
+  it('leaves no snapshot if the answer was lost and its finalizers were removed', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => {
+      fixture.storage.create(`snapshot-${UID}`, ['vol-1'])
+      throw new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded')
+    })
+    await fixture.start()
+    fixture.scripts.clear()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(10_000)
+    expect(fixture.storage.snapshots.size).toBe(0)
+  })
+
+  it('hands its snapshot on if it is recreated for the same VolumeSnapshot', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
+    await fixture.start()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.put(...CONTENT)
+    await fixture.clock.advance(20_000)
+    expect(fixture.storage.created).toHaveLength(1)
+    expect(fixture.storage.deleted).toEqual([])
+    expect(contentOf(fixture)?.status).toMatchObject({ snapshotHandle: 'snap-1', readyToUse: true })
+  })
+})
+
+describe('watch events that come late', () => {
+  it('do not stop the retries of a failed creation', async () => {
+    const fixture = new Fixture({ settings: { retryStartMs: 200 }, objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => {
+      throw new RpcError(CODES.Internal, 'no')
+    })
+    await fixture.start()
+    fixture.running.lag()
+    fixture.scripts.clear()
+    await fixture.clock.advance(400)
+    expect(contentOf(fixture)?.status?.readyToUse).toBe(true)
+  })
+})

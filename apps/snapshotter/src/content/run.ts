@@ -1,0 +1,65 @@
+import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { Run } from '@csi-sidecars/controller'
+import type { controllerClient, Driver } from '@csi-sidecars/csi'
+import type { Recorder } from '@csi-sidecars/events'
+import type { Informer } from '@csi-sidecars/informer'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeObject } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Content, SnapshotClass } from '../caches/content.ts'
+import type { Naming } from '../parts.ts'
+import type { ContentView } from './decide.ts'
+import type { Kind } from './kinds.ts'
+import type { ContentMemory } from './memory.ts'
+import type { SecretWatch } from './secret-watch.ts'
+
+/** What the controller of one kind works with. */
+export interface ContentDeps {
+  readonly kind: Kind
+  readonly driverName: string
+  readonly naming: Naming
+  readonly extraMetadata: boolean
+  readonly timeoutMs: number
+  /** Refuses writes once this process no longer leads. */
+  readonly api: KubeClient
+  readonly calls: ReturnType<typeof controllerClient>
+  readonly driver: Driver
+  readonly contents: Pick<Informer<Content, KubeObject>, 'learn' | 'store'>
+  readonly classes: Pick<Informer<SnapshotClass, KubeObject>['store'], 'get'>
+  readonly project: (object: KubeObject) => Content | undefined
+  readonly memory: ContentMemory
+  readonly secrets: SecretWatch
+  readonly recorder: Pick<Recorder, 'event'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** One run over one content. */
+export interface ContentRun extends Run {
+  readonly key: string
+  readonly deps: ContentDeps
+}
+
+/** The content with its class, as the caches have them now. */
+export function viewOf(content: Content, { kind, driverName, classes }: ContentDeps): ContentView {
+  const { className } = content
+  return { content, kind, driverName, klass: className === undefined ? undefined : classes.get(className) }
+}
+
+/** The content was deleted or recreated. */
+export class ContentGoneError extends Error {
+  override readonly name = 'ContentGoneError'
+}
+
+/** For `catch`: puts `what` before the message. The end of the run and a content that is gone pass as they are. */
+export function explain(
+  { signal }: Pick<Run, 'signal'>,
+  what: string,
+  show: (message: string) => string = (message) => message,
+): (cause: unknown) => never {
+  return (cause) => {
+    signal.throwIfAborted()
+    if (cause instanceof ContentGoneError) throw cause
+    throw new Error(`${what}: ${show(messageOf(cause))}`, { cause })
+  }
+}

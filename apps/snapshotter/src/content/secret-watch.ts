@@ -1,0 +1,70 @@
+import { CancelledError, type Clock, scope } from '@csi-sidecars/base'
+import type { Cause, Enqueuer, Source } from '@csi-sidecars/controller'
+import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { SECRETS } from '@csi-sidecars/kube-types'
+
+export interface SecretRef {
+  readonly namespace: string
+  readonly name: string
+}
+
+const PERIOD_MS = 900
+
+/**
+ * Notices when missing Secrets appear. The roles of drivers allow `get` of Secrets, but neither `list` nor `watch`. So a
+ * missing Secret is read about once a second while contents wait for it.
+ */
+export class SecretWatch {
+  readonly #api: Pick<KubeClient, 'get'>
+  readonly #clock: Clock
+  /** By the Secret, the contents that wait for it. */
+  readonly #waiting = new Map<string, Set<string>>()
+  #term: { readonly queue: Enqueuer; readonly signal: AbortSignal } | undefined
+
+  constructor(api: Pick<KubeClient, 'get'>, clock: Clock) {
+    this.#api = api
+    this.#clock = clock
+  }
+
+  /** The content waits for the Secret. Returns the cause that ends its wait. */
+  add(ref: SecretRef, contentKey: string): Cause {
+    const name = `${ref.namespace}/${ref.name}`
+    const known = this.#waiting.get(name)
+    this.#waiting.set(name, (known ?? new Set()).add(contentKey))
+    if (known === undefined) this.#plan(name, ref)
+    return { on: 'secret', name }
+  }
+
+  /** The content no longer waits for a Secret. */
+  forget(contentKey: string): void {
+    for (const keys of this.#waiting.values()) keys.delete(contentKey)
+  }
+
+  /** Wakes the contents whose Secret has appeared. */
+  readonly source: Source = (queue) => {
+    const life = scope()
+    this.#term = { queue, signal: life.signal }
+    return () => life.abort(new CancelledError('the controller has ended'))
+  }
+
+  #plan(name: string, ref: SecretRef): void {
+    const { queue, signal } = this.#term ?? {}
+    const look = async (): Promise<void> => {
+      const isNeeded = (this.#waiting.get(name)?.size ?? 0) > 0 && signal?.aborted === false
+      if (isNeeded && (await this.#isMissing(ref, signal))) return this.#plan(name, ref)
+      this.#waiting.delete(name)
+      if (isNeeded && !signal.aborted) queue?.wake({ on: 'secret', name })
+    }
+    this.#clock.schedule(PERIOD_MS, () => void look())
+  }
+
+  /** Any answer other than `NotFound` is a reason to try again. */
+  async #isMissing(ref: SecretRef, signal: AbortSignal | undefined): Promise<boolean> {
+    try {
+      await this.#api.get(SECRETS, ref, { signal, priority: 'spare' })
+      return false
+    } catch (error) {
+      return isNotFound(error)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { VolumeSnapshotContent } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
+import { DRIVER, vsc } from '../testing/objects.ts'
+import { SNAPSHOT } from './kinds.ts'
+import { contentTrigger } from './triggers.ts'
+
+const trigger = contentTrigger(() => false)
+
+function contentOf(object: VolumeSnapshotContent) {
+  const content = SNAPSHOT.project(DRIVER)(object)
+  if (content === undefined) throw new Error('the content is not cached')
+  return content
+}
+
+const updated = (before: object, after: object, cause: 'watch' | 'own' | 'resync' = 'watch') =>
+  trigger({ type: 'updated', before: contentOf(vsc('c', before)), after: contentOf(vsc('c', after)), cause })
+
+const annotated = (key: string): object => ({ metadata: { annotations: { [key]: 'yes' } } })
+const READY = { status: { snapshotHandle: 'snap-1', readyToUse: true } }
+const MEMBER = annotated(MEMBER_ANNOTATION)
+const HANDLES = { ...MEMBER, status: { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1' } }
+
+describe('contentTrigger', () => {
+  it.each<[what: string, before: object, after: object]>([
+    ['a change of the spec', { metadata: { generation: 1 } }, { metadata: { generation: 2 } }],
+    ['a label', {}, { metadata: { labels: { a: 'b' } } }],
+    ['an annotation', {}, annotated('a')],
+    ['an owner', {}, { metadata: { ownerReferences: [{ name: 'o' }] } }],
+    ['the deletion', {}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
+    ['a snapshot that becomes ready', {}, READY],
+    ['the handles of the member of a group', MEMBER, HANDLES],
+  ])('works on a content after %s', (_, before, after) => {
+    expect(updated(before, after)).toEqual(['c'])
+  })
+
+  it.each<[what: string, before: object, after: object]>([
+    ['an error in its status', {}, { status: { readyToUse: false, error: { message: 'no' } } }],
+    ['its finalizers', {}, { metadata: { finalizers: null } }],
+    ['our annotation', {}, annotated(SNAPSHOT_NAMES.beingCreated)],
+  ])('ignores a change of %s alone', (_, before, after) => {
+    expect(updated(before, after)).toEqual([])
+  })
+
+  it('ignores its own status writes, but not a deletion that a write shows', () => {
+    expect(updated({}, READY, 'own')).toEqual([])
+    expect(updated({}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, 'own')).toEqual(['c'])
+  })
+
+  it('works on each content at a resync, unless nothing is to be done with it', () => {
+    expect(updated({}, {}, 'resync')).toEqual(['c'])
+    const resting = contentTrigger(() => true)
+    expect(resting({ type: 'added', object: contentOf(vsc()) })).toEqual([])
+  })
+})

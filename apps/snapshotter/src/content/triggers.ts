@@ -1,0 +1,39 @@
+import { unreachable } from '@csi-sidecars/base'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import type { Content } from '../caches/content.ts'
+
+type Update = InformerEvent<Content> & { readonly type: 'updated' }
+
+/** The content that an event asks to work on. `isAtRest` leaves out contents with which nothing is to be done. */
+export function contentTrigger(isAtRest: (content: Content) => boolean) {
+  return (event: InformerEvent<Content>): readonly string[] => {
+    switch (event.type) {
+      case 'added':
+        return isAtRest(event.object) ? [] : [event.object.key]
+      case 'deleted':
+        return []
+      case 'updated':
+        return matters(event) && !isAtRest(event.after) ? [event.after.key] : []
+      default:
+        return unreachable(event)
+    }
+  }
+}
+
+/**
+ * Reports whether an update may need work. Finalizers, our annotation and most of the status do not matter: the snapshotter
+ * writes them itself, and its own writes must not end the back-off.
+ */
+function matters({ before, after, cause }: Update): boolean {
+  if (cause === 'resync') return true
+  if (before.generation !== after.generation || before.otherMetadata !== after.otherMetadata) return true
+  if (before.deletedSeconds !== after.deletedSeconds) return true
+  if (cause === 'own') return false
+  const becomesReady = before.status?.ready !== true && after.status?.ready === true
+  return becomesReady || (!isMemberWithHandles(before) && isMemberWithHandles(after))
+}
+
+/** The snapshot-controller has written the handles of the member of a group, so the driver can be asked about it. */
+function isMemberWithHandles({ status }: Content): boolean {
+  return status?.groupHandle !== undefined && status.handle !== undefined
+}

@@ -1,0 +1,98 @@
+import { isConflict, isInvalid, isMissing, type RequestPriority } from '@csi-sidecars/kube-client'
+import { type KubeObject, type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
+import type { Content } from '../caches/content.ts'
+import { ContentGoneError, type ContentRun, explain } from './run.ts'
+
+/** How often a write is repeated in one run because another writer has changed the content. */
+const CONFLICT_TRIES = 5
+
+interface Write {
+  /** The change that the newest state of the content demands. Undefined: nothing is left to write. */
+  readonly change: (latest: Content) => Patch | undefined
+  readonly subresource?: 'status'
+  readonly priority?: RequestPriority | undefined
+}
+
+/**
+ * Writes a change and returns the content after it. A conflict costs one read, not another call of the driver: the change
+ * is computed again from the newest state. Throws ContentGoneError if the content was deleted or recreated, and the error
+ * that users of the Go original know for a refused write.
+ */
+async function write(run: ContentRun, content: Content, { change, ...options }: Write): Promise<Content> {
+  const { api, kind, contents, project } = run.deps
+  let latest = newest(run, content)
+  for (let left = CONFLICT_TRIES; ; left -= 1) {
+    const patch = change(latest)
+    if (patch === undefined) return latest
+    try {
+      const saved = await api.patch<KubeObject>(kind.resource, { name: run.key }, patch, {
+        signal: run.signal,
+        ...options,
+      })
+      contents.learn(saved)
+      return project(saved) ?? latest
+    } catch (error) {
+      run.signal.throwIfAborted()
+      if (isMissing(error)) throw new ContentGoneError(`${run.key} is gone`, { cause: error })
+      // A JSON patch whose test fails is invalid.
+      const isOutdated = isConflict(error) || (patch.kind === 'json' && isInvalid(error))
+      if (!isOutdated || left <= 1)
+        return explain(run, `snapshot controller failed to update ${run.key} on API server`)(error)
+      latest = await read(run, content)
+    }
+  }
+}
+
+/** The newest known state of this very content. */
+export function newest({ key, deps }: ContentRun, content: Content): Content {
+  const cached = deps.contents.store.get(key)
+  return cached?.uid === content.uid ? cached : content
+}
+
+async function read(run: ContentRun, content: Content): Promise<Content> {
+  const { api, kind, contents, project } = run.deps
+  try {
+    const object = await api.get<KubeObject>(kind.resource, { name: run.key }, { signal: run.signal })
+    contents.learn(object)
+    const found = project(object)
+    if (found?.uid === content.uid) return found
+  } catch (error) {
+    run.signal.throwIfAborted()
+    if (!isMissing(error)) throw error
+  }
+  throw new ContentGoneError(`${run.key} is gone`)
+}
+
+/** Adds or removes the annotation that a creation is under way. */
+export async function writeMark(run: ContentRun, content: Content, present: boolean): Promise<Content> {
+  const { beingCreated } = run.deps.kind.names
+  const change: Write['change'] = ({ uid, beingCreated: marked }) =>
+    marked === present
+      ? undefined
+      : { kind: 'merge', body: { metadata: { uid, annotations: { [beingCreated]: present ? 'yes' : null } } } }
+  return await write(run, content, { change })
+}
+
+/** Writes fields of the status. The resourceVersion guards them: they are computed from the status as a whole. */
+export async function writeStatus(
+  run: ContentRun,
+  content: Content,
+  {
+    fields,
+    priority,
+  }: { readonly fields: (latest: Content) => object; readonly priority?: RequestPriority | undefined },
+): Promise<Content> {
+  const change: Write['change'] = (latest) => {
+    const status = fields(latest)
+    if (Object.keys(status).length === 0) return undefined
+    const { uid, resourceVersion } = latest
+    return { kind: 'merge', body: { metadata: { uid, resourceVersion }, status } }
+  }
+  return await write(run, content, { change, subresource: 'status', priority })
+}
+
+/** Removes our finalizer, if the content has it. */
+export async function removeFinalizer(run: ContentRun, content: Content): Promise<void> {
+  const { finalizer } = run.deps.kind.names
+  await write(run, content, { change: ({ finalizers, uid }) => removeFinalizerPatch(finalizers, finalizer, uid) })
+}

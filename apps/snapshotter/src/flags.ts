@@ -1,0 +1,73 @@
+import type { Flag } from '@csi-sidecars/sidecar'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
+/** The snapshotter's flags beside those of every sidecar. Names, types and defaults never change. */
+export const SNAPSHOTTER_FLAGS = [
+  {
+    name: 'extra-create-metadata',
+    type: 'bool',
+    default: false,
+    help: 'Send the names of VolumeSnapshot and VolumeSnapshotContent to the driver with each creation.',
+    chart: { key: 'extraCreateMetadata', sample: true },
+  },
+  {
+    name: 'groupsnapshot-name-prefix',
+    type: 'string',
+    default: 'groupsnapshot',
+    help: 'Prefix of the names of group snapshots that the driver creates.',
+    chart: { key: 'groupSnapshotNamePrefix', sample: 'group' },
+  },
+  {
+    name: 'groupsnapshot-name-uuid-length',
+    type: 'int',
+    default: -1,
+    help: 'How many characters of the uid follow the prefix of group snapshots, without dashes. -1: the whole uid.',
+    chart: { key: 'groupSnapshotNameUuidLength', sample: 16, minimum: -1 },
+  },
+  {
+    name: 'node-deployment',
+    type: 'bool',
+    default: false,
+    help:
+      'Run beside the driver on each node, without leader election, and act only on contents whose label ' +
+      'snapshot.storage.kubernetes.io/managed-by names this node. The environment variable NODE_NAME names the node.',
+    chart: { key: 'nodeDeployment', sample: false },
+  },
+  {
+    name: 'resync-period',
+    type: 'duration',
+    default: 15 * MINUTE,
+    help: 'How often every content is checked without a change. 0: never.',
+    chart: { key: 'resyncPeriod', sample: '39m' },
+  },
+  {
+    name: 'snapshot-name-prefix',
+    type: 'string',
+    default: 'snapshot',
+    help: 'Prefix of the names of snapshots that the driver creates.',
+    chart: { key: 'snapshotNamePrefix', sample: 'snap' },
+  },
+  {
+    name: 'snapshot-name-uuid-length',
+    type: 'int',
+    default: -1,
+    help: 'How many characters of the uid follow the prefix of snapshots, without dashes. -1: the whole uid.',
+    chart: { key: 'snapshotNameUuidLength', sample: 16, minimum: -1 },
+  },
+  {
+    name: 'timeout',
+    type: 'duration',
+    default: MINUTE,
+    help: 'Longest wait for each call of the driver.',
+    chart: { key: 'timeout', sample: '36s' },
+  },
+  {
+    name: 'worker-threads',
+    type: 'int',
+    default: 10,
+    help: 'How many snapshots, and how many group snapshots, are worked on at the same time. 0: no work is done.',
+    chart: { key: 'workerThreads', sample: 7, minimum: 1 },
+  },
+] as const satisfies readonly Flag[]

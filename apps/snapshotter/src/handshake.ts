@@ -1,0 +1,35 @@
+import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { type HandshakeTable, StartError } from '@csi-sidecars/sidecar'
+
+/** How the snapshotter identifies its driver. It asks for the name before the Probe, as the Go original does. */
+export function handshakeOf({ timeout }: { readonly timeout: number }): HandshakeTable {
+  return {
+    limits: { probeMs: timeout, nameMs: timeout },
+    failures: {
+      first: {
+        connect: { message: sentence('error connecting to CSI driver') },
+        probe: { message: sentence('error waiting for CSI driver to be ready') },
+      },
+      name: { message: sentence('error getting CSI driver name') },
+    },
+    questions: (driver) => [
+      {
+        about: 'controller',
+        limitMs: timeout,
+        failure: { message: sentence('error determining if driver supports create/delete snapshot operations') },
+        startError: ({ controller }) =>
+          controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)
+            ? undefined
+            : new StartError(`CSI driver ${driver} does not support ControllerCreateSnapshot`),
+      },
+    ],
+    decisive: { controller: [ControllerRpc.CREATE_DELETE_SNAPSHOT] },
+    namedFrom: 'name',
+    nameFirst: true,
+  }
+}
+
+/** The Go original logs these failures as sentences, which end with the cause. */
+export function sentence(what: string): { sentence(cause: string): string } {
+  return { sentence: (cause) => `${what}: ${cause}` }
+}

@@ -1,0 +1,36 @@
+import type { Clock } from '@csi-sidecars/base'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeObject } from '@csi-sidecars/kube-types'
+import { type CacheRegistry, cacheOf, ServedKinds } from '@csi-sidecars/sidecar'
+import type { Logger } from '@csi-sidecars/telemetry'
+import { type Content, projectClass, type SnapshotClass } from './caches/content.ts'
+import { NODE_LABEL } from './caches/names.ts'
+import type { Kind } from './content/kinds.ts'
+import type { KindCaches } from './parts.ts'
+
+export interface CacheOptions {
+  readonly client: KubeClient
+  readonly caches: CacheRegistry
+  readonly driverName: string
+  /** With --node-deployment: the node whose contents are kept. Classes carry no label of a node. */
+  readonly nodeName: string | undefined
+  readonly resyncMs: number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Opens the caches of a kind. If its CRDs are missing, the caches wait for them. */
+export function openCaches(kind: Kind, options: CacheOptions): KindCaches {
+  const { caches, driverName, nodeName, resyncMs, clock } = options
+  const contents = caches.create<KubeObject, Content>({
+    resource: kind.resource,
+    project: kind.project(driverName),
+    labelSelector: nodeName === undefined ? undefined : `${NODE_LABEL}=${nodeName}`,
+    resyncMs,
+  })
+  const classes = caches.create<KubeObject, SnapshotClass>({ resource: kind.classes, project: projectClass, resyncMs })
+  const served = new ServedKinds({ ...options, resources: [kind.resource, kind.classes] })
+  caches.add(served.delayed(cacheOf(`${kind.resource.kind}s`, contents, clock)))
+  caches.add(served.delayed(cacheOf(`${kind.classes.kind}es`, classes, clock)))
+  return { contents, classes }
+}

@@ -1,0 +1,256 @@
+import { CancelledError } from '@csi-sidecars/base'
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { Backlog, runTerm } from '@csi-sidecars/controller'
+import type { EventTarget } from '@csi-sidecars/events'
+import { createInformer, type Informer } from '@csi-sidecars/informer'
+import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
+import type { KubeObject, ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import { Metrics } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
+import { FakeApi, type InFlight, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
+import { snapshotterControllers } from '../app.ts'
+import { projectClass } from '../caches/content.ts'
+import { GROUP, type Kind, SNAPSHOT } from '../content/kinds.ts'
+import type { KindCaches, SnapshotterParts, SnapshotterSettings } from '../parts.ts'
+import { DRIVER } from './objects.ts'
+import { GatedDriver, type Script, type SeenCall, Storage } from './storage.ts'
+
+const SETTINGS: SnapshotterSettings = {
+  driverName: DRIVER,
+  workers: 10,
+  retryStartMs: 1_000,
+  retryMaxMs: 300_000,
+  timeoutMs: 60_000,
+  extraMetadata: false,
+  snapshotNaming: { prefix: 'snapshot', uidLength: -1 },
+  groupNaming: { prefix: 'groupsnapshot', uidLength: -1 },
+}
+
+export interface FixtureOptions {
+  readonly settings?: Partial<SnapshotterSettings>
+  readonly objects?: readonly (readonly [Resource<KubeObject>, KubeObject])[]
+}
+
+/** A cluster, a storage and at most one snapshotter at a time. */
+export class Fixture {
+  readonly clock = new FakeClock({ now: Date.UTC(2026, 0, 1) })
+  readonly api: FakeApi<ApiError>
+  readonly storage = new Storage()
+  readonly scripts = new Map<string, Script>()
+  /** Calls of the driver and writes of the snapshotter, in the order in which they were sent. */
+  readonly wire: string[] = []
+  readonly calls: SeenCall[] = []
+  readonly events: { readonly target: EventTarget; readonly text: string }[] = []
+  readonly log: RecordingLogger = recordingLogger()
+  /** The answers of the API server to the next writes, by what they are for. */
+  readonly refusals = new Map<string, ApiError[]>()
+  process: Process | undefined
+  readonly #settings: SnapshotterSettings
+
+  constructor({ settings, objects = [] }: FixtureOptions = {}) {
+    this.#settings = { ...SETTINGS, ...settings }
+    this.api = new FakeApi({ errorOf: apiErrorOf, clock: this.clock })
+    for (const [resource, object] of objects) this.api.put(resource, object)
+  }
+
+  /** A running snapshotter whose requests are answered, and whose events are delivered, at once. */
+  static async running(options: FixtureOptions = {}): Promise<Fixture> {
+    const fixture = new Fixture(options)
+    await fixture.start()
+    return fixture
+  }
+
+  async start(): Promise<void> {
+    this.process = new Process(this, this.#settings)
+    this.process.answerAtOnce()
+    await this.clock.settle()
+  }
+
+  /** Starts a snapshotter that stops at each request and each call. */
+  async startStepwise(): Promise<void> {
+    this.process = new Process(this, this.#settings)
+    await this.clock.settle()
+  }
+
+  kill(): void {
+    this.process?.kill()
+    this.process = undefined
+  }
+
+  /** The process after the start. */
+  get running(): Process {
+    if (this.process === undefined) throw new Error('no process runs')
+    return this.process
+  }
+
+  async put(resource: Resource<KubeObject>, object: KubeObject): Promise<void> {
+    this.api.put(resource, object)
+    await this.clock.settle()
+  }
+
+  async edit(resource: Resource<KubeObject>, name: string, body: object): Promise<void> {
+    this.api.edit(resource, { name }, body)
+    await this.clock.settle()
+  }
+
+  async delete(resource: Resource<KubeObject>, name: string): Promise<void> {
+    this.api.delete(resource, { name })
+    await this.clock.settle()
+  }
+
+  /** Another writer removes all finalizers of a deleted object. */
+  async strip(resource: Resource<KubeObject>, name: string): Promise<void> {
+    await this.edit(resource, name, { metadata: { finalizers: null } })
+    await this.delete(resource, name)
+  }
+
+  find<T>(resource: Resource<T>, ref: ObjectRef): T | undefined {
+    return this.api.server.get(resource, ref)
+  }
+
+  takeWire(): readonly string[] {
+    return this.wire.splice(0)
+  }
+
+  takeEvents(): readonly string[] {
+    return this.events.splice(0).map(({ text }) => text)
+  }
+
+  takeCalls(method: string): readonly SeenCall[] {
+    return this.calls.splice(0).filter((call) => call.method === method)
+  }
+}
+
+/** One life of the snapshotter, between a gate and watches that lag. */
+export class Process {
+  readonly gate = new StepGate()
+  readonly driver: GatedDriver
+  readonly backlog: Backlog
+  readonly metrics = new Metrics()
+  readonly ended: Promise<void>
+  readonly resync: () => void
+  /** Whether the cache has this very content. */
+  readonly knows: (object: KubeObject) => boolean
+  readonly #client: InProcessClient<ApiError>
+  readonly #stop = new AbortController()
+  readonly #cut = new AbortController()
+  readonly #caches = new AbortController()
+  #leads = true
+
+  constructor(fixture: Fixture, settings: SnapshotterSettings) {
+    const { api, clock, log, events } = fixture
+    const client = api.newClient({ gate: this.gate, watchesLag: true })
+    this.#client = client
+    this.driver = new GatedDriver({ storage: fixture.storage, gate: this.gate }, fixture.scripts, (call) => {
+      fixture.calls.push(call)
+      fixture.wire.push(call.method)
+    })
+    const pass = this.gate.pass.bind(this.gate)
+    this.gate.pass = (outgoing, effect, passing) => {
+      const { request } = outgoing
+      if (request?.verb !== 'patch') return pass(outgoing, effect, passing)
+      const write = writeText(request.what, request.body)
+      fixture.wire.push(write)
+      const serve = async (): ReturnType<typeof effect> => {
+        const refusal = fixture.refusals.get(write)?.shift()
+        if (refusal !== undefined) throw refusal
+        return effect()
+      }
+      return pass(outgoing, serve, passing)
+    }
+    const [snapshots, groups] = [cachesOf(SNAPSHOT, { client, clock, log }), cachesOf(GROUP, { client, clock, log })]
+    const informers: readonly Informer<unknown, never>[] = [snapshots, groups].flatMap(Object.values)
+    this.resync = () => {
+      for (const informer of informers) if (informer.store.synced) informer.resync()
+    }
+    this.knows = ({ metadata }) => snapshots.contents.store.get(metadata?.name ?? '')?.uid === metadata?.uid
+    this.backlog = new Backlog({ driver: DRIVER, clock, metrics: this.metrics })
+    const parts: SnapshotterParts = {
+      settings,
+      client,
+      driver: this.driver.driver,
+      snapshots,
+      groups,
+      recorder: {
+        event: (target, { type, reason, message }) => {
+          events.push({ target, text: `${type} ${reason}: ${message}` })
+        },
+        flush: async () => undefined,
+      },
+      clock,
+      log,
+    }
+    const assertLeading = (): void => {
+      if (!this.#leads) throw new CancelledError('this process does not lead')
+    }
+    const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
+    const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
+    const options = { clock, driver: parts.driver, backlog: this.backlog }
+    const term = runTerm(lead, snapshotterControllers(parts, lead), options)
+    const running = informers.map((informer) => informer.run(this.#caches.signal))
+    this.ended = term.then(async () => {
+      this.#caches.abort(new CancelledError('the process ends'))
+      await Promise.all(running)
+    })
+  }
+
+  /** From now on requests and calls are answered, and changes delivered, at once. */
+  answerAtOnce(): void {
+    this.#client.watchesLag = false
+    this.gate.open()
+  }
+
+  /** Watches keep back their changes from now on. */
+  lag(): void {
+    this.#client.watchesLag = true
+  }
+
+  deliver(count?: number): void {
+    this.#client.deliver(undefined, count)
+  }
+
+  flight(label: string): InFlight | undefined {
+    return this.gate.inFlight.find((each) => each.label.startsWith(label))
+  }
+
+  /** Takes no more keys. Running work comes to its end. */
+  stop(): void {
+    this.#stop.abort(new CancelledError('asked to stop'))
+  }
+
+  depose(): void {
+    this.#leads = false
+    this.stop()
+    this.#cut.abort(new CancelledError('the lease is lost'))
+  }
+
+  /** Dies. What was sent has taken effect or never will. */
+  kill(): void {
+    this.gate.close()
+  }
+}
+
+type Common = Pick<Parameters<typeof createInformer>[0], 'client' | 'clock' | 'log'>
+
+function cachesOf(kind: Kind, common: Common): KindCaches {
+  const resyncMs = 0
+  return {
+    contents: createInformer({ ...common, resource: kind.resource, project: kind.project(DRIVER), resyncMs }),
+    classes: createInformer({ ...common, resource: kind.classes, project: projectClass, resyncMs }),
+  }
+}
+
+/** `mark`, `unmark`, `status`, `error`, `clear` or `release`: what a patch is for. */
+function writeText(what: string, body: unknown): string {
+  const text = JSON.stringify(body)
+  if (what.endsWith('/status')) {
+    if (text.includes('"error":{')) return 'error'
+    return text.includes('andle":null') ? 'clear' : 'status'
+  }
+  if (text.includes('being-created":"yes"')) return 'mark'
+  return text.includes('being-created":null') ? 'unmark' : 'release'
+}
+
+export function apiError(code: number, reason: string, message: string): ApiError {
+  return new ApiError({ code, reason, message })
+}

@@ -1,0 +1,27 @@
+import { programOf } from '@csi-sidecars/sidecar'
+import { type Ended, runInProcess } from '@csi-sidecars/sidecar/testing'
+import { snapshotter } from '../app.ts'
+
+export interface RunOptions {
+  readonly kubeconfig: string
+  readonly socket: string
+  readonly flags?: readonly string[]
+}
+
+/** Runs the whole snapshotter in this process, from its command line to its end, for which the signal may ask. */
+export function snapshotterToItsEnd(
+  { kubeconfig, socket, flags = [] }: RunOptions,
+  signal?: AbortSignal,
+): Promise<Ended> {
+  return runInProcess(
+    programOf(snapshotter),
+    [`--kubeconfig=${kubeconfig}`, `--csi-address=${socket}`, '--v=5', ...flags],
+    signal && { signal },
+  )
+}
+
+/** Runs it until the signal asks it to end. An earlier end is a failure. */
+export async function runSnapshotter(options: RunOptions, signal: AbortSignal): Promise<void> {
+  const { ending, log } = await snapshotterToItsEnd(options, signal)
+  if (!signal.aborted) throw new Error(`csi-snapshotter ended with ${JSON.stringify(ending)}:\n${log}`)
+}

@@ -1,0 +1,93 @@
+import { Backoff, type Clock } from '@csi-sidecars/base'
+import { isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import type { Resource } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
+import type { Cache } from './caches.ts'
+
+export interface ServedKindsOptions {
+  /** Custom resources of one group and version. */
+  readonly resources: readonly [Resource<unknown>, ...Resource<unknown>[]]
+  readonly client: Pick<KubeClient, 'discover'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 5_000
+const REPORT_MS = 60_000
+
+/**
+ * Delays caches until the API server serves their kinds. A list of a missing kind fails with ever longer pauses and a line
+ * for each try; this asks discovery every few seconds and logs one line a minute.
+ */
+export class ServedKinds {
+  readonly #options: ServedKindsOptions
+  #waiting: Promise<void> | undefined
+  /** The kind that is not served. */
+  #missing: string | undefined
+  #heardAt = 0
+
+  constructor(options: ServedKindsOptions) {
+    this.#options = options
+  }
+
+  /** The same cache, which is filled once its kind is served. Until then its name says why it is empty. */
+  delayed(cache: Cache): Cache {
+    const missing = (): string | undefined => this.#missing
+    const silentForMs = (): number => this.#options.clock.monotonic() - this.#heardAt
+    return {
+      get name() {
+        const kind = missing()
+        return kind === undefined ? cache.name : `${cache.name} (the API server does not serve ${kind})`
+      },
+      get synced() {
+        return cache.synced
+      },
+      get silentForMs() {
+        return missing() === undefined ? cache.silentForMs : silentForMs()
+      },
+      run: async (signal) => {
+        this.#waiting ??= this.#untilServed(signal)
+        await this.#waiting
+        await cache.run(signal)
+      },
+    }
+  }
+
+  async #untilServed(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options
+    const random = (): number => clock.random()
+    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS, jitter: 0.2, random })
+    let reportedAt = Number.NEGATIVE_INFINITY
+    while (await this.#isMissing(signal)) {
+      if (this.#missing !== undefined && clock.monotonic() - reportedAt >= REPORT_MS) {
+        reportedAt = clock.monotonic()
+        const what = 'Waiting for a kind that the API server does not serve: install its CustomResourceDefinition'
+        log.warn(what, { kind: this.#missing })
+      }
+      await clock.sleep(pauses.next(), signal)
+    }
+    if (this.#missing !== undefined) log.info('The API server serves the kind now', { kind: this.#missing })
+    this.#missing = undefined
+  }
+
+  /** False also if the client may not ask: then the lists of the caches show what is wrong. */
+  async #isMissing(signal: AbortSignal): Promise<boolean> {
+    const { client, clock, resources } = this.#options
+    const [{ group, version }] = resources
+    let served: ReadonlySet<string | undefined> = new Set()
+    try {
+      const answer = await client.discover(`/apis/${group}/${version}`, { signal })
+      const { resources: listed = [] } = answer as { readonly resources?: readonly { readonly name?: string }[] }
+      served = new Set(listed.map(({ name }) => name))
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isForbidden(error)) return false
+      if (!isNotFound(error)) return true
+    }
+    this.#heardAt = clock.monotonic()
+    const missing = resources.find(({ plural }) => !served.has(plural))
+    if (missing !== undefined) this.#missing = `${missing.plural}.${group}`
+    return missing !== undefined
+  }
+}

@@ -1,0 +1,269 @@
+import { execFileSync } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  EVENTS,
+  type Event,
+  type KubeObject,
+  type Resource,
+  VOLUME_GROUP_SNAPSHOT_CLASSES,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  type VolumeGroupSnapshotContent,
+  type VolumeSnapshotContent,
+} from '@csi-sidecars/kube-types'
+import type { Cluster } from '../../harness/api/cluster.ts'
+import { kubectl } from '../../harness/api/kubectl.ts'
+import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
+import type { Answer, Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
+import { eventually } from '../../harness/waiting.ts'
+
+export const UID = '00000000-1111-2222-3333-444444444444'
+export const SNAPSHOT = 'snapshot.storage.kubernetes.io/volumesnapshot'
+export const GROUP = 'groupsnapshot.storage.kubernetes.io/volumegroupsnapshot'
+export const FINALIZER = `${SNAPSHOT}content-bound-protection`
+export const GROUP_FINALIZER = `${GROUP}content-bound-protection`
+export const SNAPSHOTS: Capabilities['controller'] = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS']
+
+/** The module with the CRDs of the Go original. */
+const CLIENT = 'github.com/kubernetes-csi/external-snapshotter/client/v8@v8.6.0'
+const installed = new WeakMap<Cluster, Promise<void>>()
+
+/** Installs the CRDs of the Go original on a real server, once. The emulator serves the kinds by itself. */
+export async function installCrds(t: TestContext): Promise<void> {
+  if (t.target === 'emulator') return
+  const known = installed.get(t.cluster) ?? install(t)
+  installed.set(t.cluster, known)
+  await known
+}
+
+async function install(t: TestContext): Promise<void> {
+  const output = execFileSync('go', ['mod', 'download', '-json', CLIENT], { cwd: t.folder, encoding: 'utf8' })
+  const { Dir } = JSON.parse(output) as { Dir: string }
+  const folder = join(Dir, 'config', 'crd')
+  const files = globSync('*.storage.k8s.io_*.yaml', { cwd: folder }).flatMap((file) => ['-f', join(folder, file)])
+  const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
+  await kubectl(kubeconfig, 'apply', '--server-side', ...files)
+  await kubectl(kubeconfig, 'wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all')
+}
+
+export interface Scene {
+  readonly driver: Driver
+  readonly snapshotter: RunningSidecar
+}
+
+export interface SceneSetup extends SidecarSetup {
+  readonly controller?: Capabilities['controller']
+  readonly prepare?: (driver: Driver) => void
+  readonly watches?: readonly string[]
+}
+
+const CONTENTS = ['volumesnapshotcontents', 'volumesnapshotclasses', 'volumegroupsnapshotcontents']
+
+/** A driver with snapshots, and the snapshotter, watching. */
+export async function scene(
+  t: TestContext,
+  { controller = SNAPSHOTS, prepare, watches = CONTENTS, ...setup }: SceneSetup = {},
+): Promise<Scene> {
+  await installCrds(t)
+  const driver = setup.driver ?? (await t.driver({ controller }))
+  driver.on('CreateSnapshot', snapshot())
+  driver.on('CreateVolumeGroupSnapshot', groupSnapshot())
+  prepare?.(driver)
+  const snapshotter = await t.sidecar({ ...setup, driver, app: 'snapshotter' })
+  await t.watching(snapshotter, ...watches)
+  return { driver, snapshotter }
+}
+
+/** 1,700,000,000.123456789 seconds after 1970. */
+export const CREATED = { seconds: 1_700_000_000n, nanos: 123_456_789 }
+export const CREATED_NANOSECONDS = '1700000000123456789'
+
+export function described(change: object = {}): object {
+  return {
+    snapshotId: 'snap-1',
+    sourceVolumeId: 'vol-1',
+    sizeBytes: 1024n,
+    creationTime: CREATED,
+    readyToUse: true,
+    groupSnapshotId: '',
+    accessibleTopology: [],
+    ...change,
+  }
+}
+
+export function snapshot(change: object = {}, more: object = {}): Answer {
+  return { reply: { snapshot: described(change) }, ...more }
+}
+
+export function listed(change: object = {}): Answer {
+  return { reply: { entries: [{ snapshot: described(change) }], nextToken: '' } }
+}
+
+export function groupSnapshot(change: object = {}): Answer {
+  const snapshots = ['1', '2'].map((n) => described({ snapshotId: `s-${n}`, sourceVolumeId: `vol-${n}` }))
+  const group = { groupSnapshotId: 'group-1', snapshots, creationTime: CREATED, readyToUse: true }
+  return { reply: { groupSnapshot: { ...group, ...change } } }
+}
+
+export async function createClass(t: TestContext, parameters: Readonly<Record<string, string>> = {}): Promise<void> {
+  await t.create(VOLUME_SNAPSHOT_CLASSES, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshotClass',
+    metadata: { name: t.name('class') },
+    driver: t.driverName,
+    deletionPolicy: 'Delete',
+    parameters,
+  })
+}
+
+export async function createGroupClass(t: TestContext): Promise<void> {
+  await t.create(VOLUME_GROUP_SNAPSHOT_CLASSES, {
+    apiVersion: 'groupsnapshot.storage.k8s.io/v1',
+    kind: 'VolumeGroupSnapshotClass',
+    metadata: { name: t.name('class') },
+    driver: t.driverName,
+    deletionPolicy: 'Delete',
+  })
+}
+
+export interface ContentParts {
+  readonly what?: string
+  readonly metadata?: object
+  readonly spec?: object
+}
+
+/** A content whose snapshot is to be created. Returns its name. */
+export async function createContent(t: TestContext, parts: ContentParts = {}): Promise<string> {
+  const { what = 'content', metadata = {}, spec = {} } = parts
+  const name = t.name(what)
+  await t.create(VOLUME_SNAPSHOT_CONTENTS, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshotContent',
+    metadata: { name, finalizers: [FINALIZER], ...metadata },
+    spec: {
+      driver: t.driverName,
+      deletionPolicy: 'Delete',
+      volumeSnapshotClassName: t.name('class'),
+      source: { volumeHandle: 'vol-1' },
+      volumeSnapshotRef: { namespace: 'default', name: 'snap', uid: UID },
+      ...spec,
+    },
+  })
+  return name
+}
+
+/** A content of a snapshot that exists already. */
+export function createGiven(
+  t: TestContext,
+  { what = 'content', metadata, spec = {} }: ContentParts = {},
+): Promise<string> {
+  const source = { source: { snapshotHandle: 'snap-given' }, volumeSnapshotClassName: undefined }
+  return createContent(t, { what, ...(metadata && { metadata }), spec: { ...source, ...spec } })
+}
+
+export async function createGroup(
+  t: TestContext,
+  { what = 'group', metadata = {}, spec = {} }: ContentParts = {},
+): Promise<string> {
+  const name = t.name(what)
+  await t.create(VOLUME_GROUP_SNAPSHOT_CONTENTS, {
+    apiVersion: 'groupsnapshot.storage.k8s.io/v1',
+    kind: 'VolumeGroupSnapshotContent',
+    metadata: { name, finalizers: [GROUP_FINALIZER], ...metadata },
+    spec: {
+      driver: t.driverName,
+      deletionPolicy: 'Delete',
+      volumeGroupSnapshotClassName: t.name('class'),
+      source: { volumeHandles: ['vol-1', 'vol-2'] },
+      volumeGroupSnapshotRef: { namespace: 'default', name: 'group', uid: UID },
+      ...spec,
+    },
+  })
+  return name
+}
+
+export function getContent(t: TestContext, name = t.name('content')): Promise<VolumeSnapshotContent | undefined> {
+  return t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name })
+}
+
+/** Waits until the snapshot is ready and no creation is under way. */
+export async function ready(t: TestContext, name = t.name('content')): Promise<VolumeSnapshotContent> {
+  return await eventually(`${name} is ready`, async () => {
+    const content = await getContent(t, name)
+    return content?.status?.readyToUse === true && !isMarked(content) && content
+  })
+}
+
+export async function groupReady(t: TestContext, name = t.name('group')): Promise<VolumeGroupSnapshotContent> {
+  return await eventually(`${name} is ready`, async () => {
+    const group = await t.api.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name })
+    return group?.status?.readyToUse === true && !isMarked(group) && group
+  })
+}
+
+export function isMarked({ metadata }: KubeObject): boolean {
+  return Object.keys(metadata?.annotations ?? {}).some((key) => key.endsWith('snapshot-being-created'))
+}
+
+/** Waits for the error in the status. */
+export async function failed(t: TestContext, message: string | RegExp, name = t.name('content')): Promise<string> {
+  return await eventually(`${name} fails with ${message}`, async () => {
+    const { message: text } = (await getContent(t, name))?.status?.error ?? {}
+    if (typeof text !== 'string') return undefined
+    return (typeof message === 'string' ? text === message : message.test(text)) && text
+  })
+}
+
+/** The snapshot-controller marks and deletes a content, as for a deleted VolumeSnapshot. */
+export async function remove(
+  t: TestContext,
+  name = t.name('content'),
+  resource: Resource<KubeObject> = VOLUME_SNAPSHOT_CONTENTS,
+): Promise<void> {
+  const prefix = resource === VOLUME_GROUP_SNAPSHOT_CONTENTS ? GROUP : SNAPSHOT
+  await t.api.merge(resource, { name }, { metadata: { annotations: { [`${prefix}-being-deleted`]: 'yes' } } })
+  await t.api.delete(resource, { name })
+}
+
+export async function gone(
+  t: TestContext,
+  name = t.name('content'),
+  resource: Resource<KubeObject> = VOLUME_SNAPSHOT_CONTENTS,
+): Promise<void> {
+  await eventually(`${name} is gone`, async () => (await t.api.find(resource, { name })) === undefined)
+}
+
+export function setStatus(t: TestContext, name: string, status: object): Promise<unknown> {
+  return t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, subresource: 'status' }, { status })
+}
+
+/** The writes of the snapshotter and the calls of snapshots, each by its purpose, in the order of their arrival. */
+export function wire({ driver, snapshotter }: Scene): readonly string[] {
+  const writes = snapshotter.gate
+    .writes('volumesnapshotcontents', 'volumesnapshotcontents/status')
+    .concat(snapshotter.gate.writes('volumegroupsnapshotcontents', 'volumegroupsnapshotcontents/status'))
+    .map(({ time, resource, body }) => ({ time, what: purposeOf(resource, body) }))
+  const calls = snapshotCalls(driver).map(({ start, method }) => ({ time: start, what: method }))
+  return [...writes, ...calls].sort((a, b) => a.time - b.time).map(({ what }) => what)
+}
+
+function purposeOf(resource: string, body: unknown): string {
+  const text = JSON.stringify(body)
+  if (resource.endsWith('/status')) return /"error":\{/.test(text) ? 'error' : 'status'
+  if (!text.includes('being-created')) return 'release'
+  return text.includes('"yes"') ? 'mark' : 'unmark'
+}
+
+export function snapshotCalls(driver: Driver): readonly Call[] {
+  return driver.calls.filter(({ method }) => /Snapshots?$/.test(method))
+}
+
+/** The events about an object, as `Reason: message`. */
+export async function eventsOf(t: TestContext, name = t.name('content')): Promise<readonly string[]> {
+  const all: readonly Event[] = await t.api.list(EVENTS, 'default')
+  return all
+    .filter(({ involvedObject }) => involvedObject.name === name)
+    .map(({ reason, message }) => `${reason}: ${message}`)
+}

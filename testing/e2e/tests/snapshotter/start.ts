@@ -1,0 +1,195 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { LEASES } from '@csi-sidecars/kube-types'
+import type { TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
+import { testsOf, WITHOUT_API } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { createClass, createContent, installCrds, ready, SNAPSHOTS, scene, snapshot, snapshotCalls } from './scene.ts'
+
+const test = testsOf('snapshotter', 'start')
+const app = 'snapshotter'
+
+const NOT_FOUND = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 404, reason: 'NotFound', message: 'no' }
+
+/** The sidecar with a healthy driver and these arguments, until it ends. */
+async function ended(
+  t: TestContext,
+  args: readonly string[],
+  {
+    prepare = () => undefined,
+    controller = SNAPSHOTS,
+    env,
+  }: { prepare?: (driver: Driver) => void; controller?: typeof SNAPSHOTS; env?: NodeJS.ProcessEnv } = {},
+): Promise<{ readonly code: number | null; readonly text: string }> {
+  const driver = await t.driver({ controller })
+  prepare(driver)
+  const sidecar = await t.sidecar({ app, driver, args, ...(env && { env }) })
+  const { code } = await sidecar.end()
+  return { code, text: sidecar.stderr }
+}
+
+const refusals: readonly (readonly [what: string, args: readonly string[], code: number, line: string])[] = [
+  ['an unknown flag', ['--extra-create-metadat'], 2, 'flag provided but not defined: -extra-create-metadat'],
+  [
+    'an unknown gate',
+    ['--feature-gates=X=true'],
+    255,
+    'Error while parsing feature gates: unrecognized feature gate: X',
+  ],
+  ['both addresses', ['--metrics-address=:0'], 1, 'only one of `--metrics-address` and `--http-endpoint` can be set.'],
+  ['an empty prefix', ['--snapshot-name-prefix='], 1, 'Snapshot name prefix cannot be of length 0'],
+  [
+    'an election on each node',
+    ['--node-deployment', '--leader-election'],
+    1,
+    'Leader election cannot happen when node-deployment is set to true',
+  ],
+]
+
+for (const [what, args, code, line] of refusals) {
+  test(`ends for ${what}`, { target: 'emulator' }, async (t) => {
+    const { code: given, text } = await ended(t, args)
+    equal(given, code)
+    ok(text.includes(line), text)
+  })
+}
+
+test('ends without the name of the node', { target: 'emulator', only: 'ours' }, async (t) => {
+  const { NODE_NAME: _, ...env } = process.env
+  const { code, text } = await ended(t, ['--node-deployment'], { env: { ...env, NODE_NAME: '' } })
+  equal(code, 255)
+  ok(text.includes('The NODE_NAME environment variable must be set when using --enable-node-deployment.'), text)
+})
+
+test('ends for a length of the uid that no uid has', { target: 'emulator', only: 'ours' }, async (t) => {
+  const { code, text } = await ended(t, ['--snapshot-name-uuid-length=33'])
+  equal(code, 1)
+  ok(text.includes('Snapshot name uuid length must be between -1 and 32'), text)
+})
+
+test('ends for a driver without snapshots', WITHOUT_API, async (t) => {
+  const { code, text } = await ended(t, [], { controller: [] })
+  equal(code, 1)
+  ok(text.includes(`CSI driver ${t.driverName} does not support ControllerCreateSnapshot`), text)
+})
+
+test('ends for a driver without a name, before the first Probe', WITHOUT_API, async (t) => {
+  const driver = await t.driver({ controller: SNAPSHOTS })
+  driver.on('GetPluginInfo', { reply: { name: '', vendorVersion: '1', manifest: {} } })
+  const sidecar = await t.sidecar({ app, driver })
+  equal((await sidecar.end()).code, 1)
+  ok(sidecar.stderr.includes('error getting CSI driver name: driver name is empty'), sidecar.stderr)
+  equal(
+    driver.calls.map(({ method }) => method),
+    ['GetPluginInfo'],
+  )
+})
+
+test('warns of removed flags and works', { only: 'ours' }, async (t) => {
+  const args = [
+    '--snapshotter=x',
+    '--connection-timeout=15s',
+    '--leader-election-type=leases',
+    '--enable-volume-group-snapshots=true',
+  ]
+  const { snapshotter } = await scene(t, { args })
+  equal(snapshotter.linesWith('Warning: this flag was removed, and has no effect').length, 4)
+  await createClass(t)
+  await createContent(t)
+  await ready(t)
+})
+
+test('serves metrics before the driver is ready, with the names of both queues', async (t) => {
+  const { snapshotter } = await scene(t)
+  const { text } = await snapshotter.metrics()
+  match(text, /workqueue_depth\{name="csi-snapshotter-content"\} \d/)
+  match(text, /workqueue_depth\{name="csi-snapshotter-groupsnapshotcontent"\} \d/)
+  const probe = 'grpc_status_code="OK",method_name="/csi.v1.Identity/Probe"'
+  match(text, new RegExp(`csi_sidecar_operations_seconds_count\\{driver_name="${t.driverName}",${probe}\\} 1\n`))
+})
+
+test('waits for the kinds of snapshots with one line, and continues when they are served', {
+  only: 'ours',
+}, async (t) => {
+  await installCrds(t)
+  await createClass(t)
+  await createContent(t)
+  const driver = await t.driver({ controller: SNAPSHOTS })
+  driver.on('CreateSnapshot', snapshot())
+  const snapshotter = await t.sidecar({ app, driver })
+  const isOfSnapshots = ({ path }: { path: string }): boolean => path.startsWith('/apis/snapshot.storage.k8s.io/')
+  const answer = { kind: 'answer', code: 404, body: NOT_FOUND } as const
+  const absences = ['GET ', 'GET volumesnapshotcontents', 'GET volumesnapshotclasses'] as const
+  const injected = absences.map((what) => snapshotter.gate.inject(what, answer, { where: isOfSnapshots }))
+  const waiting = 'Waiting for a kind that the API server does not serve'
+  await snapshotter.line(waiting)
+  await pause(2_000)
+  const { code, text } = await snapshotter.http('/readyz')
+  equal(code, 503)
+  match(text, /the API server does not serve volumesnapshot/)
+  equal((await snapshotter.http('/livez')).code, 200)
+  for (const injection of injected) injection.end()
+  await ready(t)
+  equal((await snapshotter.http('/readyz')).code, 200)
+  equal(snapshotter.linesWith(waiting).length, 1)
+})
+
+test('works without group snapshots if they are forbidden', async (t) => {
+  await installCrds(t)
+  const driver = await t.driver({ controller: SNAPSHOTS })
+  driver.on('CreateSnapshot', snapshot())
+  const snapshotter = await t.sidecar({ app, driver })
+  snapshotter.gate.inject('GET volumegroupsnapshotcontents', {
+    kind: 'answer',
+    code: 403,
+    body: { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 403, reason: 'Forbidden', message: 'no' },
+  })
+  await t.watching(snapshotter, 'volumesnapshotcontents')
+  await snapshotter.line(
+    'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run',
+  )
+  await createClass(t)
+  await createContent(t)
+  await ready(t)
+})
+
+test('leads by the Lease of the Go original, releases it and ends within moments of SIGTERM', {
+  only: 'ours',
+}, async (t) => {
+  const args = ['--leader-election', '--leader-election-namespace=default']
+  const { snapshotter, driver } = await scene(t, { args })
+  await createClass(t)
+  await createContent(t)
+  await ready(t)
+  equal(snapshotCalls(driver).length, 1)
+  const name = `external-snapshotter-leader-${t.driverName.replaceAll('.', '-')}`
+  const holder = async (): Promise<string | undefined> =>
+    (await t.api.find(LEASES, { namespace: 'default', name }))?.spec?.holderIdentity ?? undefined
+  ok(await holder())
+  equal((await snapshotter.endBy('SIGTERM', 5_000)).code, 0)
+  equal((await holder()) || '', '')
+  await t.api.delete(LEASES, { namespace: 'default', name })
+})
+
+test('ends within moments of SIGINT', { only: 'ours' }, async (t) => {
+  const { snapshotter } = await scene(t)
+  equal((await snapshotter.endBy('SIGINT', 5_000)).code, 0)
+})
+
+test('never needs a permission beyond its role, and updates no object', { only: 'ours' }, async (t) => {
+  const { snapshotter } = await scene(t)
+  await createClass(t)
+  await createContent(t)
+  await ready(t)
+  await eventually('all requests answered', () =>
+    snapshotter.gate.requests.every(({ code, watch }) => watch || code !== 0),
+  )
+  equal(
+    snapshotter.gate.requests.filter(({ code }) => code === 403).map(({ path }) => path),
+    [],
+  )
+  equal(
+    snapshotter.gate.requests.filter(({ method }) => method === 'PUT'),
+    [],
+  )
+})
