@@ -78,8 +78,8 @@ export const PROVISIONER_FLAGS = [
     name: 'enable-pprof',
     type: 'bool',
     default: false,
-    help: 'Serve a page at /debug/pprof/ that names the flag for profiles, --enable-profiling.',
-    chart: { none: 'replaced by --enable-profiling' },
+    help: 'Serve a page at /debug/pprof/ that says that this process has no profiles of Go.',
+    chart: { none: 'the process has no profiles of Go' },
   },
   {
     name: 'extra-create-metadata',

@@ -65,7 +65,7 @@ export interface AppSettings {
    * Default: false.
    */
   readonly onEachNode?: boolean
-  /** Serves a page at /debug/pprof/ that names the flag for profiles. Default: false. */
+  /** Serves a page at /debug/pprof/ that says that the process has no profiles. Default: false. */
   readonly profilesPage?: boolean
   /** The limits, questions and texts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>

@@ -47,9 +47,9 @@ test('/debug/stuck is asked with its query, and served only where there is one',
   expect((await get('/debug/stuck')).status).toBe(404)
 })
 
-test('/debug/pprof/ is served on request only, and names the flag for profiles', async () => {
+test('/debug/pprof/ is served on request only, and says that there are no profiles', async () => {
   await start({ profilesPage: true })
-  expect(text(await get('/debug/pprof/'))).toMatch(/^200 .*--enable-profiling/)
+  expect(text(await get('/debug/pprof/'))).toMatch(/^200 .*no profiles/)
   await server?.close()
   await start()
   expect((await get('/debug/pprof/')).status).toBe(404)

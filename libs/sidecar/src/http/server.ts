@@ -31,7 +31,7 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly health?: HealthChecks
   /** /debug/stuck, which is not served without it. */
   readonly debugStuck?: (query: URLSearchParams) => Promise<EndpointReply>
-  /** Serves a page at /debug/pprof/ that says how to profile the process. */
+  /** Serves a page at /debug/pprof/ that says that the process has no profiles. */
   readonly profilesPage?: boolean
 }
 
@@ -42,7 +42,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return await listenHttp({ ...options, routes: routesOf(options) })
 }
 
-const PROFILES_PAGE = 'This process has no profiles of Go. Start it with NODE_OPTIONS=--cpu-prof to profile it.\n'
+const PROFILES_PAGE = 'This process has no profiles of Go.\n'
 
 function routesOf({ metricsPath, metrics, health = {}, debugStuck, profilesPage }: HttpServerOptions): Routes {
   const { leaderElection, live, ready } = health
