@@ -53,6 +53,8 @@ let cluster: Cluster
 
 beforeAll(async () => {
   cluster = await startCluster()
+  const { settings } = cluster.driver
+  settings.controller = [...settings.controller, 'CREATE_DELETE_SNAPSHOT']
 })
 
 afterAll(() => cluster.stop())
