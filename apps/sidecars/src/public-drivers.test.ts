@@ -52,7 +52,14 @@ const POD_ENVIRONMENT = { NAMESPACE: 'default', POD_NAME: 'example-0', NODE_NAME
 let cluster: Cluster
 
 beforeAll(async () => {
-  cluster = await startCluster()
+  const controller = [
+    'CREATE_DELETE_VOLUME',
+    'PUBLISH_UNPUBLISH_VOLUME',
+    'EXPAND_VOLUME',
+    'GET_CAPACITY',
+    'CREATE_DELETE_SNAPSHOT',
+  ] as const
+  cluster = await startCluster({ driver: { controller } })
 })
 
 afterAll(() => cluster.stop())
