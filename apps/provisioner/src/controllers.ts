@@ -1,5 +1,5 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
-import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import { guardedDriver, volumeClient } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
@@ -34,7 +34,7 @@ function capacityDeps(
   capacity: CapacityParts,
   { api, assertLeading }: Pick<TermParts, 'api' | 'assertLeading'>,
 ): CapacityDeps {
-  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
+  const calls = volumeClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs } = settings
   const getCapacity: GetCapacity = ({ parameters, segments }, signal) => {
     const accessibleTopology = { segments: { ...segments } }

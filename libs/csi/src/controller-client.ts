@@ -18,28 +18,44 @@ import {
 import type { Caller, CallOptions } from './connection.ts'
 
 export type ControllerClient = ReturnType<typeof controllerClient>
+export type VolumeClient = ReturnType<typeof volumeClient>
+export type SnapshotClient = ReturnType<typeof snapshotClient>
 
-/** The controller RPCs that the sidecars use. Each throws RpcError. */
+// Each sidecar bundles only the messages of its own client.
+
+/** The calls of the attacher and of the resizer. Each throws `RpcError`. */
 export function controllerClient(driver: Caller) {
-  const rpc =
-    <Q, R>(method: UnaryMethod<Q, R>) =>
-    (request: Q, options: CallOptions): Promise<R> =>
-      driver.call(method, request, options)
   return {
-    create: rpc(CreateVolume),
-    delete: rpc(DeleteVolume),
-    capacity: rpc(GetCapacity),
-    publish: rpc(ControllerPublishVolume),
-    unpublish: rpc(ControllerUnpublishVolume),
-    /** One page. */
-    listVolumes: rpc(ListVolumes),
-    expand: rpc(ControllerExpandVolume),
-    modify: rpc(ControllerModifyVolume),
-    createSnapshot: rpc(CreateSnapshot),
-    deleteSnapshot: rpc(DeleteSnapshot),
-    listSnapshots: rpc(ListSnapshots),
-    createGroupSnapshot: rpc(CreateVolumeGroupSnapshot),
-    deleteGroupSnapshot: rpc(DeleteVolumeGroupSnapshot),
-    getGroupSnapshot: rpc(GetVolumeGroupSnapshot),
+    publish: rpc(driver, ControllerPublishVolume),
+    unpublish: rpc(driver, ControllerUnpublishVolume),
+    /** Reads one page. */
+    listVolumes: rpc(driver, ListVolumes),
+    expand: rpc(driver, ControllerExpandVolume),
+    modify: rpc(driver, ControllerModifyVolume),
   }
+}
+
+/** The calls of the provisioner. Each throws `RpcError`. */
+export function volumeClient(driver: Caller) {
+  return {
+    create: rpc(driver, CreateVolume),
+    delete: rpc(driver, DeleteVolume),
+    capacity: rpc(driver, GetCapacity),
+  }
+}
+
+/** The calls of the snapshotter. Each throws `RpcError`. */
+export function snapshotClient(driver: Caller) {
+  return {
+    createSnapshot: rpc(driver, CreateSnapshot),
+    deleteSnapshot: rpc(driver, DeleteSnapshot),
+    listSnapshots: rpc(driver, ListSnapshots),
+    createGroupSnapshot: rpc(driver, CreateVolumeGroupSnapshot),
+    deleteGroupSnapshot: rpc(driver, DeleteVolumeGroupSnapshot),
+    getGroupSnapshot: rpc(driver, GetVolumeGroupSnapshot),
+  }
+}
+
+function rpc<Q, R>(driver: Caller, method: UnaryMethod<Q, R>): (request: Q, options: CallOptions) => Promise<R> {
+  return (request, options) => driver.call(method, request, options)
 }

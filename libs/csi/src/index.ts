@@ -10,7 +10,13 @@ export {
 } from './capabilities.ts'
 export { type ConnectOptions, connect, connectMigrated } from './connect.ts'
 export type { Caller, CallOptions, Connection } from './connection.ts'
-export { controllerClient } from './controller-client.ts'
+export {
+  controllerClient,
+  type SnapshotClient,
+  snapshotClient,
+  type VolumeClient,
+  volumeClient,
+} from './controller-client.ts'
 export { createDriver, type Driver, type DriverEvent, guardedDriver, LOST_CONNECTION_EXITING } from './driver.ts'
 export { classify } from './errors/classify.ts'
 export { ConnectError } from './errors/connect-error.ts'

@@ -39,8 +39,7 @@ export function testsOf(subject: Subject, group: string, common: TestOptions = {
     const [own, run] = rest.length === 1 ? [{}, rest[0]] : rest
     const options = { ...common, ...own }
     if (options.long === true && !LONG) return
-    // The tests of a preview name it in each set-up.
-    const app = subject === 'attacher' || subject === 'resizer' ? subject : 'attacher'
+    const app = subject === 'both' ? 'attacher' : subject
     tests.push({ ...options, app, title: `${subject}, ${group}: ${sentence}`, run })
   }
 }

@@ -1,4 +1,4 @@
-import { controllerClient, type Driver, guardedDriver } from '@csi-sidecars/csi'
+import { type Driver, guardedDriver, volumeClient } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   type CreateVolumeRequest,
@@ -38,7 +38,7 @@ export interface Needs {
 }
 
 export function driverCalls({ driver, settings, assertLeading, log }: TermParts): DriverCalls {
-  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
+  const calls = volumeClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs } = settings
   return {
     create: (request, options) => calls.create(request, { ...options, timeoutMs }),

@@ -1,6 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Controller, causesOf, keysOf, type Lead, objectsOf, type Source } from '@csi-sidecars/controller'
-import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
 import { guarded, isConflict } from '@csi-sidecars/kube-client'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
@@ -32,7 +32,7 @@ export function contentController(
     kind,
     naming: kind.naming(settings),
     api,
-    calls: controllerClient(driver),
+    calls: snapshotClient(driver),
     driver,
     contents,
     classes: classes.store,

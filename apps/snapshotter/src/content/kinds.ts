@@ -1,4 +1,4 @@
-import type { CallOptions, controllerClient } from '@csi-sidecars/csi'
+import type { CallOptions, SnapshotClient } from '@csi-sidecars/csi'
 import type { Snapshot, Timestamp } from '@csi-sidecars/csi-proto'
 import type { Interner } from '@csi-sidecars/informer'
 import {
@@ -29,7 +29,7 @@ export interface CreateRequest {
   readonly secrets: Record<string, string>
 }
 
-type Calls = ReturnType<typeof controllerClient>
+type Calls = SnapshotClient
 
 /** Parts of the texts that users of the Go original know. `checkSecret` is the Secret of checks. */
 type Words = Readonly<

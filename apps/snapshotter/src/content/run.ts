@@ -1,6 +1,6 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
-import type { controllerClient, Driver } from '@csi-sidecars/csi'
+import type { Driver, SnapshotClient } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -22,7 +22,7 @@ export interface ContentDeps {
   readonly timeoutMs: number
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
-  readonly calls: ReturnType<typeof controllerClient>
+  readonly calls: SnapshotClient
   readonly driver: Driver
   readonly contents: Pick<Informer<Content, KubeObject>, 'learn' | 'store'>
   readonly classes: Pick<Informer<SnapshotClass, KubeObject>['store'], 'get'>

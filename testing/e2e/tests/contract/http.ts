@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, match, ok, rejects } from 'node:assert'
 import { freePort } from '@csi-sidecars/emulator'
 import type { RunningSidecar } from '../../harness/context.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { connections, serving } from './http-scene.ts'
 
 const NOT_FOUND = '404 page not found\n'
@@ -72,17 +72,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('metrics', async () => (await fetch(`${at}/metrics`)).ok)
     equal((await fetch(`${at}/healthz/leader-election`)).status, 404)
     equal(sidecar.exit, undefined)
-  })
-
-  test('300 slow clients block no probe', { only: 'ours' }, async (t) => {
-    const sidecar = await serving(t)
-    const begun = ['', 'GET /metrics HTTP/1.1\r\nHost: x\r\n', 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n']
-    const clients = begun.flatMap((bytes) => connections(sidecar, 100, bytes))
-    for (let probe = 0; probe < 20; probe += 1) {
-      equal((await sidecar.http('/livez')).code, 200)
-      await pause(100)
-    }
-    for (const client of clients) client.destroy()
   })
 
   test('the endpoint does not listen before the driver has answered', async (t) => {
