@@ -1,7 +1,6 @@
 /**
- * Shares runs of `run`: a caller that asks for a key while a run for it is under way gets the result of the next one,
- * together with all others who ask by then. So a result is never older than its question, and a thousand questions at
- * once cost two runs.
+ * Allows one run of `run` at a time for each key. All callers that arrive during a run share the next run, so no result
+ * is older than its request.
  */
 export function coalesced<T>(
   run: (key: string, signal: AbortSignal) => Promise<T>,

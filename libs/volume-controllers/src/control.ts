@@ -25,10 +25,10 @@ export interface ControllerParts {
   readonly log: Logger
 }
 
-/** Waits of a key that failed. The later ones are shorter than in a real cluster: here a person is watching. */
+/** The back-off of failed keys. Its maximum is lower than in a real cluster, because a person waits for the result. */
 const BACKOFF = { baseMs: 100, maxMs: 10_000 }
 
-/** What all controllers here have in common. The name says what the keys are. */
+/** Returns the common options of all controllers in this library. `name` also describes the keys in log lines. */
 export function baseController(
   name: string,
   { log }: Pick<ControllerParts, 'log'>,
@@ -42,13 +42,16 @@ export function baseController(
   }
 }
 
-/** A run whose object is deleted meanwhile has nothing left to do. Every other error fails the run. */
+/**
+ * Settles the run if the work succeeds or fails with a harmless error, by default `NotFound`. Other errors fail the
+ * run.
+ */
 export async function settledUnlessFailed(work: Promise<void>, isSettled = isNotFound): Promise<Outcome> {
   await except(isSettled, work)
   return SETTLED
 }
 
-/** The result; undefined after an error that says that there is nothing to do. */
+/** Returns the result of the work, or undefined after an error that `isHarmless` accepts. */
 export async function except<T>(isHarmless: (error: unknown) => boolean, work: Promise<T>): Promise<T | undefined> {
   try {
     return await work
@@ -58,7 +61,7 @@ export async function except<T>(isHarmless: (error: unknown) => boolean, work: P
   }
 }
 
-/** Adds keys periodically, for what events may have missed. */
+/** Adds keys periodically, in case an event was missed. */
 export function periodicKeys(clock: Clock, everyMs: number, keys: () => Iterable<string>): Source {
   return (queue) => {
     let cancel = (): void => undefined
@@ -73,7 +76,7 @@ export function periodicKeys(clock: Clock, everyMs: number, keys: () => Iterable
   }
 }
 
-/** The keys of pods whose claims, volumes or drivers change: these decide how the volumes of a pod are used. */
+/** Adds the keys of the pods whose claims, volumes or drivers change. These objects decide how pods use volumes. */
 export function keysOfPodVolumes(
   { claims, volumes, drivers, pods }: Caches,
   keys: (pod: CachedPod) => readonly string[],
@@ -89,7 +92,7 @@ export function keysOfPodVolumes(
   ]
 }
 
-/** The object that an event is about, by what a cache knows of it. */
+/** Returns the target of an event, from the fields of a cached object. */
 export function targetOf(
   resource: Resource<unknown>,
   { key, uid, resourceVersion }: { readonly key: string; readonly uid: string; readonly resourceVersion: string },
@@ -105,7 +108,7 @@ export function targetOf(
   }
 }
 
-/** An object's reference by its cache key. */
+/** Returns the reference of an object, from its key in the cache. */
 export function refOf(key: string): { readonly name: string; readonly namespace?: string } {
   const slash = key.indexOf('/')
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) }

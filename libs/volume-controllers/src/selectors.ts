@@ -3,21 +3,21 @@ import type { NodeSelector, NodeSelectorRequirement, PersistentVolumeClaimSpec }
 type Labels = Readonly<Record<string, string>>
 type LabelSelector = PersistentVolumeClaimSpec['selector']
 
-/** Whether the labels satisfy a label selector. None at all asks for nothing. */
+/** Whether the labels satisfy a label selector. A missing selector accepts all labels. */
 export function matchesLabels(selector: LabelSelector, labels: Labels): boolean {
   const { matchLabels, matchExpressions } = selector ?? {}
   const same = Object.entries(matchLabels ?? {}).every(([key, value]) => labels[key] === value)
   return same && (matchExpressions ?? []).every((requirement) => satisfies(requirement, labels[requirement.key]))
 }
 
-/** Whether a node satisfies a required node affinity: any of its terms, each of which asks for all that it lists. */
+/** Whether a node satisfies a required node affinity: all requirements of at least one term. */
 export function matchesNode(
   required: NodeSelector | undefined,
   node: { readonly name: string; readonly labels: Labels },
 ): boolean {
   if (required === undefined) return true
   return (required.nodeSelectorTerms ?? []).some(({ matchExpressions = [], matchFields = [] }) => {
-    // A term that asks for nothing matches nothing.
+    // An empty term matches no node.
     if (matchExpressions.length + matchFields.length === 0) return false
     const byLabel = matchExpressions.every((requirement) => satisfies(requirement, node.labels[requirement.key]))
     return byLabel && matchFields.every((requirement) => satisfies(requirement, fieldOf(node, requirement.key)))

@@ -4,28 +4,28 @@ import { attachmentName, csiVolumeOf, ephemeralHandle, uniqueVolumeName } from '
 const volume = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
 
 describe('names of volumes', () => {
-  it('lead to the volume and back', () => {
+  it('a unique name leads back to its volume', () => {
     const name = uniqueVolumeName(volume)
     expect(name).toBe('kubernetes.io/csi/csi.example.com^vol-1')
     expect(csiVolumeOf(name)).toEqual(volume)
   })
 
-  it('keep a caret in the handle', () => {
+  it('a caret in the handle is preserved', () => {
     expect(csiVolumeOf(uniqueVolumeName({ ...volume, volumeHandle: 'a^b' }))?.volumeHandle).toBe('a^b')
   })
 
-  it.each(['kubernetes.io/aws-ebs/vol-1', 'kubernetes.io/csi/nothing'])('mean nothing to CSI: %s', (name) => {
+  it.each(['kubernetes.io/aws-ebs/vol-1', 'kubernetes.io/csi/nothing'])('rejects the other name %s', (name) => {
     expect(csiVolumeOf(name)).toBeUndefined()
   })
 
-  it('of an attachment are the hash that kubelet looks for', () => {
+  it('the name of an attachment contains the hash that kubelet expects', () => {
     // sha256 of 'vol-1' + 'csi.example.com' + 'node-1'
     expect(attachmentName(volume, 'node-1')).toBe(
       'csi-b74c7fc125891ffa0d0f2e0d645733e3fae7fba3066e76500a771ea08be9da28',
     )
   })
 
-  it('of a volume that a pod declares are its own', () => {
+  it('inline volumes of one pod have different handles', () => {
     expect(ephemeralHandle('uid', 'scratch')).not.toBe(ephemeralHandle('uid', 'other'))
   })
 })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** How Kubernetes names CSI volumes and what belongs to them; other programs find things by these names. */
+/** The names of CSI volumes and their objects in Kubernetes. Other programs rely on these names. */
 
 export interface CsiVolumeId {
   readonly driver: string
@@ -9,24 +9,24 @@ export interface CsiVolumeId {
 
 const CSI_PREFIX = 'kubernetes.io/csi/'
 
-/** The name of a volume in node statuses: `kubernetes.io/csi/<driver>^<handle>`. */
+/** Returns the name of a volume in node statuses: `kubernetes.io/csi/<driver>^<handle>`. */
 export function uniqueVolumeName({ driver, volumeHandle }: CsiVolumeId): string {
   return `${CSI_PREFIX}${driver}^${volumeHandle}`
 }
 
-/** The volume behind such a name; undefined for one that is not CSI's. */
+/** Returns the volume of a name in node statuses; undefined if it is not a CSI volume. */
 export function csiVolumeOf(volumeName: string): CsiVolumeId | undefined {
   const caret = volumeName.indexOf('^')
   if (!volumeName.startsWith(CSI_PREFIX) || caret < 0) return undefined
   return { driver: volumeName.slice(CSI_PREFIX.length, caret), volumeHandle: volumeName.slice(caret + 1) }
 }
 
-/** The name of the VolumeAttachment of a volume and a node. */
+/** Returns the name of the VolumeAttachment of a volume and a node. */
 export function attachmentName({ driver, volumeHandle }: CsiVolumeId, nodeName: string): string {
   return `csi-${sha256(`${volumeHandle}${driver}${nodeName}`)}`
 }
 
-/** The handle of a volume that a pod declares itself. */
+/** Returns the handle of a CSI volume that a pod declares inline. */
 export function ephemeralHandle(podUid: string, volume: string): string {
   return `csi-${sha256(`${podUid}${volume}`)}`
 }

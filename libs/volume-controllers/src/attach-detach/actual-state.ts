@@ -1,20 +1,26 @@
-/** How far it is known whether a volume is on a node. */
+/** The attachment of a volume to a node, as far as the controller knows it. */
 export type AttachState =
-  /** The attacher has said so. */
+  /** The attacher has reported the attachment, or the node status did when the controller started. */
   | 'attached'
-  /** An attach or a detach was asked for and has not ended well: it may be there. */
+  /** The node may have the volume, because an attach or a detach is not confirmed. */
   | 'uncertain'
 
 export interface AttachedTo {
   readonly state: AttachState
-  /** Monotonic time since when it should not be there any more. */
+  /** The monotonic time of the first request to detach. Undefined if no detach is requested. */
   readonly detachRequestedAt: number | undefined
 }
 
-/** What is: volume -> nodes, what their statuses are to report, and what their kubelets say is in use. */
+/**
+ * The actual state: the nodes of each volume, the attached list for each node status, and the in-use list of each
+ * kubelet.
+ */
 export class ActualState {
   readonly #volumes = new Map<string, Map<string, AttachedTo>>()
-  /** Node -> what its status may call attached: less than what is, from the moment a detach is considered. */
+  /**
+   * The volumes that the status of each node may list as attached. Uncertain volumes and volumes about to be detached
+   * are excluded.
+   */
   readonly #reported = new Map<string, Set<string>>()
   readonly #inUse = new Map<string, ReadonlySet<string>>()
 
@@ -50,7 +56,7 @@ export class ActualState {
     }
   }
 
-  /** The volume is wanted again. */
+  /** Ends the wait for the unmount, because the volume is wanted again. */
   resetDetachRequest(volumeName: string, node: string): void {
     const nodes = this.#volumes.get(volumeName)
     const attached = nodes?.get(node)
@@ -70,7 +76,7 @@ export class ActualState {
     this.#reported.delete(node)
   }
 
-  /** What the node's status is to say, in a stable order. */
+  /** Returns the attached list for the status of the node, in a stable order. */
   reportedOn(node: string): readonly string[] {
     return [...(this.#reported.get(node) ?? [])].sort()
   }
@@ -79,7 +85,7 @@ export class ActualState {
     return this.#reported.get(node)?.has(volumeName) === true
   }
 
-  /** Takes in a node's own report. Returns the volumes for which it changes something. */
+  /** Stores the in-use list of a node. Returns the volumes that were added to the list or removed from it. */
   setInUse(node: string, volumeNames: readonly string[]): readonly string[] {
     const before = this.inUseOn(node)
     const after = new Set(volumeNames)
@@ -95,7 +101,7 @@ export class ActualState {
     return this.#volumes.get(volumeName)?.get(node)
   }
 
-  /** The nodes that have the volume, or may have it. */
+  /** Returns the nodes that have the volume, or may have it. */
   nodesOf(volumeName: string): Iterable<string> {
     return this.#volumes.get(volumeName)?.keys() ?? []
   }

@@ -13,7 +13,7 @@ export interface AttachDetachOptions {
   /** How long an unhealthy node may delay the detach of a volume; undefined: without limit. */
   readonly maxWaitForUnmountMs?: number | undefined
   readonly populateMs?: number
-  /** Events as of Kubernetes 1.37: a pod whose volume another node has waits for a detach. */
+  /** Writes the events of Kubernetes 1.37: "Waiting for detach" instead of "Multi-Attach error". */
   readonly waitingMessage?: boolean
 }
 
@@ -39,7 +39,7 @@ export function attachDetachController(parts: ControllerParts, options: AttachDe
       keysOf(pods, (event) => onPod(event, state)),
       keysOf(attachments, (event) => onAttachment(event, state)),
       ...keysOfPodVolumes(caches, (pod) => state.syncPod(pod)),
-      // After the sources above, for which the nodes that exist are new: a new node reports nothing as attached.
+      // The rebuild comes after the sources above. They treat existing nodes as new and clear their reported volumes.
       rebuilt(state),
       periodicKeys(clock, populateMs, () => state.populate()),
     ],
@@ -59,14 +59,14 @@ function onPod(event: InformerEvent<CachedPod>, state: AttachDetachState): reado
   return event.type === 'deleted' ? state.desired.deletePod(event.object.uid) : state.syncPod(objectOf(event))
 }
 
-/** What a node uses, whether it is well, and whether it exists at all, each decides about detaches. */
+/** Updates the states for a node. Returns the volumes whose detach may depend on the change. */
 function onNode(event: InformerEvent<CachedNode>, state: AttachDetachState): readonly string[] {
   const node = objectOf(event)
   if (event.type === 'deleted') {
     state.desired.deleteNode(node.key)
     return [...state.actual.setInUse(node.key, node.volumesInUse), ...state.actual.volumesOn(node.key)]
   }
-  // A new one says nothing yet of what is attached, whatever a node of that name has said.
+  // A new node has no attached volumes, whatever a deleted node of the same name reported.
   if (event.type === 'added') state.actual.unreportAll(node.key)
   const changed = state.syncNode(node.key)
   const turned = event.type === 'added' || hasTurned(event.before, event.after)

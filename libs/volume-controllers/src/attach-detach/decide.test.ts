@@ -200,13 +200,13 @@ describe('a volume for one node', () => {
     expect(summary(decide([old, next]))).toEqual(['detach node-1'])
   })
 
-  it('is attached to the new node when it is detached from the old one', () => {
+  it('attaches to the new node after the detach from the old node', () => {
     const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'none' }, next])
     expect(summary(steps)).toEqual(['markDetached node-1', 'attach node-2'])
   })
 
   it.each(['unknown', 'waiting', 'attached', 'deleting'] as const)(
-    'is not attached anywhere while an old attachment is %s',
+    'attaches the volume to no node while an old attachment is %s',
     (attachment) => {
       const steps = decide([{ ...old, actual: UNCERTAIN, attachment }, next])
       expect(steps.filter((step) => step.do === 'attach')).toEqual([])
@@ -239,13 +239,13 @@ describe('a volume for one node', () => {
     ])
   })
 
-  it('is attached to one of two nodes that want it', () => {
+  it('attaches to one node only if two nodes want the volume', () => {
     expect(summary(decide([wants({ node: 'node-1' }), next]))).toEqual(['attach node-1', 'recordMultiAttach node-2'])
   })
 })
 
 describe('a volume for many nodes', () => {
-  it('is attached to all that want it', () => {
+  it('attaches to all nodes that want the volume', () => {
     const steps = decide([holds(), wants({ node: 'node-2' }), wants({ node: 'node-3' })], { multiAttach: true })
     expect(summary(steps)).toEqual(['attach node-2', 'attach node-3'])
   })

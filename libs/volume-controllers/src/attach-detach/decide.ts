@@ -5,25 +5,25 @@ import type { PodRef } from './desired-state.ts'
 /** One volume and one node that wants it, has it, or may have it. */
 export interface NodeView {
   readonly node: string
-  /** The pods for which the volume should be there; none: it should not. */
+  /** The pods on the node that want the volume. If there are none, the volume should be detached. */
   readonly pods: readonly PodRef[]
   readonly actual: AttachedTo | undefined
-  /** The VolumeAttachment in the API. `unknown`: it was requested, and the result of that is not known. */
+  /** The VolumeAttachment in the API. `unknown`: it was requested, and the result is not known. */
   readonly attachment: 'none' | 'unknown' | 'waiting' | 'attached' | 'deleting'
-  /** What the attacher complains of. */
+  /** The attach error that the attacher wrote to the VolumeAttachment. */
   readonly attachError: string | undefined
   readonly errorReported: boolean
-  /** Monotonic time since when an attacher that says nothing has been waited for. */
+  /** The monotonic time at which the wait for the attacher began. */
   readonly waitingSince: number | undefined
   readonly isReported: boolean
-  /** The kubelet has said that it uses the volume, or may be about to. */
+  /** The kubelet reports that it uses the volume, or may be about to use it. */
   readonly inUse: boolean
   readonly health: 'healthy' | 'unhealthy' | 'gone'
   readonly outOfService: boolean
   readonly multiAttachReported: boolean
 }
 
-/** One volume and all that its next step depends on, at one moment. */
+/** One volume and all inputs of its next step, at one moment. */
 export interface VolumeView {
   readonly multiAttach: boolean
   readonly nodes: readonly NodeView[]
@@ -34,25 +34,27 @@ export interface VolumeView {
 
 export type Force = 'timeout' | 'out-of-service'
 
-/** The CSI plugin waits this long for an answer of the attacher; then it reports that, and waits again. */
+/** The CSI plugin of Kubernetes waits this long for the attacher. Then it reports a time-out and waits again. */
 export const ATTACH_WAIT_MS = 2 * 60_000
 
 export type Step =
   | { readonly do: 'markDetached'; readonly node: string }
   | { readonly do: 'markAttached'; readonly node: string; readonly pods: readonly PodRef[] }
   | { readonly do: 'markUncertain'; readonly node: string }
-  /** It is where it should be: no detach is wanted any more, and the node may use it. */
+  /** Cancels a requested detach and reports the volume as attached, so that the node may use it. */
   | { readonly do: 'keep'; readonly node: string }
   | { readonly do: 'requestDetach'; readonly node: string }
-  /** Nothing but the clock may bring the key back. */
+  /** Runs the key again after this time, even if no event occurs. */
   | { readonly do: 'wait'; readonly ms: number }
-  /** The node must not begin to use the volume any more; then, unless forced, it is asked whether it has begun. */
+  /**
+   * Removes the volume from the node status. Unless forced, it then detaches only if the node does not use the volume.
+   */
   | { readonly do: 'detach'; readonly node: string; readonly force: Force | undefined }
   | { readonly do: 'attach'; readonly node: string }
-  /** The API itself is asked for the attachment. */
+  /** Reads the attachment from the API server. */
   | { readonly do: 'readAttachment'; readonly node: string }
   | { readonly do: 'recordFailure'; readonly node: string; readonly pods: readonly PodRef[]; readonly message: string }
-  /** The wait for the attacher begins. */
+  /** Starts the wait for the attacher. */
   | { readonly do: 'beginWait'; readonly node: string }
   | { readonly do: 'recordTimeout'; readonly node: string; readonly pods: readonly PodRef[] }
   | {
@@ -62,10 +64,13 @@ export type Step =
       readonly others: readonly string[]
     }
 
-/** The reconciler's plan for one volume. Detaches come first: a pod that moved needs its volume off the old node. */
+/**
+ * Returns the plan for one volume. Detaches come first, because a moved pod needs its volume detached from the old
+ * node.
+ */
 export function decideVolume(view: VolumeView): readonly Step[] {
   const steps: Step[] = []
-  /** Nodes that have the volume, or may have it, once the steps so far are done. */
+  /** The nodes that have the volume, or may have it, after the steps that are planned so far. */
   const holders = new Map(view.nodes.filter(({ actual }) => actual !== undefined).map((node) => [node.node, node]))
   for (const node of view.nodes) {
     if (node.pods.length > 0 || node.actual === undefined) continue
@@ -92,7 +97,7 @@ function decideDetach(node: NodeView, actual: AttachedTo, view: VolumeView): rea
   if (outOfService) return [{ do: 'detach', node: name, force: 'out-of-service' }]
   if (!inUse) return [{ do: 'detach', node: name, force: undefined }]
   const asked: Step = { do: 'requestDetach', node: name }
-  // A healthy node is waited for however long it takes: it is unmounting, or a pod is still writing.
+  // A healthy node has no time limit: it may still be unmounting, or a pod may still be writing.
   if (health === 'healthy' || view.maxWaitForUnmountMs === undefined) return [asked]
   const left = (actual.detachRequestedAt ?? view.now) + view.maxWaitForUnmountMs - view.now
   if (left <= 0) return [{ do: 'detach', node: name, force: 'timeout' }]
@@ -104,7 +109,7 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeV
   const uncertain: Step[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
   switch (attachment) {
     case 'none': {
-      // Without an attachment it is not attached. Another client may have deleted that.
+      // Without an attachment, the volume is not attached. Another client may have deleted the attachment.
       const detached: Step[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
       const mayAttach = view.multiAttach || others.length === 0
       return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]
@@ -112,7 +117,7 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeV
     case 'unknown':
       return [{ do: 'readAttachment', node: name }]
     case 'deleting':
-      // Wanted again in the middle of its detach, which must end first.
+      // The volume is wanted again during its detach. The detach must end first.
       return uncertain
     case 'attached':
       if (actual?.state !== 'attached') return [{ do: 'markAttached', node: name, pods }]
@@ -124,7 +129,7 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeV
   }
 }
 
-/** An attacher that complains has answered. */
+/** Reports the error of the attacher. Without an error, it waits for the attacher and reports each time-out. */
 function decideWait(node: NodeView, now: number): readonly Step[] {
   const { node: name, pods, attachError, errorReported, waitingSince } = node
   if (attachError !== undefined)
@@ -143,7 +148,7 @@ function decideWait(node: NodeView, now: number): readonly Step[] {
   ]
 }
 
-/** Reported once, while another node is known to have the volume and it is not being detached. */
+/** Reports once that other nodes have the volume, unless their attachments are unknown or being deleted. */
 function multiAttach({ node, pods, multiAttachReported }: NodeView, others: readonly NodeView[]): readonly Step[] {
   const holders = others.filter(({ attachment }) => attachment !== 'deleting' && attachment !== 'unknown')
   if (multiAttachReported || holders.length === 0) return []

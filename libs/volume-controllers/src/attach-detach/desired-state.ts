@@ -2,16 +2,16 @@ import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 
 /** A volume as the attach/detach controller sees it. */
 export interface VolumeSpec {
-  /** As in node statuses. */
+  /** The name of the volume in node statuses. */
   readonly volumeName: string
   readonly pvName: string
-  /** Of an inline volume of a pod, which has no PersistentVolume: what is attached instead. */
+  /** The source of an inline volume of a pod. Such a volume has no PersistentVolume. */
   readonly inline?: PersistentVolumeSpec
-  /** Several nodes may have it at once. */
+  /** True if several nodes may have the volume at once. */
   readonly multiAttach: boolean
 }
 
-/** A pod as far as an event can be about it. */
+/** The identity of a pod, as events need it. */
 export interface PodRef {
   readonly key: string
   readonly uid: string
@@ -21,22 +21,24 @@ export interface PodRef {
 interface DesiredVolume {
   readonly spec: VolumeSpec
   readonly pods: Map<string, PodRef>
-  /** The multi-attach error was reported for this volume and node; once is enough. */
+  /** True if the multi-attach error was reported for this volume and node. It is reported once. */
   multiAttachReported: boolean
 }
 
-/** What should be: volume -> node -> pods. Only nodes that the controller manages are in it. */
+/**
+ * The desired state: the pods that want each volume on each node. Only nodes that the controller manages are included.
+ */
 export class DesiredState {
   readonly #nodes = new Set<string>()
   readonly #volumes = new Map<string, Map<string, DesiredVolume>>()
-  /** Pod -> node and volumes, so that a pod can be taken out when all that is known of it is its uid. */
+  /** The node and the volumes of each pod, by UID. The UID alone is enough to remove a pod. */
   readonly #pods = new Map<string, { readonly ref: PodRef; readonly node: string; readonly volumes: Set<string> }>()
 
   addNode(node: string): void {
     this.#nodes.add(node)
   }
 
-  /** A node on which a volume is still wanted stays until its pods are gone. */
+  /** Removes a node on which no volume is wanted. */
   deleteNode(node: string): void {
     if (![...this.#volumes.values()].some((nodes) => nodes.has(node))) this.#nodes.delete(node)
   }
@@ -45,7 +47,7 @@ export class DesiredState {
     return this.#nodes.has(node)
   }
 
-  /** Returns whether that changes something. */
+  /** Adds a volume of a pod if the node is managed. Returns whether the pod is new for the volume. */
   addPod(pod: PodRef, node: string, spec: VolumeSpec): boolean {
     if (!this.#nodes.has(node)) return false
     const { volumeName } = spec
@@ -61,7 +63,7 @@ export class DesiredState {
     return isNew
   }
 
-  /** Takes a pod out. Returns the volumes that it wanted. */
+  /** Removes a pod. Returns the volumes that it wanted. */
   deletePod(uid: string): readonly string[] {
     const entry = this.#pods.get(uid)
     if (entry === undefined) return []
@@ -70,7 +72,7 @@ export class DesiredState {
     return [...entry.volumes]
   }
 
-  /** Takes out one volume of a pod: it needs no attach any more. */
+  /** Removes one volume of a pod, because the volume needs no attach. */
   deleteVolumeOfPod(uid: string, volumeName: string): void {
     const entry = this.#pods.get(uid)
     if (entry?.volumes.delete(volumeName)) this.#release(uid, volumeName, entry.node)
@@ -89,7 +91,7 @@ export class DesiredState {
     return volume?.spec
   }
 
-  /** The nodes on which the volume is wanted. */
+  /** Returns the nodes on which the volume is wanted. */
   nodesOf(volumeName: string): Iterable<string> {
     return this.#volumes.get(volumeName)?.keys() ?? []
   }
@@ -107,7 +109,7 @@ export class DesiredState {
     if (volume !== undefined) volume.multiAttachReported = true
   }
 
-  /** Every pod that wants a volume, with what it wants. */
+  /** Returns all pods that want a volume, with their volumes. */
   pods(): Iterable<{ readonly ref: PodRef; readonly volumes: ReadonlySet<string> }> {
     return [...this.#pods.values()]
   }

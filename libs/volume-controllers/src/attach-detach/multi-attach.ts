@@ -1,12 +1,15 @@
 import type { PodRef } from './desired-state.ts'
 
-/** The event for a pod whose volume another node has: what happened, and why. */
+/** The text of the event for a pod whose volume is attached to another node. */
 export interface MultiAttachText {
   readonly what: string
   readonly why: string
 }
 
-/** `users` are the pods that have the volume. From Kubernetes 1.37 on it is no error: the pod waits for a detach. */
+/**
+ * Returns the text. `users` are the pods that have the volume. With `waitingMessage` the text is a wait, as in
+ * Kubernetes 1.37.
+ */
 export function multiAttachText(
   pod: PodRef,
   users: readonly PodRef[],

@@ -7,7 +7,7 @@ import { inUseList, type StatusList } from './node-status.ts'
 const NODE = 'node-1'
 const NEVER = new AbortController().signal
 
-/** A node at the API, and what the cache knows of it: nothing but what was learned from answers. */
+/** The node in the API and in the cache. The cache learns only from the answers of writes. */
 let used: readonly string[]
 let writes: (readonly string[])[]
 let cached: CachedNode
@@ -44,7 +44,7 @@ beforeEach(() => {
 const write = (): Promise<void> => list.write(NODE, NEVER)
 
 describe("a list in a node's status", () => {
-  it('is written once for one state', async () => {
+  it('writes an unchanged list only once', async () => {
     used = ['a']
     await write()
     await write()
@@ -52,14 +52,14 @@ describe("a list in a node's status", () => {
     expect([list.says(NODE, 'a'), list.says(NODE, 'b')]).toEqual(['yes', 'no'])
   })
 
-  it('is written at first whatever the cache says: before a restart it may have written what the cache lacks', async () => {
+  it('writes the list after a start even if the cache has the desired state', async () => {
     expect(list.says(NODE, 'a')).toBe('perhaps')
     await write()
     expect(writes).toEqual([[]])
     expect(list.says(NODE, 'a')).toBe('no')
   })
 
-  it('is written again when the answer to the last write was lost, though the cache has the desired state', async () => {
+  it('writes the list again if the answer to the last write was lost, even if the cache has it', async () => {
     used = ['a']
     await write()
     used = []
@@ -73,7 +73,7 @@ describe("a list in a node's status", () => {
     expect(list.says(NODE, 'a')).toBe('yes')
   })
 
-  it('of a node that is gone is not written', async () => {
+  it('does not write the list if the node is deleted', async () => {
     await list.write('node-2', NEVER)
     expect(writes).toEqual([])
   })

@@ -10,21 +10,22 @@ export interface NodeStatusParts {
   readonly nodes: Pick<Informer<CachedNode, Node>, 'learn' | 'store'>
 }
 
-/** Whether a node's status names a volume; `perhaps`: a write of this process, or an earlier one, is not confirmed. */
+/**
+ * Whether the status of a node lists a volume. `perhaps`: the last write of this process is missing or not confirmed.
+ */
 export type Says = 'yes' | 'no' | 'perhaps'
 
 /**
- * One list of volumes in the statuses of nodes, and their only writer. What the cache knows counts only while the last
- * write is known to have ended: the answer of a write that succeeded may be lost, and other components act upon the
- * write before the cache has it.
+ * A list of volumes in the statuses of nodes, and its only writer. The cache counts only after a confirmed write: the
+ * answer to a successful write may be lost, and other components may act on the write before the cache shows it.
  */
 export interface StatusList {
-  /** Brings a node's list up to date; resolves when it has at least the content of the moment of this call. */
+  /** Writes the list of a node. It resolves when the stored list is at least as new as this call. */
   write(node: string, signal: AbortSignal): Promise<void>
   says(node: string, volumeName: string): Says
 }
 
-/** `volumesAttached`, by which the kubelet knows what it may use. A node that is gone needs to know nothing. */
+/** Returns the list `volumesAttached`, which allows the kubelet to use volumes. Deleted nodes are skipped. */
 export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) => readonly string[]): StatusList {
   return statusList(parts, {
     wanted: reportedOn,
@@ -33,7 +34,7 @@ export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) 
   })
 }
 
-/** `volumesInUse`, by which the attach/detach controller knows what it must not detach. */
+/** Returns the list `volumesInUse`, which keeps the attach/detach controller from detaching volumes. */
 export function inUseList(parts: NodeStatusParts, inUseOn: (node: string) => readonly string[]): StatusList {
   return statusList(parts, {
     wanted: inUseOn,
@@ -49,7 +50,7 @@ interface ListOptions {
 }
 
 function statusList(parts: NodeStatusParts, { wanted, present, status }: ListOptions): StatusList {
-  /** Nodes whose last write has ended well. Of those the cache is never older than that write. */
+  /** The nodes whose last write succeeded. For these nodes, the cache is at least as new as the write. */
   const confirmed = new Set<string>()
   const write = coalesced(async (name: string, signal) => {
     const node = parts.nodes.store.get(name)

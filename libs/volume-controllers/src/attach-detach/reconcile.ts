@@ -17,18 +17,18 @@ export interface AttachDetachParts extends ControllerParts {
   readonly waitingMessage: boolean
 }
 
-/** One volume in work. */
+/** The run for one volume. */
 interface Run {
   readonly volumeName: string
   readonly parts: AttachDetachParts
   readonly signal: AbortSignal
-  /** When to come back if nothing else happens. */
+  /** The delay until the next run, if no event occurs before. */
   wakeMs: number | undefined
-  /** Something was learned that changes the plan. */
+  /** True if a step has read a newer state, which requires a new plan. */
   again: boolean
 }
 
-/** Brings one volume closer to where it should be. Attach and detach are asked for here; their ends come as events. */
+/** Moves one volume towards its desired state. It requests attaches and detaches; events report their results. */
 export async function reconcileVolume(
   volumeName: string,
   parts: AttachDetachParts,
@@ -95,7 +95,7 @@ async function perform(step: Step, run: Run): Promise<void> {
   }
 }
 
-/** A write that fails leaves the status pending: it is written before anything else is done for the volume. */
+/** Writes the status. If the write fails, the next run for the volume repeats it first. */
 async function writeStatus(node: string, { volumeName, parts, signal }: Run): Promise<void> {
   parts.state.statusPending(volumeName, node)
   await parts.writeStatus(node, signal)
@@ -114,7 +114,7 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
     metadata: { name },
     spec: { attacher: volume.driver, nodeName: node, source: sourceOf(spec) },
   }
-  // From here on it may be there, whatever becomes of the request.
+  // The node may have the volume from now on, even if the request fails.
   state.actual.markUncertain(volumeName, node)
   state.attachmentRequested(name)
   try {
@@ -130,7 +130,7 @@ function sourceOf({ pvName, inline }: VolumeSpec): VolumeAttachment['spec']['sou
   return inline === undefined ? { persistentVolumeName: pvName } : { inlineVolumeSpec: inline }
 }
 
-/** The answer to an attach was lost, and the cache may take long to show its result. */
+/** Reads the attachment, because the answer to its creation was lost and the cache may be late. */
 async function readAttachment(node: string, { volumeName, parts, signal }: Run): Promise<void> {
   const { client, caches, state } = parts
   const volume = csiVolumeOf(volumeName)
@@ -142,8 +142,8 @@ async function readAttachment(node: string, { volumeName, parts, signal }: Run):
 }
 
 /**
- * The order keeps a mounted volume safe: first the node must not use it any more, then it is asked whether it
- * does. A kubelet says that it will use a volume before it looks whether it may.
+ * Removes the volume from the node status before it checks whether the node uses the volume. This order is safe,
+ * because a kubelet reports a volume as in use before it checks the status.
  */
 async function detach(node: string, force: Force | undefined, run: Run): Promise<void> {
   const { volumeName, parts, signal } = run
@@ -170,8 +170,8 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
 }
 
 /**
- * Asks the API itself: the cache may lack the node's last update. The cache may also be newer than the answer; then the
- * cache counts, since no event would follow. A node that is gone uses nothing.
+ * Reads the node from the API server, because the cache may be late. If the cache is newer than the answer, the cache
+ * counts, since no event would follow.
  */
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
   const { nodes } = parts.caches
@@ -186,7 +186,7 @@ function recordFailure(pods: readonly PodRef[], why: string, run: Run): void {
   recordOnPods(pods, { type: 'Warning', reason: 'FailedAttachVolume', message }, run)
 }
 
-/** Each pod learns the names of those in its own namespace; of others only the number. */
+/** Records an event on each pod. It names the users in the namespace of the pod and counts the other users. */
 function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
   const { volumeName, parts } = run
   const users = others.flatMap((node) => parts.state.desired.podsOn(volumeName, node))
@@ -196,7 +196,7 @@ function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], r
   }
 }
 
-/** As kubectl shows it: what happened, and to which volume. */
+/** Formats a message about the volume, as kubectl shows it. */
 function about({ volumeName, parts }: Run, what: string): string {
   return `${what} for volume "${parts.state.desired.specOf(volumeName)?.pvName ?? volumeName}" `
 }

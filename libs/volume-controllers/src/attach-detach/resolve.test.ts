@@ -45,14 +45,14 @@ describe('a volume of a pod', () => {
   const ebsName = 'kubernetes.io/csi/ebs.csi.aws.com^vol-1'
   const inTree = { is: 'migrated' as const, plugin: 'kubernetes.io/aws-ebs', csi: ebs, accessModes: ['ReadWriteMany'] }
 
-  it('of a plugin for which a driver has taken over is attached as that sees it', () => {
+  it('attaches the translated source of a volume of a migrated plugin', () => {
     const spec = { volumeName: ebsName, pvName: 'pv-1', multiAttach: true }
     expect(resolved({ claims, volumes: [{ ...bound.volume, csi: undefined, inTree }] })).toEqual([
       { is: 'attachable', spec },
     ])
   })
 
-  it('of such a plugin that it declares itself is attached without a PersistentVolume', () => {
+  it('attaches an inline volume of a migrated plugin without a PersistentVolume', () => {
     const inline = { csi: ebs, accessModes: ['ReadWriteOnce'] }
     const own = { is: 'migrated' as const, name: 'disk', volume: { metadata: { name: 'disk-1' }, spec: inline } }
     const spec = { volumeName: ebsName, pvName: 'disk-1', multiAttach: false, inline }
@@ -61,7 +61,7 @@ describe('a volume of a pod', () => {
     expect(resolved({ drivers }, [own])).toEqual([{ is: 'notAttachable', volumeName: ebsName }])
   })
 
-  it('that it declares itself is not attached', () => {
+  it('does not attach inline CSI volumes or local volumes', () => {
     const own = [
       { is: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },
       { is: 'local' as const, name: 'scratch', plugin: 'emptyDir' },
@@ -72,7 +72,7 @@ describe('a volume of a pod', () => {
     ])
   })
 
-  it('that is its own must have been created for it', () => {
+  it('resolves an ephemeral volume only if the pod owns the claim', () => {
     const own = [{ is: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
     expect(resolved({ claims, volumes }, own)).toEqual([{ is: 'unknown' }])
     const made = { ...bound.claim, ownerUid: pod().uid }
@@ -97,7 +97,7 @@ describe('several nodes may have a volume', () => {
     [['ReadWriteOnce', 'ReadWriteMany'], true],
     [['ReadOnlyMany'], true],
     [[], true],
-  ])('of modes %j: %s', (accessModes, may) => {
+  ])('for the access modes %j, the answer is %s', (accessModes, may) => {
     expect(mayAttachTwice({ accessModes })).toBe(may)
   })
 })

@@ -6,23 +6,23 @@ import { csiSourceOf, type Volume } from '../caches/volume.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
 import type { VolumeSpec } from './desired-state.ts'
 
-/** Whether the pod's volumes are to be attached: it is placed and its containers run or will. */
+/** Whether the volumes of a pod must be attached: the pod is scheduled and not terminated. */
 export function wantsVolumes(pod: CachedPod): boolean {
   return pod.nodeName !== '' && !isTerminated(pod)
 }
 
-/** A volume of a pod, as far as attach is concerned. */
+/** The result of resolving a volume of a pod for an attach. */
 export type Resolved =
   | { readonly is: 'attachable'; readonly spec: VolumeSpec }
-  /** Known, and none that is attached. */
+  /** The volume is known and needs no attach. */
   | { readonly is: 'notAttachable'; readonly volumeName: string | undefined }
-  /** Its claim is not bound, or not all of it is in the caches yet. */
+  /** The claim is missing, unbound or owned by another object, or the caches are late. */
   | { readonly is: 'unknown' }
 
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
   return pod.volumes.map((volume) => {
     if (volume.is === 'migrated') return resolveInline(volume.volume, stores)
-    // What else a pod declares itself needs no attach, CSI or not.
+    // Other volumes that a pod declares inline need no attach, including CSI volumes.
     if (volume.is !== 'claim') return { is: 'notAttachable', volumeName: undefined }
     const claim = stores.claims.store.get(`${pod.namespace}/${volume.claim}`)
     if (claim === undefined || (volume.ephemeral && claim.ownerUid !== pod.uid)) return { is: 'unknown' }
@@ -31,7 +31,7 @@ export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolv
   })
 }
 
-/** The volume of a claim that is bound from both sides. */
+/** Returns the volume of a claim if both halves of the binding are written. */
 export function boundVolume(claim: Claim, { volumes }: Pick<Lookups, 'volumes'>): Volume | undefined {
   if (claim.phase !== 'Bound' || claim.volumeName === '') return undefined
   const volume = volumes.store.get(claim.volumeName)
@@ -55,12 +55,15 @@ function resolveInline({ metadata, spec }: PersistentVolume, stores: Lookups): R
   return { is: 'attachable', spec: { volumeName, pvName: metadata?.name ?? '', multiAttach, inline: { ...spec, csi } } }
 }
 
-/** A driver of which nothing is known needs attach. */
+/** Whether a driver needs attach. A driver without a CSIDriver object does. */
 export function needsAttach(driver: string, { drivers }: Pick<Lookups, 'drivers'>): boolean {
   return drivers.store.get(driver)?.attachRequired !== false
 }
 
-/** Without any access mode nothing is known against it. The driver that took over for a plugin may allow more modes. */
+/**
+ * Whether several nodes may attach a volume, which includes a volume without access modes. For a migrated plugin, the
+ * access modes of the translated volume count.
+ */
 export function mayAttachTwice({ accessModes: own, inTree }: Pick<Volume, 'accessModes'> & Partial<Volume>): boolean {
   const accessModes = inTree?.is === 'migrated' ? inTree.accessModes : own
   return accessModes.length === 0 || accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')

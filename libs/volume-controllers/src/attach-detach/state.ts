@@ -13,25 +13,25 @@ export interface AttachDetachStateOptions {
   readonly maxWaitForUnmountMs: number | undefined
 }
 
-/** What this controller has done about an attachment, which no cache knows. */
+/** The actions of this controller on an attachment, which no cache contains. */
 interface AttachmentMemory {
-  /** The API has accepted its deletion; the event of that may still come. */
+  /** The deletion was requested. Its event may not have arrived yet. */
   readonly deleted?: boolean
-  /** The last error that was reported for it. */
+  /** The last attach error that was reported on the pods. */
   readonly reportedError?: string | undefined
-  /** Since when the attacher has been waited for. */
+  /** The monotonic time at which the wait for the attacher began. */
   readonly waitingSince?: number | undefined
 }
 
-/** The two states of the state, and what leads from the API's objects to them. */
+/** The desired and the actual state, derived from the cached objects of the API. */
 export class AttachDetachState {
   readonly desired = new DesiredState()
   readonly actual = new ActualState()
-  /** By the attachment's uid. */
+  /** The memory of each attachment, by the UID of the attachment. */
   readonly #memory = new Map<string, AttachmentMemory>()
-  /** Attachments that were asked for and of which the cache does not know yet, by their names. */
+  /** The names of requested attachments that the cache may not contain yet. */
   readonly #requested = new Set<string>()
-  /** Nodes whose status may not say yet what is known of a volume, by its name. */
+  /** The nodes whose status must still be written for a volume, by the name of the volume. */
   readonly #pendingStatuses = new Map<string, Set<string>>()
   readonly #caches: Caches
   readonly #options: AttachDetachStateOptions
@@ -42,8 +42,8 @@ export class AttachDetachState {
   }
 
   /**
-   * Both states as a controller finds them that has just been started. What node statuses call attached is, until its
-   * attachment says otherwise; an attachment that no status mentions may have been created just before the restart.
+   * Builds both states after a start. Volumes in node statuses count as attached; an attachment that no status lists is
+   * uncertain, because it may be as new as the restart.
    */
   rebuild(): void {
     const { nodes, attachments, pods } = this.#caches
@@ -62,14 +62,14 @@ export class AttachDetachState {
     for (const pod of pods.store.values()) this.syncPod(pod)
   }
 
-  /** Everything that may need a look: after a rebuild, that is. */
+  /** Returns the volumes of both states, which need a look after a rebuild. */
   volumeNames(): ReadonlySet<string> {
     const names = new Set(this.actual.volumes())
     for (const { volumes } of this.desired.pods()) for (const name of volumes) names.add(name)
     return names
   }
 
-  /** Takes in what a pod wants. Returns the volumes that need a look. */
+  /** Updates the desired state with the volumes of a pod. Returns the volumes that need a look. */
   syncPod(pod: CachedPod): readonly string[] {
     if (!wantsVolumes(pod)) return this.desired.deletePod(pod.uid)
     const changed: string[] = []
@@ -80,12 +80,12 @@ export class AttachDetachState {
         this.desired.deleteVolumeOfPod(pod.uid, resolved.volumeName)
         changed.push(resolved.volumeName)
       }
-      // What is unknown now stays as it was: a volume is not detached because a cache is late.
+      // An unknown volume keeps its state, so that a late cache never causes a detach.
     }
     return changed
   }
 
-  /** What events may have missed. Returns the volumes that need a look. */
+  /** Repairs the desired state in case events were missed. Returns the volumes that need a look. */
   populate(): readonly string[] {
     const { pods } = this.#caches
     const changed: string[] = []
@@ -96,7 +96,7 @@ export class AttachDetachState {
     return changed
   }
 
-  /** A node that came or changed. Returns the volumes that need a look. */
+  /** Updates the states for an added or changed node. Returns the volumes that need a look. */
   syncNode(node: string): readonly string[] {
     const cached = this.#caches.nodes.store.get(node)
     if (cached === undefined) return []
@@ -113,7 +113,7 @@ export class AttachDetachState {
     const volume = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)
     const csi = volume && csiSourceOf(volume)
     if (csi !== undefined) return uniqueVolumeName(csi)
-    // Its PersistentVolume is gone: only the actual state can identify it.
+    // Without a PersistentVolume, only the actual state can identify the attachment.
     for (const volumeName of this.actual.volumesOn(nodeName)) {
       const id = csiVolumeOf(volumeName)
       if (id !== undefined && attachmentName(id, nodeName) === key) return volumeName
@@ -132,7 +132,7 @@ export class AttachDetachState {
     }
   }
 
-  /** The node's attachment of a volume, as the cache knows it. */
+  /** Returns the attachment of a volume on a node, as the cache contains it. */
   attachmentOf(volumeName: string, node: string): Attachment | undefined {
     const volume = csiVolumeOf(volumeName)
     return volume && this.#caches.attachments.store.get(attachmentName(volume, node))
@@ -169,18 +169,18 @@ export class AttachDetachState {
     return attachment.attached ? 'attached' : 'waiting'
   }
 
-  /** Of the node's attachment, as far as the cache knows one. */
+  /** Records an action on the attachment of the node, if the cache contains the attachment. */
   remember(volumeName: string, node: string, change: AttachmentMemory): void {
     const attachment = this.attachmentOf(volumeName, node)
     if (attachment !== undefined) this.#memory.set(attachment.uid, { ...this.#memory.get(attachment.uid), ...change })
   }
 
-  /** Until it is settled the cache's ignorance of the attachment means nothing. */
+  /** Records that the attachment may exist, although the cache lacks it. `attachmentSettled` ends this. */
   attachmentRequested(name: string): void {
     this.#requested.add(name)
   }
 
-  /** The cache knows the attachment, or the API has said that there is none. */
+  /** Records that the cache contains the attachment, or that the API server has none. */
   attachmentSettled(name: string): void {
     this.#requested.delete(name)
   }
@@ -196,7 +196,7 @@ export class AttachDetachState {
     if (nodes?.size === 0) this.#pendingStatuses.delete(volumeName)
   }
 
-  /** Nodes whose last write on behalf of the volume did not end well. */
+  /** Returns the nodes whose last status write for the volume did not succeed. */
   pendingStatuses(volumeName: string): readonly string[] {
     return [...(this.#pendingStatuses.get(volumeName) ?? [])]
   }
@@ -205,7 +205,7 @@ export class AttachDetachState {
     this.#memory.delete(uid)
   }
 
-  /** Of a volume that no pod wants any more. */
+  /** Whether several nodes may attach a volume that no pod wants. The PersistentVolume decides. */
   #mayAttachTwice(volumeName: string): boolean {
     const volume = csiVolumeOf(volumeName)
     const [pv] = volume === undefined ? [] : this.#caches.volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey(volume))

@@ -10,18 +10,18 @@ import { bindVolumePatch } from '../persistent-volume/patches.ts'
 import { type ClaimToPlace, decidePlace, type NodeOption, type PlaceStep, type PlaceView } from './decide.ts'
 import { placePod } from './place.ts'
 
-/** The scheduler whose place this is; pods that name another are left to that. */
+/** The scheduler that this controller replaces. Pods of other schedulers are ignored. */
 export const SCHEDULER = 'default-scheduler'
 
 interface BinderParts extends ControllerParts {
-  /** Pods that were placed a moment ago, by uid: the cache may not know it yet. */
+  /** The nodes of the pods that were just placed, by the UID of the pod. The cache may not show them yet. */
   readonly placed: Map<string, string>
 }
 
-/** One worker: two pods must not be promised the same volume, or the last room of a node. */
+/** A single worker, so that two pods never get the same volume or the last place on a node. */
 const WORKERS = 1
 
-/** Places pods by what their volumes allow, and has delayed claims provisioned for the nodes that it chooses. */
+/** Places pods on nodes that their volumes allow, and selects the nodes for claims with delayed binding. */
 export function binder(parts: Omit<BinderParts, 'placed'>): Controller {
   const { pods, claims, nodes, classes, volumes } = parts.caches
   const own: BinderParts = { ...parts, placed: new Map() }
@@ -35,7 +35,7 @@ export function binder(parts: Omit<BinderParts, 'placed'>): Controller {
       keysOf(pods, (event) => {
         const pod = objectOf(event)
         if (pod.nodeName !== '') own.placed.delete(pod.uid)
-        // A pod that is gone may have made room.
+        // A deleted or terminated pod may have made room on its node.
         return event.type === 'deleted' || isTerminated(pod) ? allToPlace() : toPlace([pod])
       }),
       keysOf(claims, (event) => toPlace(pods.store.byIndex(PODS_BY_CLAIM, objectOf(event).key))),
@@ -88,7 +88,7 @@ function claimsOf(pod: CachedPod, caches: Caches): readonly ClaimToPlace[] {
   })
 }
 
-/** By the smallest limit among the node's drivers; each claim counts once. */
+/** Returns the smallest limit of the drivers on a node, minus the claims of its pods. Each claim counts once. */
 function roomOn(node: string, pods: readonly CachedPod[], { csiNodes }: Caches): number | undefined {
   const limits = [...(csiNodes.store.get(node)?.drivers.values() ?? [])].flatMap(({ most }) =>
     most === undefined ? [] : [most],

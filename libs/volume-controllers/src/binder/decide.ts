@@ -11,10 +11,10 @@ import { matchesNode } from '../selectors.ts'
 export interface ClaimToPlace {
   readonly name: string
   readonly claim: Claim | undefined
-  /** The volume that it is bound to. */
+  /** The volume to which the claim is bound. */
   readonly volume: Volume | undefined
   readonly storageClass: CachedClass | undefined
-  /** Another pod uses it, though it is for one pod only. */
+  /** True if the claim allows a single pod, and another scheduled pod uses it. */
   readonly isTaken: boolean
 }
 
@@ -22,11 +22,11 @@ export interface NodeOption {
   readonly node: CachedNode
   /** How many pods it has. */
   readonly pods: number
-  /** How many more volumes of the driver it takes; undefined: any number. */
+  /** The number of further claims that fit on the node; undefined if there is no limit. */
   readonly room: number | undefined
 }
 
-/** A pod that is not scheduled, and all that its placement depends on. */
+/** A pod that is not scheduled, and all inputs of its placement. */
 export interface PlaceView {
   readonly pod: CachedPod
   readonly claims: readonly ClaimToPlace[]
@@ -35,14 +35,14 @@ export interface PlaceView {
 }
 
 export type PlaceStep =
-  /** A volume that is there already: it is promised to the claim, and the PV controller does the rest. */
+  /** Reserves an existing volume for the claim. The PersistentVolume controller completes the binding. */
   | { readonly do: 'reserve'; readonly volume: Volume; readonly claim: Claim }
-  /** A volume is to be provisioned where the node can reach it. */
+  /** Requests a new volume that the node can reach. */
   | { readonly do: 'selectNode'; readonly claim: Claim; readonly node: string }
   | { readonly do: 'bind'; readonly node: string }
   | { readonly do: 'report'; readonly message: string }
 
-/** The node of the pod. While a claim of it still waits for its volume, what that needs is done first. */
+/** Plans the placement of a pod. The pod gets its node only after all of its claims are bound. */
 export function decidePlace(view: PlaceView): readonly PlaceStep[] {
   const { claims } = view
   const obstacle = claims.map(whyNot).find((why) => why !== undefined)
@@ -60,7 +60,7 @@ export function decidePlace(view: PlaceView): readonly PlaceStep[] {
   return isBound ? [{ do: 'bind', node: chosen.node }] : stepsFor(chosen)
 }
 
-/** What keeps the pod from any node. */
+/** Returns the reason that excludes the pod from all nodes, if there is one. */
 function whyNot({ name, claim, volume, storageClass, isTaken }: ClaimToPlace): string | undefined {
   if (claim === undefined) return `persistentvolumeclaim "${name}" not found`
   if (claim.deleting) return `persistentvolumeclaim "${name}" is being deleted`
@@ -78,7 +78,7 @@ interface Choice {
   readonly provision: readonly Claim[]
 }
 
-/** What the node would need, or why it will not do. */
+/** Returns the volumes that the pod needs on a node, or the reason that excludes the node. */
 function choiceOf({ node, pods, room }: NodeOption, { pod, claims, volumes }: PlaceView): Choice | string {
   if (node.unschedulable || !node.ready) return 'node(s) were unschedulable'
   if (node.taints.some((taint) => isRepelling(taint.effect) && !tolerates(pod, taint)))
@@ -127,7 +127,7 @@ function canProvision(storageClass: CachedClass | undefined, { labels }: CachedN
   )
 }
 
-/** A node for which a claim is being provisioned already: it stays chosen. */
+/** Returns the node that was already selected for an unbound claim, if there is one. */
 function selectedNode(claims: readonly ClaimToPlace[]): string | undefined {
   for (const { claim, volume } of claims) {
     const node = claim?.annotations[SELECTED_NODE]
@@ -136,7 +136,7 @@ function selectedNode(claims: readonly ClaimToPlace[]): string | undefined {
   return undefined
 }
 
-/** The emptiest; of equal ones the first by name. */
+/** Returns the selected node, or else the node with the fewest pods. The name breaks ties. */
 function best(choices: readonly Choice[], selected: string | undefined): Choice | undefined {
   const chosen = choices.find(({ node }) => node === selected)
   return chosen ?? choices.toSorted((a, b) => a.pods - b.pods || (a.node < b.node ? -1 : 1))[0]
@@ -144,7 +144,7 @@ function best(choices: readonly Choice[], selected: string | undefined): Choice 
 
 function stepsFor({ node, reserve, provision }: Choice): readonly PlaceStep[] {
   const asked = provision.filter(({ annotations }) => annotations[SELECTED_NODE] !== node)
-  // One that is reserved already waits for the PV controller.
+  // A volume that is already reserved waits for the PersistentVolume controller.
   const free = reserve.filter(({ volume }) => volume.claimRef === undefined)
   return [
     ...free.map(({ volume, claim }) => ({ do: 'reserve' as const, volume, claim })),

@@ -16,7 +16,7 @@ const BINDINGS: Resource<Binding> = {
   subresources: [],
 }
 
-/** Gives a pod its node, as a scheduler does. One that another scheduler has placed meanwhile stays there. */
+/** Binds a pod to a node, as a scheduler does. A pod that another scheduler has placed keeps its node. */
 export async function placePod(
   client: KubeClient,
   { pod, node }: { readonly pod: CachedPod; readonly node: string },

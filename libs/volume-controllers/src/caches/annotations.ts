@@ -6,16 +6,18 @@ export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
 /** On a claim: the node for which the binder wants it provisioned. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
-/** On a claim: who is to provision it. The second is the older spelling, which provisioners still read. */
+/**
+ * On a claim: the name of its provisioner. The second constant is the older spelling, which provisioners still read.
+ */
 export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 export const BETA_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
-/** On a volume: who provisioned it, and thus who deletes it. */
+/** On a volume: the provisioner that created the volume and deletes it. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
-/** On claim and volume: the CSI driver that has taken over for the plugin that is named otherwise. */
+/** On claim and volume: the CSI driver that has replaced the named in-tree plugin. */
 export const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
-/** On a claim: who is to expand it, where a CSI driver has taken over for its volume's plugin. */
+/** On a claim: the driver that expands the volume, if a CSI driver has replaced the in-tree plugin. */
 export const STORAGE_RESIZER = 'volume.kubernetes.io/storage-resizer'
-/** On a volume: the size its file system still has while it is expanded. */
+/** On a volume: the size before a running expansion, which the file system still has. */
 export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 /** On a claim: the driver expands without the node's help. */
 export const NODE_EXPANSION_NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'
@@ -25,15 +27,15 @@ export const DELETION_SECRET_NAMESPACE = 'volume.kubernetes.io/provisioner-delet
 /** On a volume: the secret for ControllerModifyVolume, which the resizer reads. */
 export const MODIFY_SECRET_NAME = 'volume.kubernetes.io/controller-modify-secret-name'
 export const MODIFY_SECRET_NAMESPACE = 'volume.kubernetes.io/controller-modify-secret-namespace'
-/** On a class: claims that name no class get this one. */
+/** On a class: this class is the default for claims that name no class. */
 export const IS_DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class'
 
 export const CLAIM_PROTECTION = 'kubernetes.io/pvc-protection'
 export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection'
-/** Keeps a volume that is to be deleted with its claim until the driver has deleted it. */
+/** Keeps a PersistentVolume with the policy `Delete` until the driver has deleted the volume. */
 export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 
-/** Keeps a volume that the PV controller itself is to delete. */
+/** Keeps a PersistentVolume until the PersistentVolume controller itself has deleted the volume. */
 export const IN_TREE_FINALIZER = 'kubernetes.io/pv-controller'
 
 const KEPT: readonly string[] = [
@@ -53,7 +55,7 @@ const KEPT: readonly string[] = [
 
 export type Annotations = Readonly<Record<string, string>>
 
-/** Those that a decision reads. */
+/** Returns the annotations that decisions read. */
 export function keptAnnotations(annotations: Annotations | undefined): Annotations {
   const kept: Record<string, string> = {}
   for (const name of KEPT) {

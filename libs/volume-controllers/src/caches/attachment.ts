@@ -2,7 +2,7 @@ import type { Cached } from '@csi-sidecars/informer'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { identityOf } from './identity.ts'
 
-/** What is kept of a VolumeAttachment. */
+/** The cached fields of a VolumeAttachment. */
 export interface Attachment extends Cached {
   readonly attacher: string
   readonly nodeName: string

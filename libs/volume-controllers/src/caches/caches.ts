@@ -47,26 +47,26 @@ export interface Caches {
   readonly csiNodes: Informer<CachedCsiNode, CSINode>
 }
 
-/** As much of a cache as is needed to look things up by their names. */
+/** A cache that is read by key only. */
 export interface Lookup<T> {
   readonly store: { get(key: string): T | undefined }
 }
 
-/** What a pod's volumes are resolved by. */
+/** The caches that resolve the volumes of a pod. */
 export interface Lookups {
   readonly claims: Lookup<Claim>
   readonly volumes: Lookup<Volume>
   readonly drivers: Lookup<CachedDriver>
 }
 
-/** Indexes: what is looked for by something else than its name. */
+/** The names of the indexes, which find objects by a field other than the key. */
 export const PODS_BY_NODE = 'node'
 export const PODS_BY_CLAIM = 'claim'
-/** Claims without a volume, by the class that they ask for. */
+/** Claims without a volume, by their class. */
 export const CLAIMS_BY_CLASS = 'class'
-/** Claims by the volume that they name, whether that exists or not. */
+/** Claims by the volume that they name, even if the volume does not exist. */
 export const CLAIMS_BY_VOLUME = 'volume'
-/** Claims that belong to an object, by its uid. */
+/** Claims by the UID of their owner. */
 export const CLAIMS_BY_OWNER = 'owner'
 /** Volumes of CSI drivers by driver and handle. */
 export const VOLUMES_BY_HANDLE = 'handle'
@@ -140,15 +140,15 @@ export function handleKey({
 }
 
 /**
- * All volumes that a claim which names none could be bound to: those reserved for it and the free ones of its class.
- * That is a handful where most volumes are taken, so that thousands of claims cost no look at everything each.
+ * Returns the volumes to which a claim without a volume name could be bound: volumes reserved for it, and free volumes
+ * of its class. The indexes keep this list short, so that thousands of claims do not each scan all volumes.
  */
 export function volumesFor({ key, className }: Claim, { volumes }: Pick<Caches, 'volumes'>): readonly Volume[] {
   const { store } = volumes
   return [...store.byIndex(VOLUMES_BY_CLAIM, key), ...store.byIndex(FREE_VOLUMES_BY_CLASS, className ?? '')]
 }
 
-/** Follows the server until the signal ends it. */
+/** Runs all caches until the signal is aborted. */
 export async function runCaches(caches: Caches, signal: AbortSignal): Promise<void> {
   await Promise.all(Object.values(caches).map((informer: Informer<Cached>) => informer.run(signal)))
 }

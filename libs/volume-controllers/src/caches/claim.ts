@@ -6,40 +6,40 @@ import { identityOf } from './identity.ts'
 export type VolumeMode = 'Filesystem' | 'Block'
 export type ClaimPhase = 'Pending' | 'Bound' | 'Lost'
 
-/** What is kept of a PersistentVolumeClaim. Sizes are texts, as quantities are written. */
+/** The cached fields of a PersistentVolumeClaim. Sizes are texts in the format of quantities. */
 export interface Claim extends Cached {
   readonly namespace: string
   readonly name: string
   readonly deleting: boolean
-  /** The uid of the object that it belongs to, as a pod's own claim does to the pod. */
+  /** The UID of the controlling owner, for example of the pod with an ephemeral volume. */
   readonly ownerUid: string | undefined
-  /** The name of that object if it is a pod. */
+  /** The name of the owner, if the owner is a pod. */
   readonly ownerPod: string | undefined
   readonly finalizers: readonly string[] | undefined
   readonly annotations: Annotations
-  /** Undefined: none was asked for, the default is welcome. Empty: no class at all. */
+  /** Undefined: the claim takes the default class. Empty: the claim wants no class. */
   readonly className: string | undefined
-  /** Empty when any volume will do. */
+  /** Empty if any suitable volume may be bound. */
   readonly volumeName: string
   readonly accessModes: readonly string[]
   readonly volumeMode: VolumeMode
   readonly request: string
   readonly selector: PersistentVolumeClaimSpec['selector']
   readonly attributesClass: string
-  /** The claim, of the same namespace, whose volume is to be cloned; empty for none. */
+  /** The claim in the same namespace whose volume is cloned; empty for no clone. */
   readonly cloneOf: string
   readonly phase: ClaimPhase
   readonly statusModes: readonly string[] | undefined
   readonly capacity: string | undefined
   readonly currentAttributesClass: string | undefined
-  /** How far a resize has come, in the API's terms. */
+  /** The state of a resize, in the terms of the API. */
   readonly resizeStatus: string | undefined
   readonly allocated: string | undefined
-  /** What the condition Unused says; undefined without it. */
+  /** The status of the condition `Unused`; undefined if the claim has no such condition. */
   readonly unused: boolean | undefined
 }
 
-/** The condition by which a claim reports since when no pod has used it. */
+/** The condition that reports since when no pod has used the claim. */
 export const UNUSED = 'Unused'
 
 const OLD_CLASS = 'volume.beta.kubernetes.io/storage-class'

@@ -1,15 +1,15 @@
 import type { Volume } from '@csi-sidecars/kube-types'
 
-/** A volume whose content the API holds, in the terms that a ConfigMap and a Secret have in common. */
+/** A volume with the content of a ConfigMap or a Secret. */
 export interface ContentSource {
   readonly kind: 'configMap' | 'secret'
-  /** Of the object, in the pod's namespace. */
+  /** The name of the ConfigMap or the Secret, which is in the namespace of the pod. */
   readonly name: string
-  /** It may be missing, and so may any of its keys. */
+  /** True if the object and any of its keys may be missing. */
   readonly optional: boolean
-  /** Of each file that has no mode of its own. */
+  /** The mode of each file for which its item sets no mode. */
   readonly mode: number
-  /** Undefined: all keys. */
+  /** The selected keys. Undefined selects all keys. */
   readonly items: readonly ContentItem[] | undefined
 }
 
@@ -21,7 +21,7 @@ interface ContentItem {
 
 const MODE = 0o644
 
-/** Undefined for a volume of another kind. */
+/** Returns undefined for other kinds of volumes. */
 export function contentSourceOf({ configMap, secret }: Volume): ContentSource | undefined {
   if (configMap != null) return { kind: 'configMap', name: configMap.name ?? '', ...common(configMap) }
   if (secret != null) return { kind: 'secret', name: secret.secretName ?? '', ...common(secret) }

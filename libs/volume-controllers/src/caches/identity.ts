@@ -1,7 +1,7 @@
 import type { Cached } from '@csi-sidecars/informer'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 
-/** What every projection begins with. */
+/** Returns the fields that every projection starts with. */
 export function identityOf({ metadata }: KubeObject): Cached {
   const { namespace, name = '', resourceVersion = '', uid = '' } = metadata ?? {}
   return { key: namespace ? `${namespace}/${name}` : name, resourceVersion, uid }

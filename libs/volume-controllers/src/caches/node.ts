@@ -13,21 +13,21 @@ export interface Taint {
   readonly effect: string
 }
 
-/** A kubelet's annotation that it leaves attach and detach to the controller. */
+/** The annotation of a kubelet that leaves attach and detach to the controller. */
 export const CONTROLLER_MANAGED = 'volumes.kubernetes.io/controller-managed-attach-detach'
 export const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service'
 
-/** What is kept of a Node. */
+/** The cached fields of a Node. */
 export interface CachedNode extends Cached {
   readonly labels: Readonly<Record<string, string>>
-  /** Its volumes are the attach/detach controller's to attach. */
+  /** True if the attach/detach controller attaches the volumes of the node. */
   readonly managed: boolean
   readonly ready: boolean
   readonly unschedulable: boolean
   readonly taints: readonly Taint[]
-  /** What the attach/detach controller says is attached, and safe to mount. */
+  /** The volumes that the attach/detach controller reports as attached and safe to mount. */
   readonly volumesAttached: readonly AttachedVolume[]
-  /** What the node's kubelet says it uses, or is about to use. */
+  /** The volumes that the kubelet reports as in use, or as about to be used. */
   readonly volumesInUse: readonly string[]
 }
 

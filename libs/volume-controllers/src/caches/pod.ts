@@ -4,7 +4,7 @@ import type { PersistentVolume, Pod, Volume } from '@csi-sidecars/kube-types'
 import { type ContentSource, contentSourceOf } from './content-source.ts'
 import { identityOf } from './identity.ts'
 
-/** One volume of a pod, where a controller has to do something for it. */
+/** One volume of a pod, by the handling that it needs. */
 export type PodVolume =
   /** `ephemeral`: the claim was created for this pod, which owns it. */
   | {
@@ -16,14 +16,14 @@ export type PodVolume =
     }
   /** A CSI volume with the lifetime of the pod. */
   | { readonly is: 'csi'; readonly name: string; readonly source: NonNullable<Volume['csi']> }
-  /** A volume of a plugin for which a CSI driver has taken over: a PersistentVolume that the API does not have. */
+  /** An inline volume of a migrated plugin, translated to a PersistentVolume that the API does not contain. */
   | { readonly is: 'migrated'; readonly name: string; readonly volume: PersistentVolume }
   /** A ConfigMap or a Secret. */
   | { readonly is: 'content'; readonly name: string; readonly source: ContentSource }
-  /** emptyDir, projected and everything else that the node itself provides. */
+  /** A volume that the node itself provides, for example `emptyDir` or `projected`. */
   | { readonly is: 'local'; readonly name: string; readonly plugin: string }
 
-/** How the containers use a volume. */
+/** The names of the volumes that the containers mount, and of the volumes that they use as devices. */
 export interface PodUse {
   readonly mounts: ReadonlySet<string>
   readonly devices: ReadonlySet<string>
@@ -36,7 +36,7 @@ export interface Container {
   readonly image: string
 }
 
-/** What is kept of a Pod. */
+/** The cached fields of a Pod. */
 export interface CachedPod extends Cached {
   readonly namespace: string
   readonly name: string
@@ -45,7 +45,7 @@ export interface CachedPod extends Cached {
   readonly schedulerName: string
   readonly deleting: boolean
   readonly phase: PodPhase
-  /** Why it has come to its phase, where its kubelet says so. */
+  /** The message about the phase, or empty. */
   readonly message: string
   readonly containers: readonly Container[]
   readonly containersRun: boolean
@@ -57,10 +57,10 @@ export interface CachedPod extends Cached {
   readonly fsGroup: FsGroup | undefined
 }
 
-/** The group that a pod wants its volumes to belong to. */
+/** The group that must own the volumes of the pod. */
 export interface FsGroup {
   readonly gid: number
-  /** Looked at the volume's root alone: when that belongs to the group, so does the rest. */
+  /** True if the node skips a volume whose root already belongs to the group. */
   readonly onRootMismatch: boolean
 }
 
@@ -107,7 +107,7 @@ function podVolume(volume: Volume, pod: { readonly name: string; readonly namesp
   return { is: 'local', name, plugin }
 }
 
-/** Undefined for a source that no driver could understand. */
+/** Returns undefined if the source cannot be translated. */
 function translated(volume: Volume, namespace: string): PersistentVolume | undefined {
   try {
     return translateInTreeInlineVolumeToCSI(volume, namespace)
@@ -131,12 +131,12 @@ function phaseOf(text: string | undefined): PodPhase {
   return PHASES.includes(text ?? '') ? (text as PodPhase) : 'Pending'
 }
 
-/** Its containers have ended for good, or will never be started. */
+/** Whether the containers of a pod have ended for good, or will never start. */
 export function isTerminated(pod: Pick<CachedPod, 'phase' | 'deleting' | 'containersRun'>): boolean {
   return pod.phase === 'Succeeded' || pod.phase === 'Failed' || (pod.deleting && !pod.containersRun)
 }
 
-/** The keys of the claims that the pod uses. */
+/** Returns the keys of the claims that the pod uses. */
 export function claimKeysOf(pod: Pick<CachedPod, 'namespace' | 'volumes'>): string[] {
   return pod.volumes.flatMap((volume) => (volume.is === 'claim' ? [`${pod.namespace}/${volume.claim}`] : []))
 }

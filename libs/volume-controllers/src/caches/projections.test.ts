@@ -8,7 +8,7 @@ import { isForClaim, volumeProjection } from './volume.ts'
 const metadata = { name: 'one', namespace: 'default', uid: 'u', resourceVersion: '7' }
 
 describe('of a claim is kept', () => {
-  it('what it is by default', () => {
+  it('fills in the defaults if the fields are missing', () => {
     expect(claimProjection({ metadata })).toMatchObject({
       key: 'default/one',
       className: undefined,
@@ -20,13 +20,13 @@ describe('of a claim is kept', () => {
     })
   })
 
-  it('its class: none at all is another thing than none asked for, and the old annotation comes first', () => {
+  it('an empty class differs from a missing class, and the old annotation overrides the field', () => {
     const old = { ...metadata, annotations: { 'volume.beta.kubernetes.io/storage-class': 'old' } }
     expect(claimProjection({ metadata, spec: { storageClassName: '' } }).className).toBe('')
     expect(claimProjection({ metadata: old, spec: { storageClassName: 'new' } }).className).toBe('old')
   })
 
-  it('how far its resize has come', () => {
+  it('keeps the state of a resize', () => {
     const status = {
       capacity: { storage: '1Gi' },
       allocatedResources: { storage: '2Gi' },
@@ -41,7 +41,7 @@ describe('of a claim is kept', () => {
 })
 
 describe('of a volume is kept', () => {
-  it('whether its reference is bound or only reserved', () => {
+  it('a reference without a UID reserves the volume, and a reference with a UID binds it', () => {
     const reserved = volumeProjection({ metadata, spec: { claimRef: { namespace: 'default', name: 'data', uid: '' } } })
     expect(reserved.claimRef).toEqual({ namespace: 'default', name: 'data', uid: undefined })
     expect(isForClaim(reserved, { key: 'default/data', uid: 'any' })).toBe(true)
@@ -51,7 +51,7 @@ describe('of a volume is kept', () => {
     expect(isForClaim(bound, { key: 'other/data', uid: 'u' })).toBe(false)
   })
 
-  it('what it is by default', () => {
+  it('fills in the defaults if the fields are missing', () => {
     expect(volumeProjection({ metadata: { name: 'one' } })).toMatchObject({
       key: 'one',
       phase: 'Pending',
@@ -83,7 +83,7 @@ describe('of the source of a volume that is not CSI’s', () => {
     ['what no driver understands', { awsElasticBlockStore: { volumeID: 'aws://zone/no' } }, { is: 'other' }],
     ['anything else', { fc: {} }, { is: 'other' }],
     ['nothing for CSI', { csi: { driver: 'd', volumeHandle: 'h' } }, undefined],
-  ])('%s is kept', (_, source, kept) => {
+  ])('classifies the source: %s', (_, source, kept) => {
     expect(inTree(source)).toEqual(kept)
   })
 })
@@ -113,7 +113,7 @@ describe('of a pod are kept', () => {
     ],
   }
 
-  it('its volumes, by who has to do something for them', () => {
+  it('classifies the volumes by the handling that they need', () => {
     expect(podProjection({ metadata, spec }).volumes).toEqual([
       { is: 'claim', name: 'data', claim: 'data', readOnly: true, ephemeral: false },
       { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
@@ -150,7 +150,7 @@ describe('of a pod are kept', () => {
     ])
   })
 
-  it('how all its containers use them', () => {
+  it('keeps the mounts and devices of all containers', () => {
     const { use } = podProjection({ metadata, spec })
     expect([[...use.mounts], [...use.devices]]).toEqual([['scratch', 'data'], ['raw']])
   })
@@ -164,7 +164,7 @@ describe('of a pod are kept', () => {
     ['is to go while its containers run', { deletionTimestamp: 'now' }, { phase: 'Running', ...running }, false],
     ['is to go and never ran', { deletionTimestamp: 'now' }, { phase: 'Pending' }, true],
   ]
-  it.each(rows)('whether it has ended: one that %s', (_, more, status, ended) => {
+  it.each(rows)('decides whether a pod is terminated if it %s', (_, more, status, ended) => {
     const pod = podProjection({ metadata: { ...metadata, ...more }, spec, status } as Parameters<
       typeof podProjection
     >[0])
@@ -174,7 +174,7 @@ describe('of a pod are kept', () => {
 
 describe('of a node is kept', () => {
   const annotated = { name: 'n', annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } }
-  it('whether the controller attaches for it', () => {
+  it('a node is managed if its annotation is `true`', () => {
     expect(nodeProjection({ metadata: { name: 'n' } }).managed).toBe(false)
     expect(nodeProjection({ metadata: annotated }).managed).toBe(true)
   })
@@ -183,7 +183,7 @@ describe('of a node is kept', () => {
     ['True', true],
     ['False', false],
     ['Unknown', false],
-  ])('whether it is well: Ready %s', (status, ready) => {
+  ])('a node is ready only if the condition Ready is True: %s', (status, ready) => {
     expect(nodeProjection({ metadata: { name: 'n' }, status: { conditions: [{ type: 'Ready', status }] } }).ready).toBe(
       ready,
     )
@@ -191,7 +191,7 @@ describe('of a node is kept', () => {
 })
 
 describe('of classes and drivers is kept', () => {
-  it('when a class has its volumes provisioned', () => {
+  it('keeps the volume binding mode of a class and fills in its defaults', () => {
     const waits = { metadata, provisioner: 'd', volumeBindingMode: 'WaitForFirstConsumer' }
     expect(classProjection(waits).waitsForConsumer).toBe(true)
     expect(classProjection({ metadata, provisioner: 'd' })).toMatchObject({
@@ -201,12 +201,12 @@ describe('of classes and drivers is kept', () => {
     })
   })
 
-  it('that attach is needed unless the driver says otherwise', () => {
+  it('a driver needs attach unless it declares otherwise', () => {
     expect(driverProjection({ metadata, spec: {} }).attachRequired).toBe(true)
     expect(driverProjection({ metadata, spec: { attachRequired: false } }).attachRequired).toBe(false)
   })
 
-  it('what a driver calls a node and how much fits there', () => {
+  it('keeps the node ID, the topology keys and the volume limit of each driver', () => {
     const drivers = [
       { name: 'a', nodeID: 'id-a', topologyKeys: ['zone'], allocatable: { count: 3 } },
       { name: 'b', nodeID: 'id-b' },

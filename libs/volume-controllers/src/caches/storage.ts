@@ -3,7 +3,7 @@ import type { CSIDriver, CSINode, StorageClass } from '@csi-sidecars/kube-types'
 import { IS_DEFAULT_CLASS } from './annotations.ts'
 import { identityOf } from './identity.ts'
 
-/** What is kept of a StorageClass. */
+/** The cached fields of a StorageClass. */
 export interface CachedClass extends Cached {
   readonly provisioner: string
   readonly parameters: Readonly<Record<string, string>>
@@ -12,7 +12,7 @@ export interface CachedClass extends Cached {
   readonly waitsForConsumer: boolean
   readonly allowedTopologies: StorageClass['allowedTopologies']
   readonly isDefault: boolean
-  /** Of several defaults the newest wins. */
+  /** The creation time. If several classes are marked as the default, the newest class counts. */
   readonly created: string
 }
 
@@ -31,18 +31,18 @@ export function classProjection(storageClass: StorageClass): CachedClass {
   }
 }
 
-/** What is kept of a CSIDriver. */
+/** The cached fields of a CSIDriver. */
 export interface CachedDriver extends Cached {
   readonly attachRequired: boolean
   readonly podInfoOnMount: boolean
-  /** How its volumes may be used: of a PersistentVolume, or declared by a pod. */
+  /** The lifecycle modes that the driver supports: `Persistent`, `Ephemeral` or both. */
   readonly lifecycleModes: readonly string[]
-  /** A volume that is mounted is published again and again. */
+  /** True if the driver requires periodic publish calls for mounted volumes. */
   readonly requiresRepublish: boolean
   readonly fsGroupPolicy: string
 }
 
-/** Of a CSIDriver that says nothing about it. */
+/** The policy of a CSIDriver that does not set `fsGroupPolicy`. */
 const FS_GROUP_POLICY = 'ReadWriteOnceWithFSType'
 
 export function driverProjection(driver: CSIDriver): CachedDriver {
@@ -60,11 +60,11 @@ export function driverProjection(driver: CSIDriver): CachedDriver {
 export interface NodeDriver {
   readonly nodeId: string
   readonly topologyKeys: readonly string[]
-  /** How many volumes the node takes; undefined for no limit. */
+  /** The maximum number of volumes on the node; undefined for no limit. */
   readonly most: number | undefined
 }
 
-/** What is kept of a CSINode: the drivers on a node by their names. */
+/** The cached fields of a CSINode: the drivers on a node, by name. */
 export interface CachedCsiNode extends Cached {
   readonly drivers: ReadonlyMap<string, NodeDriver>
 }

@@ -12,18 +12,18 @@ import { identityOf } from './identity.ts'
 
 export type VolumePhase = 'Pending' | 'Available' | 'Bound' | 'Released' | 'Failed'
 
-/** The claim that a volume is for. Without a uid it is reserved, not yet bound. */
+/** The claim of a volume. Without a UID, the volume is reserved but not bound. */
 export interface ClaimRef {
   readonly namespace: string
   readonly name: string
   readonly uid: string | undefined
 }
 
-/** The source of a volume that is not CSI's. */
+/** The source of a volume without a CSI source. */
 export type InTree =
   | { readonly is: 'hostPath'; readonly path: string }
   | { readonly is: 'nfs'; readonly server: string; readonly path: string }
-  /** A CSI driver has taken over for the plugin, and sees the volume so. */
+  /** A CSI driver has replaced the plugin. The fields hold the translated source. */
   | {
       readonly is: 'migrated'
       readonly plugin: string
@@ -32,7 +32,7 @@ export type InTree =
     }
   | { readonly is: 'other' }
 
-/** What is kept of a PersistentVolume. */
+/** The cached fields of a PersistentVolume. */
 export interface Volume extends Cached {
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
@@ -47,9 +47,9 @@ export interface Volume extends Cached {
   readonly reclaimPolicy: string
   readonly required: NodeSelector | undefined
   readonly mountOptions: readonly string[]
-  /** Undefined for a volume that is not CSI's. */
+  /** Undefined if the volume has no CSI source. */
   readonly csi: CSIPersistentVolumeSource | undefined
-  /** Undefined for a volume that is CSI's. */
+  /** Undefined if the volume has a CSI source. */
   readonly inTree: InTree | undefined
   readonly phase: VolumePhase
 }
@@ -89,13 +89,15 @@ function inTreeOf(pv: PersistentVolume): InTree {
     if (csi == null) return { is: 'other' }
     return { is: 'migrated', plugin: inTreePluginNameFromSpec(pv, undefined), csi, accessModes: accessModes ?? [] }
   } catch (error) {
-    // A source that no driver can understand: it is neither attached nor mounted.
+    // The source cannot be translated, so no driver attaches or mounts the volume.
     if (error instanceof TranslationError) return { is: 'other' }
     throw error
   }
 }
 
-/** The volume as its driver sees it, also where that has taken over for a plugin; undefined for any other. */
+/**
+ * Returns the CSI source of a volume, or the translated source of a migrated plugin. Undefined for all other volumes.
+ */
 export function csiSourceOf({ csi, inTree }: Pick<Volume, 'csi' | 'inTree'>): CSIPersistentVolumeSource | undefined {
   return csi ?? (inTree?.is === 'migrated' ? inTree.csi : undefined)
 }
@@ -106,12 +108,12 @@ function phaseOf(text: string | undefined): VolumePhase {
   return PHASES.includes(text ?? '') ? (text as VolumePhase) : 'Pending'
 }
 
-/** The claim's key in the caches. */
+/** Returns the key of the claim in the caches. */
 export function claimKeyOf({ namespace, name }: ClaimRef): string {
   return `${namespace}/${name}`
 }
 
-/** Whether the volume is this claim's, or reserved for it. */
+/** Whether the volume is bound to the claim, or reserved for it. */
 export function isForClaim(
   { claimRef }: Pick<Volume, 'claimRef'>,
   claim: { readonly key: string; readonly uid: string },

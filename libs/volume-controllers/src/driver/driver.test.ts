@@ -43,7 +43,7 @@ const refuse = (method: string): void =>
 
 describe('a driver that is opened', () => {
   it.each(['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities', 'NodeGetCapabilities'])(
-    'and does not answer %s is reported with its address and the call',
+    'the error contains the address and the call if the driver does not answer %s',
     async (method) => {
       refuse(method)
       await expect(open()).rejects.toThrow(`the CSI driver at ${emulated.address} does not answer ${method}: `)
@@ -51,7 +51,7 @@ describe('a driver that is opened', () => {
     },
   )
 
-  it.each(['Probe', 'GetPluginCapabilities'])('and dies in %s is met again when it is back', async (method) => {
+  it.each(['Probe', 'GetPluginCapabilities'])('repeats the handshake if the driver dies in %s', async (method) => {
     let deaths = 0
     emulated.script(method, async () => {
       deaths += 1
@@ -65,7 +65,7 @@ describe('a driver that is opened', () => {
     driver.close()
   })
 
-  it('need not have a node service where it is not wanted', async () => {
+  it('opens a driver without a node service if only the controller is requested', async () => {
     refuse('NodeGetCapabilities')
     const driver = await open('controller')
     expect(driver.capabilities.node).toEqual(new Set())
@@ -74,7 +74,7 @@ describe('a driver that is opened', () => {
 })
 
 describe('the socket of a node service', () => {
-  it('need not have a controller service, whatever the driver says of itself', async () => {
+  it('ignores an advertised controller service if only the node is requested', async () => {
     refuse('ControllerGetCapabilities')
     const driver = await open('node')
     expect(driver.capabilities.controller).toEqual(new Set())

@@ -29,19 +29,21 @@ export interface OpenDriverOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly signal: AbortSignal
-  /** Those that are asked for; without it all. A socket may lack one, whatever the driver says of itself. */
+  /** The services that the socket has, by default all. A socket may lack a service that the driver advertises. */
   readonly services?: 'all' | 'controller' | 'node'
 }
 
-/** For everything that is asked at the start. */
+/** The time-out of each call in the handshake. */
 const HANDSHAKE_MS = 10_000
-/** How long a driver may die during the handshake: one that is killed every few seconds answers between two kills. */
+/**
+ * How long the handshake is repeated if the driver dies. A driver that dies every few seconds still answers in between.
+ */
 const DEATHS_MS = 30_000
 const PAUSE_MS = 200
-/** For a call about a volume; as kubelet's. */
+/** The time-out of a call about a volume, as in kubelet. */
 export const CALL_MS = 120_000
 
-/** Connects, waits until the driver is ready, and asks who it is and what its controller and its node can do. */
+/** Connects, waits until the driver is ready, and reads its name and its capabilities. */
 export async function openDriver(options: OpenDriverOptions): Promise<Driver> {
   const { clock, log } = options
   const { connection, identity } = await meet(options)
@@ -55,7 +57,7 @@ export async function openDriver(options: OpenDriverOptions): Promise<Driver> {
   })
 }
 
-/** A driver that dies in the middle of it is met again when it is back. */
+/** Connects to the driver and identifies it. If the driver dies during the handshake, both are repeated. */
 async function meet(options: OpenDriverOptions): Promise<{ connection: Connection; identity: DriverIdentity }> {
   const { clock, signal, address } = options
   const until = clock.monotonic() + DEATHS_MS
@@ -107,7 +109,7 @@ async function identify(
   return { name, capabilities: driverCapabilities(plugin, controller, node) }
 }
 
-/** What the driver calls the node that its node service runs on. */
+/** Returns the answer of the driver to `NodeGetInfo`, which contains the ID of its node. */
 export function nodeInfo(driver: Driver, signal: AbortSignal): Promise<NodeGetInfoResponse> {
   return driver.call(NodeGetInfo, {}, { timeoutMs: HANDSHAKE_MS, signal })
 }

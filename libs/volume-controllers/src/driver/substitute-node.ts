@@ -4,8 +4,8 @@ import { NodeServiceCapability_RPC_Type as NodeRpc, NodeService } from '@csi-sid
 const NODE_PATHS: ReadonlySet<string> = new Set(Object.values(NodeService).map(({ path }) => path))
 
 /**
- * A driver whose node service is emulated: every call to it succeeds, and none reaches the driver. Nothing is mounted,
- * so root is not needed, and the driver need not have such a service.
+ * Returns a driver with an emulated node service: all node calls succeed and never reach the driver. Nothing is
+ * mounted, so the process needs no root rights and the driver needs no node service.
  */
 export function withSubstituteNode(driver: Driver): Driver {
   const call: Driver['call'] = async (method, request, options) =>

@@ -12,8 +12,8 @@ import { decideEphemeral, type EphemeralStep, isOrphan } from './decide.ts'
 const WORKERS = 5
 
 /**
- * Creates the claims that pods have templates for, and deletes them when the pod is gone: in Kubernetes that is the
- * garbage collector's work, of which volumes need no more than this.
+ * Creates the claims of ephemeral volumes, and deletes them when their pod is gone. In Kubernetes, the garbage
+ * collector deletes them.
  */
 export function ephemeralVolumeControllers(parts: ControllerParts): readonly Controller[] {
   const { pods, claims } = parts.caches
@@ -75,7 +75,10 @@ async function reconcileEphemeral(key: string, parts: ControllerParts, signal: A
   return SETTLED
 }
 
-/** Asks the API itself whether the pod is gone: a cache may be late, and what is deleted does not come back. */
+/**
+ * Deletes a claim whose pod is gone. The API server must confirm this, because a cache may be late and a deletion is
+ * final.
+ */
 async function collectOrphan(key: string, parts: ControllerParts, signal: AbortSignal): Promise<void> {
   const { client, caches } = parts
   const claim = caches.claims.store.get(key)
@@ -96,7 +99,7 @@ async function perform(step: EphemeralStep, { pod: { key, uid }, parts, signal }
   const { client, caches } = parts
   if (step.do === 'fail') throw new Error(step.message)
   const pod = await client.get(PODS, refOf(key), { signal })
-  // A pod that was recreated under the name has an event of its own.
+  // A pod that was recreated under this name has a separate event.
   if (pod.metadata?.uid !== uid) return
   const claim = claimFor(pod, step)
   if (claim === undefined) return

@@ -1,19 +1,19 @@
 import type { Claim } from '../caches/claim.ts'
 import type { CachedPod } from '../caches/pod.ts'
 
-/** A pod and the claims that are or should be its own. */
+/** A pod and the claims of its ephemeral volumes. */
 export interface EphemeralView {
   readonly pod: CachedPod
-  /** Of a name in the pod's namespace. */
+  /** Finds a claim by its name in the namespace of the pod. */
   readonly claim: (name: string) => Claim | undefined
 }
 
 export type EphemeralStep =
-  /** The claim of one volume, by the template that the pod has for it. */
+  /** Creates the claim of one volume from the template in the pod. */
   | { readonly do: 'create'; readonly volume: string; readonly claim: string }
   | { readonly do: 'fail'; readonly volume: string; readonly message: string }
 
-/** The claims that the pod still needs. At the first that belongs to another owner nothing more is created. */
+/** Returns the claims to create. The plan ends with a failure at the first claim of another owner. */
 export function decideEphemeral({ pod, claim }: EphemeralView): readonly EphemeralStep[] {
   const steps: EphemeralStep[] = []
   if (pod.deleting) return steps
@@ -29,7 +29,7 @@ export function decideEphemeral({ pod, claim }: EphemeralView): readonly Ephemer
   return steps
 }
 
-/** Whether the pod that the claim belongs to is gone; `present` is the uid of the pod of its name that there is now. */
+/** Whether the pod that owns the claim is gone. `present` is the UID of the current pod of the same name. */
 export function isOrphan(claim: Claim, present: string | undefined): boolean {
   return claim.ownerPod !== undefined && !claim.deleting && present !== claim.ownerUid
 }

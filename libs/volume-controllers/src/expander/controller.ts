@@ -9,7 +9,7 @@ import { decideExpand, type ExpandStep, hasGrown } from './decide.ts'
 
 const WORKERS = 10
 
-/** Records on each claim that is to grow which component expands it. */
+/** Records on each growing claim which component expands it. */
 export function expander(parts: ControllerParts): Controller {
   return {
     ...baseController('claim', parts),
@@ -29,7 +29,7 @@ function grownClaims(event: InformerEvent<Claim>): string[] {
 async function expand(key: string, parts: ControllerParts, signal: AbortSignal): Promise<void> {
   const { claims, volumes } = parts.caches
   const claim = claims.store.get(key)
-  // A claim that has lost its volume meanwhile cannot be expanded.
+  // A claim without a bound volume cannot be expanded.
   if (claim?.phase !== 'Bound') return
   const steps = decideExpand({ claim, volume: volumes.store.get(claim.volumeName) })
   for (const step of steps) await perform(step, { claim, parts, signal })

@@ -11,12 +11,15 @@ export interface ExpandView {
 
 export type ExpandStep =
   | { readonly do: 'report'; readonly message: string }
-  /** For a driver that has taken over for a plugin: the claim says so to its resizer. */
+  /** Writes the resizer to the claim, if a CSI driver has replaced the in-tree plugin. */
   | { readonly do: 'nameResizer'; readonly driver: string }
-  /** The two are not bound to each other, or not yet. */
+  /** The volume is missing, or it is not bound to the claim. */
   | { readonly do: 'fail'; readonly message: string }
 
-/** Kubernetes itself expands nothing any more: it says who is waited for. */
+/**
+ * Plans the events and marks of an expansion. Kubernetes itself does not expand volumes; it reports the expected
+ * component.
+ */
 export function decideExpand({ claim, volume }: ExpandView): readonly ExpandStep[] {
   if (volume === undefined) return [{ do: 'fail', message: `there is no volume ${claim.volumeName} yet` }]
   if (volume.claimRef?.uid !== claim.uid) {
@@ -36,7 +39,7 @@ function wantsMore({ request, capacity = '0' }: Claim): boolean {
   return isMore(request, capacity)
 }
 
-/** Whether a change of a claim is a cause to look: only what has grown is. */
+/** Whether the request or the capacity of a claim has grown. */
 export function hasGrown(before: Claim, after: Claim): boolean {
   return isMore(after.request, before.request) || isMore(after.capacity ?? '0', before.capacity ?? '0')
 }

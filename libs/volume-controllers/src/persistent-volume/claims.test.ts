@@ -12,7 +12,7 @@ const view = (change: Partial<ClaimView> = {}): ClaimView => ({
   ...change,
 })
 
-/** A plan in short: what is written, and what is reported. */
+/** Summarizes a plan: the writes and the reports. */
 const summary = (steps: readonly ClaimStep[]): string[] =>
   steps.map((step) => {
     if (step.do === 'report') return `${step.event.reason}: ${step.event.message}`
@@ -167,7 +167,7 @@ describe('a claim that was never bound', () => {
     )
   })
 
-  it('has the size from before an expansion that is not through', () => {
+  it('reports the size from before the expansion while the expansion is running', () => {
     const growing = volume({
       capacity: '2Gi',
       annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' },
@@ -175,7 +175,7 @@ describe('a claim that was never bound', () => {
     expect(summary(decideClaim(view({ volumes: [growing] }))).at(-1)).toContain('"capacity":{"storage":"1Gi"}')
   })
 
-  it('has the attributes class of its volume from the start', () => {
+  it('reports the attributes class of its volume as soon as it is bound', () => {
     const gold = { claim: claim({ attributesClass: 'gold' }), volumes: [volume({ attributesClass: 'gold' })] }
     expect(summary(decideClaim(view(gold))).at(-1)).toContain('"currentVolumeAttributesClassName":"gold"')
   })
@@ -217,7 +217,7 @@ describe('a claim that was bound once', () => {
       'Two claims are bound to the same volume, this one is bound incorrectly',
     ],
   ]
-  it.each(lost)('is lost when %s', (_, change, text) => {
+  it.each(lost)('becomes lost if %s', (_, change, text) => {
     const steps = decideClaim(view({ claim: pair.claim, ...change }))
     expect(summary(steps)[0]).toContain('{"status":{"phase":"Lost","accessModes":null,"capacity":null}}')
     expect(summary(steps)[1]).toContain(text)
@@ -227,7 +227,7 @@ describe('a claim that was bound once', () => {
     expect(decideClaim(view({ claim: { ...pair.claim, phase: 'Lost' } }))).toEqual([])
   })
 
-  it('is never given another volume', () => {
+  it('never gets another volume after its first binding', () => {
     const steps = decideClaim(view({ claim: { ...pair.claim, volumeName: '' }, volumes: [volume({ key: 'pv-2' })] }))
     expect(whatIsDone(steps)).toEqual(['patchClaimStatus', 'ClaimLost'])
   })

@@ -22,7 +22,7 @@ import {
   volumePhasePatch,
 } from './patches.ts'
 
-/** A claim and all that its next step depends on, at one moment. */
+/** A claim and all inputs of its next step, at one moment. */
 export interface ClaimView {
   readonly claim: Claim
   /** The volume that the claim names, if it exists. */
@@ -44,16 +44,16 @@ export type ClaimStep =
   | { readonly do: 'report'; readonly event: EventText }
   | { readonly do: 'fail'; readonly message: string }
 
-/** The claim worker's plan. A claim whose binding was completed once is never bound to anything else. */
+/** Returns the plan for a claim. A claim that was bound once is never bound to another volume. */
 export function decideClaim(view: ClaimView): readonly ClaimStep[] {
   const migrate = migrateClaimPatch(view.claim)
-  // The next run decides the rest, from the result of this.
+  // The next run plans the other steps, from the patched claim.
   if (migrate !== undefined) return [{ do: 'patchClaim', patch: migrate }]
   if (BIND_COMPLETED in view.claim.annotations) return decideBound(view)
   return view.claim.volumeName === '' ? decideAny(view) : decideNamed(view)
 }
 
-/** Bound once: it still is, or it is lost for good. */
+/** Keeps a completed binding, or marks the claim as lost. */
 function decideBound({ claim, named }: ClaimView): readonly ClaimStep[] {
   if (claim.volumeName === '') {
     return lost(claim, 'ClaimLost', 'Bound claim has lost reference to PersistentVolume. Data on the volume is lost!')
@@ -65,7 +65,7 @@ function decideBound({ claim, named }: ClaimView): readonly ClaimStep[] {
   return lost(claim, 'ClaimMisbound', 'Two claims are bound to the same volume, this one is bound incorrectly')
 }
 
-/** The user asked for one volume and no other. */
+/** Binds the volume that the claim names, and no other volume. */
 function decideNamed({ claim, named }: ClaimView): readonly ClaimStep[] {
   if (named === undefined) return pending(claim)
   if (named.claimRef === undefined) {
@@ -82,7 +82,7 @@ function decideNamed({ claim, named }: ClaimView): readonly ClaimStep[] {
   return [taken, { do: 'fail', message: why }]
 }
 
-/** Any volume that fits will do; where there is none, one is provisioned. */
+/** Binds any suitable volume. If there is none, it requests a new volume. */
 function decideAny(view: ClaimView): readonly ClaimStep[] {
   const { claim, storageClass, defaultClass } = view
   const delayed = storageClass?.waitsForConsumer === true
@@ -107,10 +107,10 @@ function waitingForConsumer({ waitingPods }: ClaimView): ClaimStep {
   return report('Normal', 'WaitForPodScheduled', `waiting for ${pods} to be scheduled`)
 }
 
-/** A plugin that could provision, but is not allowed to without a flag of kube-controller-manager. */
+/** A plugin that may provision only if a flag of kube-controller-manager allows it. */
 const HOST_PATH = `${IN_TREE_PREFIX}host-path`
 
-/** Says who is to provision; the provisioner waits for that. */
+/** Writes the name of the provisioner to the claim. The provisioner waits for this annotation. */
 function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] {
   if (storageClass === undefined) {
     const why = `storageclass.storage.k8s.io "${claim.className}" not found`
@@ -138,7 +138,7 @@ function annotateProvisioner(claim: Claim, provisioner: string): readonly ClaimS
   return [{ do: 'patchClaim', patch: annotateClaimPatch(claim, annotations) }]
 }
 
-/** Volume first: until the claim's half is written too, the volume keeps the pair together. */
+/** Writes the volume first. Until the claim is written too, the volume keeps the pair together. */
 function bind(claim: Claim, volume: Volume): readonly ClaimStep[] {
   const steps: ClaimStep[] = []
   const add = (does: Exclude<ClaimStep['do'], 'report' | 'fail'>, patch: Patch | undefined): void => {

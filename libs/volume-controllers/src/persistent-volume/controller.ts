@@ -11,11 +11,11 @@ import { protectionControllers } from './protect.ts'
 import { claimsWaitingFor, reconcileClaim, reconcileVolume } from './reconcile.ts'
 import { volumeOfScrubber } from './scrubber.ts'
 
-/** One worker each, as in kube-controller-manager: two claims must not be promised the same volume. */
+/** One worker for each controller, as in kube-controller-manager, so that two claims never get the same volume. */
 const WORKERS = 1
 
 export interface PersistentVolumeOptions {
-  /** How often everything is looked at again. */
+  /** The interval at which all claims and volumes are checked again. */
   readonly resyncMs?: number | undefined
   readonly recordsUnused?: boolean
 }
@@ -66,8 +66,8 @@ export function persistentVolumeControllers(
 }
 
 /**
- * A change or deletion of a claim may change its volume's phase. One deleted before its half of the binding was written
- * names no volume, but the volume names it.
+ * Returns the volumes whose phase may depend on a claim. A claim that was deleted early may name no volume, but the
+ * volume names the claim.
  */
 function volumesOfClaim(event: InformerEvent<Claim>, { volumes }: Caches): string[] {
   const { key, volumeName } = objectOf(event)
@@ -76,7 +76,7 @@ function volumesOfClaim(event: InformerEvent<Claim>, { volumes }: Caches): strin
   return [...named, ...volumes.store.byIndex(VOLUMES_BY_CLAIM, key).map((volume) => volume.key)]
 }
 
-/** The claim that a volume is for; and when it is free, all claims that name it or wait for one of its class. */
+/** Returns the claim of a volume. For a free volume, it returns the claims that name it or wait for its class. */
 function claimsOfVolume(event: InformerEvent<Volume>, caches: Caches): string[] {
   const { key, claimRef, className, phase } = objectOf(event)
   if (claimRef !== undefined) return [claimKeyOf(claimRef)]
@@ -85,20 +85,20 @@ function claimsOfVolume(event: InformerEvent<Volume>, caches: Caches): string[] 
   return phase === 'Available' ? [...naming, ...claimsWaitingFor(className, caches)] : naming
 }
 
-/** The volume that the pod scrubs. */
+/** Returns the volume that the pod scrubs. */
 function volumesOfPod(event: InformerEvent<CachedPod>): string[] {
   const volume = volumeOfScrubber(objectOf(event))
   return volume === undefined ? [] : [volume]
 }
 
-/** A class that comes late is a cause to look again; so is a default for claims that asked for none. */
+/** Returns the claims that wait for a class. If the class is the default, claims without a class are included. */
 function claimsOfClass(event: InformerEvent<CachedClass>, waiting: (className: string) => string[]): string[] {
   if (event.type === 'deleted') return []
   const { key, isDefault } = objectOf(event)
   return [...waiting(key), ...(isDefault ? waiting('') : [])]
 }
 
-/** A claim that waits for its first consumer names it in its event. */
+/** Returns the claims of a new unscheduled pod, because the event of a waiting claim names its pods. */
 function claimsOfNewPod(event: InformerEvent<CachedPod>): string[] {
   return event.type === 'added' && event.object.nodeName === '' ? claimKeysOf(event.object) : []
 }

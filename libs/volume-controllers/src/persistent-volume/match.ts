@@ -3,19 +3,19 @@ import type { Claim } from '../caches/claim.ts'
 import { isForClaim, type Volume } from '../caches/volume.ts'
 import { matchesLabels, matchesNode } from '../selectors.ts'
 
-/** What a choice among volumes depends on besides claim and volumes. */
+/** The inputs of a choice among volumes, in addition to the claim and the volumes. */
 export interface MatchOptions {
-  /** The binder's view: only volumes that this node can reach. Without it the controller is choosing. */
+  /** The node that must reach the volume, if the binder chooses. Undefined if the controller chooses. */
   readonly node?: { readonly name: string; readonly labels: Readonly<Record<string, string>> }
-  /** The claim's class waits for its first consumer: the controller leaves the choice to the binder. */
+  /** The class of the claim waits for its first consumer, so the controller leaves the choice to the binder. */
   readonly delayed?: boolean
   /** Volumes that were promised to other claims of the same pod. */
   readonly taken?: ReadonlySet<string>
 }
 
 /**
- * The volume for a claim: one that is reserved for it, in any zone; else the smallest available one that fits,
- * with as few access modes beyond those asked for as possible.
+ * Returns the volume for a claim: a volume reserved for it, or else the free volume with the fewest access modes. The
+ * smaller volume breaks ties.
  */
 export function findBestMatch(claim: Claim, volumes: Iterable<Volume>, options: MatchOptions = {}): Volume | undefined {
   let best: Volume | undefined
@@ -28,7 +28,7 @@ export function findBestMatch(claim: Claim, volumes: Iterable<Volume>, options: 
   return best
 }
 
-/** What must hold of any volume for the claim, also of one that the user chose for it. */
+/** Whether a volume meets the requirements of the claim that also apply to a reserved volume. */
 function couldHold(claim: Claim, volume: Volume): boolean {
   return (
     !volume.deleting &&
@@ -39,7 +39,7 @@ function couldHold(claim: Claim, volume: Volume): boolean {
   )
 }
 
-/** What must hold as well of a volume that was not chosen for the claim. */
+/** Whether a volume meets the requirements that apply only if it is not reserved for the claim. */
 function isFree(claim: Claim, volume: Volume): boolean {
   return (
     volume.phase === 'Available' &&
@@ -66,7 +66,7 @@ function sizeOf(volume: Volume): Quantity {
   return Quantity.parse(volume.capacity)
 }
 
-/** Why a volume that the user named cannot be the claim's; undefined when it can. The text is that of the event. */
+/** Returns why a volume that the user named cannot be bound; undefined if it can. The text is part of an event. */
 export function mismatch(claim: Claim, volume: Volume): string | undefined {
   if (volume.deleting) return `the volume is marked for deletion "${volume.key}"`
   if (sizeOf(volume).bytes() < Quantity.parse(claim.request).bytes()) return 'requested PV is too small'

@@ -25,7 +25,7 @@ describe('a claim', () => {
     ['no driver provisions', { [MIGRATED]: 'x' }],
     ['is marked already', { [PROVISIONER]: EBS, [MIGRATED]: 'ebs.csi.aws.com' }],
     ['is of a CSI driver', { [PROVISIONER]: 'csi.example.com' }],
-  ])('that %s stays', (_, annotations) => {
+  ])('an object that %s is not changed', (_, annotations) => {
     expect(migrateClaimPatch(claim({ annotations }))).toBeUndefined()
   })
 })
@@ -63,7 +63,7 @@ describe('a volume', () => {
       'is as it should be',
       volume({ annotations: { [BY]: 'kubernetes.io/host-path' }, reclaimPolicy: 'Delete', finalizers: [FINALIZER] }),
     ],
-  ])('that %s stays', (_, present) => {
+  ])('an object that %s is not changed', (_, present) => {
     expect(migrateVolumePatch(present)).toBeUndefined()
   })
 })

@@ -13,17 +13,17 @@ import type { Claim } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
 import { guardedPatch } from './patches.ts'
 
-/** The plugins that are part of Kubernetes begin so. */
+/** The prefix of the names of in-tree plugins. */
 export const IN_TREE_PREFIX = 'kubernetes.io/'
 
-/** A claim whose provisioner is a plugin names the driver that has taken over for it; undefined when it does already. */
+/** Sets or removes the mark of the CSI driver that replaces the provisioner. Returns undefined if nothing changes. */
 export function migrateClaimPatch(claim: Claim): Patch | undefined {
   const { annotations } = claim
   const mark = markOf(annotations, annotations[STORAGE_PROVISIONER] ?? annotations[BETA_STORAGE_PROVISIONER])
   return mark && guardedPatch(claim, { metadata: { annotations: mark } })
 }
 
-/** The same of a volume; and who deletes it is who keeps it from going before. */
+/** Sets or removes the mark on a volume, and corrects its finalizers to match the component that deletes it. */
 export function migrateVolumePatch(volume: Volume): Patch | undefined {
   const mark = markOf(volume.annotations, volume.annotations[PROVISIONED_BY])
   const finalizers = finalizersOf(volume)
@@ -35,7 +35,7 @@ export function migrateVolumePatch(volume: Volume): Patch | undefined {
 function markOf(annotations: Annotations, provisioner: string | undefined): Record<string, string | null> | undefined {
   if (provisioner === undefined) return undefined
   const driver = isMigratableInTreePluginByName(provisioner) ? csiNameFromInTreeName(provisioner) : undefined
-  // An empty mark is as good as none.
+  // An empty mark equals a missing mark.
   if ((annotations[MIGRATED_TO] || undefined) === driver) return undefined
   return { [MIGRATED_TO]: driver ?? null }
 }

@@ -3,7 +3,7 @@ import { BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY } from '../cac
 import { type Claim, type ClaimPhase, UNUSED } from '../caches/claim.ts'
 import { isForClaim, type Volume, type VolumePhase } from '../caches/volume.ts'
 
-/** A merge patch that is refused when the object has changed since it was read. */
+/** Returns a merge patch that the API server refuses if the object has changed since it was read. */
 export function guardedPatch(
   of: { readonly resourceVersion: string },
   body: { metadata?: object; spec?: object },
@@ -12,7 +12,7 @@ export function guardedPatch(
   return { kind: 'merge', body: { metadata: { resourceVersion: of.resourceVersion, ...metadata }, ...rest } }
 }
 
-/** The volume's half of a binding; undefined when it is already written. */
+/** Returns the patch for the volume's half of a binding; undefined if it is already written. */
 export function bindVolumePatch(volume: Volume, claim: Claim): Patch | undefined {
   const reserved = isForClaim(volume, claim)
   if (reserved && volume.claimRef?.uid === claim.uid) return undefined
@@ -24,7 +24,7 @@ export function bindVolumePatch(volume: Volume, claim: Claim): Patch | undefined
     uid: claim.uid,
     resourceVersion: claim.resourceVersion,
   }
-  // One that the user reserved does not become ours by that.
+  // A volume that the user reserved is not marked as bound by the controller.
   const metadata = reserved ? {} : { annotations: { [BOUND_BY_CONTROLLER]: 'yes' } }
   return guardedPatch(volume, { metadata, spec: { claimRef } })
 }
@@ -34,7 +34,7 @@ export function volumePhasePatch(volume: Volume, phase: VolumePhase, message?: s
   return { kind: 'merge', body: { status: { phase, message: message ?? null } } }
 }
 
-/** The claim's half of a binding; undefined when it is already written. */
+/** Returns the patch for the claim's half of a binding; undefined if it is already written. */
 export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined {
   const named = claim.volumeName === volume.key
   const annotations = {
@@ -46,9 +46,8 @@ export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined 
 }
 
 /**
- * The claim's status for its phase: with a volume what that offers, without one nothing.
- * The capacity of a claim that is bound already is left alone: it may lag behind the volume's on purpose, while the
- * file system is not expanded yet.
+ * Returns the patch for the phase of a claim and the status fields of its volume. The capacity of a bound claim stays:
+ * it may be lower than the volume's until the file system is expanded.
  */
 export function claimStatusPatch(claim: Claim, phase: ClaimPhase, volume: Volume | undefined): Patch | undefined {
   const status: Record<string, unknown> = {}
@@ -74,7 +73,7 @@ function whenBecomingBound(claim: Claim, volume: Volume): Record<string, unknown
   }
 }
 
-/** Takes a binding back: of ours all of it, of the user's reservation only the uid. */
+/** Undoes a binding. If the user reserved the volume, only the UID is removed. */
 export function unbindVolumePatch(volume: Volume): Patch {
   if (!(BOUND_BY_CONTROLLER in volume.annotations)) return guardedPatch(volume, { spec: { claimRef: { uid: null } } })
   return guardedPatch(volume, { metadata: { annotations: { [BOUND_BY_CONTROLLER]: null } }, spec: { claimRef: null } })

@@ -5,12 +5,12 @@ import type { Volume } from '../caches/volume.ts'
 import { type ControllerParts, except, refOf } from '../control.ts'
 import { scrubberKey, scrubberOf } from './scrubber.ts'
 
-/** The scrubbers created since the controller started: their uids by the uid of the volume. */
+/** The UIDs of the scrubbers that were created since the start, by the UID of the volume. */
 export type Scrubbers = Map<string, string>
 
 type ReclaimParts = ControllerParts & { readonly scrubbers: Scrubbers }
 
-/** Removes a volume from the API; what else protects it stays. */
+/** Deletes a volume from the API and removes the in-tree finalizer. Other finalizers stay. */
 export async function removeVolume(volume: Volume, parts: ControllerParts, signal: AbortSignal): Promise<void> {
   await except(isNotFound, remove(volume, parts, signal))
 }
@@ -23,7 +23,7 @@ async function remove({ key: name }: Volume, parts: ControllerParts, signal: Abo
   if (metadata?.deletionTimestamp == null) await client.delete(PERSISTENT_VOLUMES, { name }, { signal })
 }
 
-/** One that is there already is not ours; the next look finds it. */
+/** Creates the scrubber. If a pod of the same name exists, the next run handles it. */
 export async function scrub(volume: Volume, parts: ReclaimParts, signal: AbortSignal): Promise<void> {
   const { client, caches, scrubbers } = parts
   const created = await except(isAlreadyExists, client.create(PODS, scrubberOf(volume), { signal }))

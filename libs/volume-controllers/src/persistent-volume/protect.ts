@@ -9,12 +9,12 @@ import { baseController, type ControllerParts, refOf, settledUnlessFailed } from
 import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
-/** Nearly all of their time they wait for a look at all pods, which they share: many cost fewer looks than few. */
+/** The workers mostly wait for lists of pods, which they share. More workers therefore need fewer lists. */
 const CLAIM_WORKERS = 250
 const VOLUME_WORKERS = 4
 
 export interface ProtectionOptions {
-  /** Claims report since when no pod has used them, as from Kubernetes 1.37 on. */
+  /** True if claims report since when no pod has used them, as in Kubernetes 1.37. */
   readonly recordsUnused: boolean
 }
 
@@ -46,12 +46,12 @@ export function protectionControllers(
   return recordsUnused ? [claimProtection, volumeProtection, unusedCondition] : [claimProtection, volumeProtection]
 }
 
-/** A deleted pod may have been the last to use its claims. */
+/** Returns the claims of a deleted pod, because it may have been their last user. */
 function claimsOfDeletedPod(event: InformerEvent<CachedPod>): string[] {
   return event.type === 'deleted' ? claimKeysOf(event.object) : []
 }
 
-/** A finalizer list that changed meanwhile refuses the patch; its event brings the key back. */
+/** Whether the object is gone or its finalizers have changed. The event of the change enqueues the key again. */
 function isOutdated(error: unknown): boolean {
   return isNotFound(error) || isInvalid(error)
 }
@@ -76,7 +76,7 @@ async function protectClaim(key: string, parts: ProtectParts, signal: AbortSigna
   if (claim === undefined) return
   const step = decideClaimProtection(claim, caches.pods.store.byIndex(PODS_BY_CLAIM, key))
   if (step.do === 'nothing') return
-  // The cache may lack a pod that was placed a moment ago: the API decides.
+  // The cache may lack a pod that was just scheduled, so the API server decides.
   if (step.do === 'release' && (await parts.live(claim.namespace, signal)).has(key)) return
   caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), step.patch, { signal }))
 }
@@ -88,10 +88,10 @@ async function protectVolume(key: string, { client, caches }: ControllerParts, s
   caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: key }, step.patch, { signal }))
 }
 
-/** Asks the API, not a cache, which claims of a namespace placed pods use. */
+/** Reads from the API server which claims of a namespace are used by scheduled pods. */
 export type LiveUse = (namespace: string, signal: AbortSignal) => Promise<ReadonlySet<string>>
 
-/** Thousands of claims that are deleted at once share a handful of lists. */
+/** Shares lists of pods between callers, so that thousands of deleted claims need few lists. */
 export function liveUse(client: Pick<KubeClient, 'list'>): LiveUse {
   return coalesced(async (namespace, signal) => {
     const used = new Set<string>()

@@ -4,7 +4,7 @@ import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
 describe('protection of a claim', () => {
-  it('is put on every claim that lives', () => {
+  it('adds the finalizer to every claim that is not being deleted', () => {
     expect(decideClaimProtection(claim({ finalizers: undefined }), [])).toEqual({
       do: 'protect',
       patch: {
@@ -17,24 +17,24 @@ describe('protection of a claim', () => {
     })
   })
 
-  it('stays on a claim that is not deleted', () => {
+  it('keeps the finalizer if the claim is not deleted', () => {
     expect(decideClaimProtection(claim(), [])).toEqual({ do: 'nothing' })
   })
 
-  it('is removed with the last pod that was placed', () => {
+  it('removes the finalizer from a deleted claim if no scheduled pod uses it', () => {
     expect(decideClaimProtection(claim({ deleting: true }), []).do).toBe('release')
   })
 
-  it('stays while a pod uses the claim, ended or not', () => {
+  it('keeps the finalizer while a pod uses the claim, even if the pod has ended', () => {
     const deleted = claim({ deleting: true })
     expect(decideClaimProtection(deleted, [pod({ phase: 'Succeeded' })]).do).toBe('nothing')
   })
 
-  it('does not stay for a pod that is not scheduled', () => {
+  it('removes the finalizer if only an unscheduled pod uses the claim', () => {
     expect(decideClaimProtection(claim({ deleting: true }), [pod({ nodeName: '' })]).do).toBe('release')
   })
 
-  it('is not put on a claim that is being deleted', () => {
+  it('does not add the finalizer to a claim that is being deleted', () => {
     expect(decideClaimProtection(claim({ deleting: true, finalizers: ['other/x'] }), []).do).toBe('nothing')
   })
 })
@@ -61,7 +61,7 @@ describe('the condition Unused of a claim', () => {
   it.each([
     [true, 'True', 'NoPodsUsingPVC', 'No pods are currently referencing this PVC'],
     [false, 'False', 'PodUsingPVC', 'A pod is currently referencing this PVC'],
-  ])('says so: %s', (unused, status, reason, message) => {
+  ])('writes the condition with the status, reason and message for unused = %s', (unused, status, reason, message) => {
     expect(unusedPatch(bound, unused, 0)).toEqual({
       kind: 'strategic',
       body: {
@@ -88,11 +88,11 @@ describe('protection of a volume', () => {
     { phase: 'Bound' as const, does: 'nothing' },
     { phase: 'Released' as const, does: 'release' },
     { phase: 'Available' as const, does: 'release' },
-  ])('of a deleted one that is $phase: $does', ({ phase, does }) => {
+  ])('for a deleted volume in phase $phase, the step is $does', ({ phase, does }) => {
     expect(decideVolumeProtection(volume({ deleting: true, phase })).do).toBe(does)
   })
 
-  it('is put on every volume that lives', () => {
+  it('adds the finalizer to every volume that is not being deleted', () => {
     expect(decideVolumeProtection(volume({ finalizers: ['other/x'] })).do).toBe('protect')
   })
 })

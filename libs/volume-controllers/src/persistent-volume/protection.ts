@@ -9,16 +9,19 @@ interface Protected {
   readonly finalizers: readonly string[] | undefined
 }
 
-/** What protection asks for: its finalizer on everything, until the deletion of an object that is not in use. */
+/** The next step of the protection. Every object keeps the finalizer until it is deleted and not in use. */
 export type ProtectionStep =
   | { readonly do: 'nothing' }
   | { readonly do: 'protect'; readonly patch: Patch }
-  /** For a claim, only once a live look finds no pod either. */
+  /** Removes the finalizer. For a claim, a live list must first confirm that no pod uses it. */
   | { readonly do: 'release'; readonly patch: Patch }
 
 const NOTHING: ProtectionStep = { do: 'nothing' }
 
-/** A claim is in use while a pod that was placed names it, ended or not: its node may still have it mounted. */
+/**
+ * Plans the protection of a claim. Scheduled pods count even if they have ended, because their node may still have the
+ * volume mounted.
+ */
 export function decideClaimProtection(claim: Claim, pods: readonly CachedPod[]): ProtectionStep {
   return decide(
     claim,
@@ -27,14 +30,14 @@ export function decideClaimProtection(claim: Claim, pods: readonly CachedPod[]):
   )
 }
 
-/** Whether the condition Unused of a claim is to say something else than it does; undefined when it is not. */
+/** Returns the new status of the condition `Unused`, or undefined if it does not change. */
 export function decideUnused(claim: Claim, pods: readonly CachedPod[]): boolean | undefined {
   if (claim.deleting || claim.phase !== 'Bound') return undefined
   const unused = !pods.some((pod) => !isTerminated(pod) && usesClaim(pod, claim))
   return unused === claim.unused ? undefined : unused
 }
 
-/** A claim that another pod has created under the name of this pod's claim is not that pod's. */
+/** Whether a pod uses a claim. For an ephemeral volume, the pod must own the claim. */
 function usesClaim({ volumes, uid }: CachedPod, { name, ownerUid }: Claim): boolean {
   return volumes.some(
     (volume) => volume.is === 'claim' && volume.claim === name && (!volume.ephemeral || ownerUid === uid),

@@ -60,7 +60,7 @@ describe('a volume to be deleted', () => {
     expect(said(view({ reclaimPolicy: 'Delete', ...change }))).toEqual(steps)
   })
 
-  it('is not when it is to be kept', () => {
+  it('keeps a volume with the policy `Retain`', () => {
     expect(said(view({ ...HOST_PATH, reclaimPolicy: 'Retain' }))).toEqual([])
   })
 })
@@ -112,7 +112,7 @@ describe('a volume to be recycled', () => {
     expect(recycled(rest)).toEqual(steps)
   })
 
-  it('is refused where nothing can scrub it', () => {
+  it('refuses to recycle a volume that no scrubber supports', () => {
     expect(recycled({}, {})).toEqual([fail('No recycler plugin found for the volume!')])
   })
 })
@@ -123,11 +123,11 @@ describe('a scrubber', () => {
     ['4Gi', HOST_PATH, 120],
     ['4Gi', NFS, 300],
     ['20Gi', NFS, 600],
-  ])('of %s has its time', (capacity, source, seconds) => {
+  ])('sets a deadline for a volume of %s', (capacity, source, seconds) => {
     expect(scrubberOf(volume({ capacity, ...source })).spec?.activeDeadlineSeconds).toBe(seconds)
   })
 
-  it('is known by its name', () => {
+  it('a scrubber is recognized by its namespace and name', () => {
     const { metadata } = scrubberOf(volume(NFS))
     expect(volumeOfScrubber({ namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' })).toBe('pv-1')
     expect(volumeOfScrubber({ namespace: 'other', name: metadata?.name ?? '' })).toBeUndefined()

@@ -5,31 +5,31 @@ import type { Volume } from '../caches/volume.ts'
 import { IN_TREE_PREFIX } from './migrate.ts'
 import { isRecyclable } from './scrubber.ts'
 
-/** A volume and the claim that it is for, and what its end depends on, at one moment. */
+/** A volume and all inputs of its next step, at one moment. */
 export interface ReclaimView {
   readonly volume: Volume
-  /** The claim of the reference's name, whatever its uid; undefined when the API has none. */
+  /** The claim with the name in the reference, whatever its UID. Undefined if there is none. */
   readonly claim: Claim | undefined
-  /** Pods that use a claim of that name and have not ended. */
+  /** The pods that use a claim with the name in the reference and are not terminated. */
   readonly users: readonly string[]
   /** The pod that scrubs the volume, if the API has one. */
   readonly scrubber: Pick<CachedPod, 'uid' | 'phase' | 'message'> | undefined
-  /** The uid of the scrubber that this controller has created and waits for. */
+  /** The UID of the scrubber that this controller has created and waits for. */
   readonly begun: string | undefined
 }
 
 export type ReclaimStep =
   | { readonly do: 'fail'; readonly reason: string; readonly message: string }
   | { readonly do: 'report'; readonly reason: string; readonly message: string }
-  /** Nothing outside the API is left of it. */
+  /** Deletes the PersistentVolume, because no storage is left. */
   | { readonly do: 'remove' }
   | { readonly do: 'scrub' }
-  /** The scrubber has ended, or is not ours. */
+  /** Deletes the scrubber, which has ended or was created by another run. */
   | { readonly do: 'endScrub' }
-  /** It is as new. */
+  /** Makes the scrubbed volume available again. */
   | { readonly do: 'free' }
 
-/** What becomes of a released volume, by its policy. A kept one waits for an administrator. */
+/** Plans the end of a released volume by its reclaim policy. A retained volume waits for an administrator. */
 export function decideReclaim(view: ReclaimView): readonly ReclaimStep[] {
   const { volume } = view
   if (volume.annotations[MIGRATED_TO]) return []
@@ -41,7 +41,7 @@ const HOST_PATH = `${IN_TREE_PREFIX}host-path`
 const NFS = `${IN_TREE_PREFIX}nfs`
 const FAILED_DELETE = 'VolumeFailedDelete'
 
-/** The provisioner of a volume deletes it; a volume without a provisioner is deleted by its plugin. */
+/** Plans the deletion of a volume. Its provisioner deletes it; without a provisioner, its plugin does. */
 function decideDelete({ key, annotations, csi, inTree }: Volume): readonly ReclaimStep[] {
   const fail = (message: string): readonly ReclaimStep[] => [{ do: 'fail', reason: FAILED_DELETE, message }]
   const provisioner = annotations[PROVISIONED_BY]
@@ -61,7 +61,7 @@ function decideDelete({ key, annotations, csi, inTree }: Volume): readonly Recla
   if (!/\/tmp\/.+/.test(inTree.path)) {
     return fail(`host_path deleter only supports /tmp/.+ but received provided ${inTree.path}`)
   }
-  // Files of this machine under that path do not belong to the cluster: its pods have folders of their own.
+  // The files under this path belong to the machine and not to the cluster, so they stay.
   return [{ do: 'remove' }]
 }
 
@@ -81,7 +81,7 @@ function decideRecycle({ volume, claim, users, scrubber, begun }: ReclaimView): 
     if (scrubber.phase !== 'Failed') return []
     return failed(`failed to recycle volume: ${scrubber.message || 'pod failed, pod.Status.Message unknown'}`)
   }
-  // With a claim of that name again the pods are that one's.
+  // If a claim of the same name exists again, the pods use the new claim.
   if (users.length > 0 && claim === undefined) {
     return [{ do: 'report', reason: FAILED_RECYCLE, message: `Volume is used by pods: ${users.join(',')}` }]
   }

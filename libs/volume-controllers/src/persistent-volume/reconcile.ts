@@ -14,7 +14,7 @@ import type { ReclaimView } from './reclaim.ts'
 import { scrubberKey } from './scrubber.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
-/** The claim worker. */
+/** Reconciles one claim. */
 export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
   const view = observeClaim(key, parts.caches)
   if (view === undefined) return SETTLED
@@ -38,7 +38,7 @@ export function observeClaim(key: string, caches: Caches): ClaimView | undefined
   }
 }
 
-/** The newest of those that say they are the default. */
+/** Returns the newest class that is marked as the default. */
 function defaultOf(classes: Iterable<CachedClass>): CachedClass | undefined {
   let newest: CachedClass | undefined
   for (const each of classes) {
@@ -99,7 +99,7 @@ export interface VolumeParts extends ControllerParts {
   readonly scrubbers: Scrubbers
 }
 
-/** The volume worker. */
+/** Reconciles one volume. */
 export async function reconcileVolume(key: string, parts: VolumeParts, signal: AbortSignal): Promise<Outcome> {
   const volume = parts.caches.volumes.store.get(key)
   if (volume === undefined) return SETTLED
@@ -124,8 +124,8 @@ function observeVolume(volume: Volume, claim: Claim | undefined, { caches, scrub
 }
 
 /**
- * The claim of a volume's reference. Before one is taken for gone the API itself is asked: a volume that is released
- * because a cache was late is a volume lost.
+ * Returns the claim in the reference of a volume. The API server must confirm that the claim is gone, because a release
+ * by a late cache would lose the volume.
  */
 async function claimOf(
   { claimRef, phase }: Volume,
@@ -167,7 +167,7 @@ async function performForVolume(step: VolumeStep, { volume, parts, signal }: Vol
   }
 }
 
-/** The claims that wait for a volume of the class. */
+/** Returns the claims that wait for a volume of the class. */
 export function claimsWaitingFor(className: string, caches: Caches): string[] {
   return caches.claims.store.byIndex(CLAIMS_BY_CLASS, className).map(({ key }) => key)
 }

@@ -1,7 +1,9 @@
 import { type Pod, Quantity } from '@csi-sidecars/kube-types'
 import type { Volume } from '../caches/volume.ts'
 
-/** The pod that empties a volume before others get it. Its name and its texts are kube-controller-manager's. */
+/**
+ * The pod that empties a volume before another claim gets it. It has the name and the texts of kube-controller-manager.
+ */
 
 const NAMESPACE = 'default'
 const PREFIX = 'recycler-for-'
@@ -20,7 +22,7 @@ export function scrubberKey({ key }: Pick<Volume, 'key'>): string {
   return `${NAMESPACE}/${PREFIX}${key}`
 }
 
-/** The volume that a pod of this name would scrub. */
+/** Returns the volume that a pod of this name would scrub. */
 export function volumeOfScrubber({ namespace, name }: { namespace: string; name: string }): string | undefined {
   return namespace === NAMESPACE && name.startsWith(PREFIX) ? name.slice(PREFIX.length) : undefined
 }

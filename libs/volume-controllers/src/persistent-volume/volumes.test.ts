@@ -155,7 +155,7 @@ describe('decideVolume', () => {
     expect(summary(decideVolume(view))).toEqual(row.done)
   })
 
-  it('has nothing to do for a complete binding', () => {
+  it('returns no steps for a complete binding', () => {
     expect(decideVolume({ ...boundPair(), users: [], begun: undefined, scrubber: undefined })).toEqual([])
   })
 })

@@ -13,15 +13,15 @@ export type VolumeStep =
   | { readonly do: 'patchVolumeStatus'; readonly patch: Patch }
   | { readonly do: 'recordOnVolume'; readonly event: EventText }
   | { readonly do: 'recordOnClaim'; readonly claim: Claim; readonly event: EventText }
-  /** The other half of the binding is the claim worker's. */
+  /** Enqueues the claim, because the claim worker writes the other half of the binding. */
   | { readonly do: 'lookAtClaim'; readonly key: string }
   | Extract<ReclaimStep, { do: 'remove' | 'scrub' | 'endScrub' }>
 
-/** The volume worker's plan. */
+/** Returns the plan for a volume. */
 export function decideVolume(view: ReclaimView): readonly VolumeStep[] {
   const { volume, claim } = view
   const migrate = migrateVolumePatch(volume)
-  // The next run decides the rest, from the result of this.
+  // The next run plans the other steps, from the patched volume.
   if (migrate !== undefined) return [{ do: 'patchVolume', patch: migrate }]
   const { claimRef } = volume
   if (claimRef?.uid === undefined) return phase(volume, 'Available')
@@ -32,7 +32,7 @@ export function decideVolume(view: ReclaimView): readonly VolumeStep[] {
   return [{ do: 'lookAtClaim', key: claim.key }]
 }
 
-/** The claim is gone. A failure that a user may want to read is not overwritten. */
+/** Plans the release of a volume. The phase `Failed` stays, so that users can read its message. */
 function released(view: ReclaimView): readonly VolumeStep[] {
   const { volume } = view
   const steps = volume.phase === 'Failed' ? [] : phase(volume, 'Released')
@@ -56,7 +56,10 @@ function stepsFor(step: ReclaimStep, volume: Volume): readonly VolumeStep[] {
   }
 }
 
-/** Its claim has found another volume: one provisioned for that claim is deleted, any other becomes free again. */
+/**
+ * Handles a volume whose claim is bound to another volume. A provisioned volume with the policy `Delete` is deleted;
+ * any other volume becomes free.
+ */
 function boundElsewhere(view: ReclaimView): readonly VolumeStep[] {
   const { volume } = view
   return PROVISIONED_BY in volume.annotations && volume.reclaimPolicy === 'Delete' ? released(view) : freed(volume)

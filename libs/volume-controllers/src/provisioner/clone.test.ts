@@ -24,7 +24,7 @@ function handle(change: Change = {}): string | undefined {
 }
 
 describe('the source of a clone', () => {
-  it('is the handle of the volume that the other claim has', () => {
+  it('returns the handle of the volume that is bound to the source claim', () => {
     expect(handle()).toBe('handle')
   })
 
@@ -46,7 +46,7 @@ describe('the source of a clone', () => {
 })
 
 describe('the places that a class allows', () => {
-  it('are each term with each of its values', () => {
+  it('combines the values of each term, and returns undefined if there are no terms', () => {
     const zone = { key: 'zone', values: ['east', 'west'] }
     const rack = { key: 'rack', values: ['1'] }
     const all = allowedTopology([{ matchLabelExpressions: [zone, rack] }, { matchLabelExpressions: [rack] }])

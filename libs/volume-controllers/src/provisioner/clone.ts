@@ -4,8 +4,8 @@ import type { Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 
 /**
- * The handle of the volume that a claim wants cloned; undefined when it wants none. Throws the provisioner's error,
- * for what cannot be cloned now: that is tried again.
+ * Returns the handle of the volume to clone, or undefined if the claim requests no clone. Throws the error message of
+ * the provisioner if the clone is not possible now; the caller retries.
  */
 export function sourceHandle(
   { cloneOf, namespace, className }: Claim,

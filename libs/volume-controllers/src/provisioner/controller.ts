@@ -10,8 +10,8 @@ import { type ProvisionerParts, reconcileProvision, reconcileReclaim } from './r
 const WORKERS = 20
 
 /**
- * Creates and deletes volumes for the claims that name this driver, by the annotations and phases that a PV controller
- * and its provisioner exchange. So it serves a real PV controller as well.
+ * Creates and deletes the volumes of claims that name this driver. It uses the annotations and phases of the
+ * external-provisioner, so a real PersistentVolume controller can use it too.
  */
 export function provisioner(parts: ControllerParts & { readonly driver: Driver }): readonly Controller[] {
   const { caches, clock, driver } = parts
@@ -21,7 +21,7 @@ export function provisioner(parts: ControllerParts & { readonly driver: Driver }
       ...baseController('claim', parts),
       workers: WORKERS,
       sources: [
-        // Also of a deleted claim: the driver may have been creating its volume.
+        // Deleted claims are included, because the driver may have been creating their volumes.
         keysOf(caches.claims, (event) => [objectOf(event).key]),
         keysOf(caches.classes, (event) => claimsOf(event, parts)),
       ],
@@ -41,7 +41,7 @@ function claimsOf(event: InformerEvent<CachedClass>, { caches }: ControllerParts
   return caches.claims.store.byIndex(CLAIMS_BY_CLASS, event.object.key).map(({ key }) => key)
 }
 
-/** A volume that is released may have waited for its detach. */
+/** Returns the volume of a deleted attachment, because its deletion may have waited for the detach. */
 function volumeOfGone(event: InformerEvent<Attachment>): string[] {
   return event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []
 }

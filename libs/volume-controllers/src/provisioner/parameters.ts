@@ -8,9 +8,9 @@ export interface SecretRef {
   readonly namespace: string
 }
 
-/** What a class says besides the driver's parameters. */
+/** The parsed parameters of a class. */
 export interface ClassParameters {
-  /** For the driver. */
+  /** The parameters for the driver. */
   readonly plain: Readonly<Record<string, string>>
   readonly fsType: string
   readonly secrets: Readonly<Partial<Record<SecretUse, SecretRef>>>
@@ -18,7 +18,7 @@ export interface ClassParameters {
 
 export type SecretUse = keyof typeof SECRET_USES
 
-/** By what a secret is for: how the parameters that name it begin. */
+/** The prefixes of the secret parameters, by the use of the secret. */
 const SECRET_USES = {
   provision: 'provisioner',
   publish: 'controller-publish',
@@ -29,7 +29,7 @@ const SECRET_USES = {
   modify: 'controller-modify',
 } as const
 
-/** Reads a class' parameters for one claim; names of secrets may depend on claim and volume. */
+/** Reads the parameters of a class for one claim. The names of secrets may depend on the claim and the volume. */
 export function classParameters(
   parameters: Readonly<Record<string, string>>,
   claim: Pick<Claim, 'name' | 'namespace'>,

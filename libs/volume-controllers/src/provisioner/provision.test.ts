@@ -107,14 +107,14 @@ describe('topologyFor', () => {
     drivers: new Map([[DRIVER, { nodeId: 'n', topologyKeys: ['zone'], most: undefined }]]),
   }
 
-  it('is what the chosen node says of itself', () => {
+  it('returns the labels of the selected node for the topology keys of the driver', () => {
     expect(topologyFor(DRIVER, node({ labels: { zone: 'a', other: 'x' } }), csiNode)).toEqual({
       requisite: [{ segments: { zone: 'a' } }],
       preferred: [{ segments: { zone: 'a' } }],
     })
   })
 
-  it('is nothing without a node, or without topology of the driver', () => {
+  it('returns undefined without a node or without topology keys of the driver', () => {
     expect([topologyFor(DRIVER, undefined, csiNode), topologyFor('other', node(), csiNode)]).toEqual([
       undefined,
       undefined,
@@ -141,7 +141,7 @@ describe('provisionedVolume', () => {
       ...change,
     })
 
-  it('is what the driver has created, promised to the claim', () => {
+  it('describes the created volume and refers to the claim', () => {
     expect(volume()).toEqual({
       apiVersion: 'v1',
       kind: 'PersistentVolume',
@@ -172,11 +172,11 @@ describe('provisionedVolume', () => {
     })
   })
 
-  it('has the size asked for when the driver does not report one', () => {
+  it('uses the requested size if the driver reports no size', () => {
     expect(volume({ created: { ...created, capacityBytes: 0n } }).spec?.capacity).toEqual({ storage: '1Gi' })
   })
 
-  it('has no finalizer when it is to be kept', () => {
+  it('adds no finalizer if the class retains its volumes', () => {
     expect(volume({ storageClass: storageClass({ reclaimPolicy: 'Retain' }) }).metadata?.finalizers).toBeUndefined()
   })
 

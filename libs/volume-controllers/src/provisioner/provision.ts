@@ -23,14 +23,17 @@ import type { CachedNode } from '../caches/node.ts'
 import type { CachedClass, CachedCsiNode } from '../caches/storage.ts'
 import type { ClassParameters } from './parameters.ts'
 
-/** A claim and what its provisioning depends on. */
+/** A claim and all inputs of its provisioning. */
 export interface ProvisionView {
   readonly claim: Claim
   readonly storageClass: CachedClass | undefined
   readonly driverName: string
-  /** Its volume is there; what is missing is the binding, and that is not ours. */
+  /** True if the PersistentVolume exists. The PersistentVolume controller still has to bind it. */
   readonly isProvisioned: boolean
-  /** A volume was asked for and the driver never said that it failed: there may be one, so it is asked for again. */
+  /**
+   * True if a volume was requested and the driver reported no final error. The volume may exist, so the request is
+   * repeated.
+   */
   readonly uncertain: boolean
 }
 
@@ -38,7 +41,10 @@ export type ProvisionDecision =
   | { readonly do: 'nothing' }
   | { readonly do: 'provision'; readonly storageClass: CachedClass; readonly selectedNode: string | undefined }
 
-/** Whether it is this provisioner's turn: the claim must ask for it, and a delayed one must know its node. */
+/**
+ * Decides whether this provisioner acts. The claim must name it, and a claim with delayed binding needs a selected
+ * node.
+ */
 export function decideProvision(view: ProvisionView): ProvisionDecision {
   const { claim, storageClass, driverName, isProvisioned, uncertain } = view
   const asked = claim.annotations[STORAGE_PROVISIONER] ?? claim.annotations[BETA_STORAGE_PROVISIONER]
@@ -51,7 +57,7 @@ export function decideProvision(view: ProvisionView): ProvisionDecision {
   return { do: 'provision', storageClass, selectedNode }
 }
 
-/** Same claim, same name: a second try finds the volume that the first one has created. */
+/** Returns the name of the volume. It depends only on the claim, so a retry finds the volume of the first try. */
 export function volumeNameOf({ uid }: Pick<Claim, 'uid'>): string {
   return `pvc-${uid}`
 }
@@ -62,9 +68,9 @@ export interface RequestParts {
   readonly mountOptions: readonly string[]
   readonly singleNodeMultiWriter: boolean
   readonly topology: TopologyRequirement | undefined
-  /** The volume to be cloned, by its handle. */
+  /** The handle of the volume to clone. */
   readonly source: string | undefined
-  /** Of the claim's VolumeAttributesClass. */
+  /** The parameters of the claim's VolumeAttributesClass. */
   readonly mutableParameters: Readonly<Record<string, string>>
 }
 
@@ -88,7 +94,9 @@ function contentOf(volumeId: string): VolumeContentSource {
   return { type: { $case: 'volume', value: { volumeId } } }
 }
 
-/** Where a volume must be reachable: from the chosen node, by the topology that the driver has reported for it. */
+/**
+ * Returns the topology from which a volume must be reachable: the selected node, in the topology keys of the driver.
+ */
 export function topologyFor(
   driverName: string,
   node: CachedNode | undefined,
@@ -106,13 +114,13 @@ export interface VolumeParts {
   readonly storageClass: CachedClass
   readonly parameters: ClassParameters
   readonly driverName: string
-  /** What the driver has created. */
+  /** The volume that the driver has created. */
   readonly created: CsiVolume
-  /** The identity of the provisioner, which the driver gets at each use. */
+  /** The identity of the provisioner, which the driver receives as a volume attribute. */
   readonly identity: string
 }
 
-/** The PersistentVolume for what the driver has created, reserved for the claim. */
+/** Returns the PersistentVolume for a created volume, with a reference to the claim. */
 export function provisionedVolume(parts: VolumeParts): PersistentVolume {
   const { claim, storageClass, parameters, driverName, created } = parts
   const { secrets } = parameters
@@ -164,7 +172,7 @@ function annotationsOf(driverName: string, { secrets }: ClassParameters): Record
   }
 }
 
-/** A volume that is not reachable from everywhere says from where, by node labels. */
+/** Returns the node affinity of a volume, by node labels. A volume that is reachable from all nodes has none. */
 function affinityOf(topology: readonly Topology[]): Pick<PersistentVolumeSpec, 'nodeAffinity'> {
   if (topology.length === 0) return {}
   const nodeSelectorTerms = topology.map(({ segments }) => ({
@@ -175,7 +183,7 @@ function affinityOf(topology: readonly Topology[]): Pick<PersistentVolumeSpec, '
 
 type Segments = Record<string, string>
 
-/** Where a class allows its volumes: each term with each of its values. Undefined: it does not say. */
+/** Returns all combinations of topology values that a class allows. Undefined if the class does not restrict them. */
 export function allowedTopology(terms: CachedClass['allowedTopologies']): TopologyRequirement | undefined {
   const all = (terms ?? []).flatMap(({ matchLabelExpressions }) =>
     (matchLabelExpressions ?? []).reduce<Segments[]>(

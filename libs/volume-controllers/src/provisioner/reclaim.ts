@@ -17,16 +17,16 @@ export interface ReclaimView {
 
 export type ReclaimDecision =
   | { readonly do: 'nothing' }
-  /** Its detach is under way; the end of the attachment brings the key back. */
+  /** The volume is still attached. The deletion of the attachment enqueues the key again. */
   | { readonly do: 'wait'; readonly message: string }
   | { readonly do: 'delete'; readonly volumeHandle: string; readonly secret: SecretRef | undefined }
 
-/** Whether the volume is ours to delete, at the driver and then in the API. */
+/** Decides whether this provisioner deletes the volume, first in the driver and then in the API. */
 export function decideReclaim({ volume, attachments, driverName }: ReclaimView): ReclaimDecision {
   const { csi, annotations, phase, reclaimPolicy, deleting, finalizers } = volume
   if (csi === undefined || annotations[PROVISIONED_BY] !== driverName) return { do: 'nothing' }
   if (phase !== 'Released' || reclaimPolicy !== 'Delete') return { do: 'nothing' }
-  // Without our finalizer on it, one that is being deleted already has nothing left at the driver.
+  // A volume in deletion without our finalizer has nothing left in the driver.
   if (deleting && finalizers?.includes(PROVISIONER_FINALIZER) !== true) return { do: 'nothing' }
   const [attachment] = attachments
   if (attachment !== undefined) {

@@ -37,14 +37,14 @@ import { decideReclaim } from './reclaim.ts'
 
 export interface ProvisionerParts extends ControllerParts {
   readonly driver: Driver
-  /** Claims for which the driver may have created a volume that the API does not know yet, by uid. */
+  /** Claims whose volume the driver may have created without a PersistentVolume in the API, by UID. */
   readonly uncertain: Map<string, Unfinished>
   readonly identity: string
 }
 
 interface Unfinished {
   readonly claim: Claim
-  /** The handle of the volume that it clones. */
+  /** The handle of the volume to clone. */
   readonly source: string | undefined
 }
 
@@ -80,7 +80,7 @@ export async function reconcileProvision(key: string, parts: ProvisionerParts, s
   return SETTLED
 }
 
-/** The current claim; or a deleted one whose volume the driver may still create, in its last state. */
+/** Returns the last state of a deleted claim whose volume the driver may still create, or else the current claim. */
 function claimToProvision(key: string, { caches, uncertain }: ProvisionerParts): Claim | undefined {
   const claim = caches.claims.store.get(key)
   for (const { claim: unfinished } of uncertain.values()) {
@@ -140,14 +140,17 @@ async function requestFor(
   return { ...request, secrets: await loadSecret(secrets.provision, client, signal) }
 }
 
-/** For a claim that is gone the source of its first request, whose claim may be gone too. The Go original stops there. */
+/**
+ * Returns the source of a clone. A deleted claim keeps the source of its first request, because the source claim may be
+ * gone too. The Go original stops in this case.
+ */
 function sourceOf(claim: Claim, { caches, driver, uncertain }: ProvisionerParts): string | undefined {
   const unfinished = uncertain.get(claim.uid)
   const isGone = caches.claims.store.get(claim.key)?.uid !== claim.uid
   return unfinished !== undefined && isGone ? unfinished.source : sourceHandle(claim, caches, driver)
 }
 
-/** Until the driver says that it failed for good, there may be a volume. */
+/** Creates the volume. The volume may exist until the driver reports a final error. */
 async function createVolume(
   request: CreateVolumeRequest,
   { claim, parts: { driver, uncertain }, signal }: ProvisionRun,
@@ -168,7 +171,7 @@ function isExhausted(error: unknown): boolean {
   return error instanceof RpcError && error.code === CODES.ResourceExhausted
 }
 
-/** No room where the binder wants it: the binder has to choose another node. */
+/** Removes the selected node, because the driver has no capacity for it. The binder must select another node. */
 async function chooseAgain(claim: Claim, { client, caches }: ControllerParts, signal: AbortSignal): Promise<void> {
   const patch = { kind: 'merge' as const, body: { metadata: { annotations: { [SELECTED_NODE]: null } } } }
   const isOutdated = (error: unknown): boolean => isNotFound(error) || isConflict(error)
@@ -185,7 +188,7 @@ async function loadSecret(
   return ref === undefined ? {} : secretsFrom((await client.get(SECRETS, ref, { signal })).data)
 }
 
-/** Deletes a volume that was released, first at the driver and then in the API. */
+/** Deletes a released volume, first in the driver and then in the API. */
 export async function reconcileReclaim(key: string, parts: ProvisionerParts, signal: AbortSignal): Promise<Outcome> {
   const { caches, driver, recorder, client } = parts
   const volume = caches.volumes.store.get(key)
@@ -208,7 +211,10 @@ export async function reconcileReclaim(key: string, parts: ProvisionerParts, sig
   }
 }
 
-/** Both writes may be sent a second time. A finalizer list that changed under our hands fails the run, not the next. */
+/**
+ * Deletes the PersistentVolume and removes its finalizer. Both writes may be repeated; changed finalizers fail only
+ * this run.
+ */
 async function removeFromApi(
   { key: name, deleting }: Volume,
   { client, caches }: ProvisionerParts,
@@ -220,7 +226,7 @@ async function removeFromApi(
     const patch = removeFinalizerPatch(metadata?.finalizers, PROVISIONER_FINALIZER)
     if (patch !== undefined) caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
   } catch (error) {
-    // Gone with its last finalizer.
+    // The PersistentVolume disappeared with its last finalizer.
     if (!isNotFound(error)) throw error
   }
 }

@@ -1,13 +1,13 @@
 import type { MountSource } from './desired-state.ts'
 
-/** Where a volume is mounted: for a pod, or without one for all pods of the node. */
+/** The mount of a volume for one pod. Without `podUid`, it is the staging mount for all pods of the node. */
 export interface MountPoint {
   readonly source: MountSource
   readonly path: string
   readonly podUid?: string
 }
 
-/** How far it is known whether something is mounted at a path. `uncertain`: a call was sent, and its result is unknown. */
+/** The mount at a path. `uncertain`: a call was sent, and its result is unknown. */
 export interface MountState {
   readonly is: 'mounted' | 'uncertain'
   readonly path: string
@@ -15,16 +15,16 @@ export interface MountState {
 
 export interface ActualVolume {
   readonly source: MountSource
-  /** The node may use it: the API has said that it is attached, or it needs no attach. */
+  /** True if the node may use the volume: the API server has confirmed the attachment, or no attach is needed. */
   readonly attached: boolean
   readonly publishContext: Readonly<Record<string, string>>
   readonly device: MountState | undefined
   readonly pods: ReadonlyMap<string, MountState>
-  /** Pods for which it is mounted and is to be published once more: what it shows may have changed. */
+  /** Pods whose volume must be published again, because its content may have changed or the driver requires it. */
   readonly stale: ReadonlySet<string>
-  /** The size that its file system has by what the claim says; undefined until it was looked at. */
+  /** The size that this node has last confirmed for the claim; undefined before the first check. */
   readonly claimSize: string | undefined
-  /** Of the last node expansion: a driver that cannot expand in use is not asked again on this node. */
+  /** The result of the last node expansion. After `inUse`, this node does not call the driver again. */
   readonly expansion: 'open' | 'failed' | 'inUse'
 }
 
@@ -33,10 +33,7 @@ type Mutable = Omit<{ -readonly [K in keyof ActualVolume]: ActualVolume[K] }, 'p
   stale: Set<string>
 }
 
-/**
- * What is mounted on one node. A volume is in it from the moment that the node begins to ask whether it may use it until
- * it is unmounted; all that time it is in use.
- */
+/** The volumes in use on a node. A volume is in use from the check of its attachment until its unmount. */
 export class ActualState {
   readonly #volumes = new Map<string, Mutable>()
 
@@ -44,7 +41,7 @@ export class ActualState {
     return this.#volumes.get(volumeName)
   }
 
-  /** From here on the volume is in use, even if its pod is deleted before the volume is mounted. */
+  /** Adds the volume, so that it is in use even if its pod is deleted before the mount. */
   begin(source: MountSource): void {
     this.#at(source)
   }
@@ -53,7 +50,7 @@ export class ActualState {
     Object.assign(this.#at(source), { attached: true, publishContext })
   }
 
-  /** Undefined: nothing is mounted there. */
+  /** Records the state of a mount. Undefined means that nothing is mounted. */
   mark({ source, path, podUid }: MountPoint, is: MountState['is'] | undefined): void {
     const volume = this.#at(source)
     const mount = is && { is, path }
@@ -71,7 +68,7 @@ export class ActualState {
     return podUid === undefined ? volume?.device : volume?.pods.get(podUid)
   }
 
-  /** Its mounts are to be published once more. Returns whether there are any. */
+  /** Marks the mounts of a volume for another publish call. Returns whether there are any. */
   markStale(volumeName: string): boolean {
     const volume = this.#volumes.get(volumeName)
     for (const [podUid, { is }] of volume?.pods ?? []) if (is === 'mounted') volume?.stale.add(podUid)
@@ -96,7 +93,7 @@ export class ActualState {
     return this.#volumes.keys()
   }
 
-  /** The volumes of which something of the pod is, or may be, mounted. */
+  /** Whether any volume of the pod is mounted, or may be. */
   isMountedFor(podUid: string): boolean {
     for (const { pods } of this.#volumes.values()) if (pods.has(podUid)) return true
     return false

@@ -31,7 +31,7 @@ const names = (): string[] => readdirSync(target).map((name) => name.replace(/\.
 const text = (path: string): string => readFileSync(join(target, path), 'utf8')
 
 describe('files that are written together', () => {
-  it('are seen by links to the folder that holds them all', () => {
+  it('links lead to the folder that contains all files', () => {
     writeAtomically(target, payload({ a: 'one', 'deep/b': 'two' }, 0o640), NOW)
     expect(names().sort()).toEqual(['..2026_01_02_03_04_05.random', '..data', 'a', 'deep'])
     expect([readlinkSync(join(target, 'a')), readlinkSync(join(target, 'deep'))]).toEqual(['..data/a', '..data/deep'])
@@ -39,7 +39,7 @@ describe('files that are written together', () => {
     expect((statSync(join(target, 'a')).mode & 0o777).toString(8)).toBe('640')
   })
 
-  it('are swapped by one rename, and the old ones go', () => {
+  it('a second write replaces all files by one rename and removes the old files', () => {
     writeAtomically(target, payload({ a: 'one', gone: 'x' }), NOW)
     const before = readlinkSync(join(target, '..data'))
     writeAtomically(target, payload({ a: 'new', come: 'y' }), NOW + 1000)
@@ -53,21 +53,21 @@ describe('files that are written together', () => {
     ['a text has changed', payload({ a: 'two' }), false],
     ['a mode has changed', payload({ a: 'one' }, 0o600), false],
     ['a file has come', payload({ a: 'one', b: '' }), false],
-  ])('stay where they are only when %s', (_, next, stays) => {
+  ])('a second write switches the folder only after a change: %s', (_, next, stays) => {
     writeAtomically(target, payload({ a: 'one' }), NOW)
     const before = readlinkSync(join(target, '..data'))
     writeAtomically(target, next, NOW)
     expect(readlinkSync(join(target, '..data')) === before).toBe(stays)
   })
 
-  it('get back links that were deleted', () => {
+  it('a second write restores deleted links', () => {
     writeAtomically(target, payload({ a: 'one' }), NOW)
     rmSync(join(target, 'a'))
     writeAtomically(target, payload({ a: 'one' }), NOW)
     expect(text('a')).toBe('one')
   })
 
-  it('are taken away with their folder, and nothing else is', () => {
+  it('clearing removes the written files with their folder, and nothing else', () => {
     writeAtomically(target, payload({ a: 'one' }), NOW)
     mkdirSync(join(target, 'own'))
     writeFileSync(join(target, 'own', 'data'), 'mine')
@@ -76,7 +76,7 @@ describe('files that are written together', () => {
     expect(text('own/data')).toBe('mine')
   })
 
-  it('leave no folder behind', () => {
+  it('clearing removes the target if it is empty', () => {
     writeAtomically(target, payload({ a: 'one' }), NOW)
     clearWritten(target)
     clearWritten(target)

@@ -23,8 +23,8 @@ const NEW_DATA = '..data_tmp'
 const PERMISSIONS = 0o7777
 
 /**
- * Writes files so that a reader sees all of the old ones or all of the new ones, never some of each: they are in a folder
- * of their own, to which `..data` points, and what a user sees points there. When nothing has changed nothing is written.
+ * Writes files so that readers see either all old files or all new files. The files are in a new folder, to which the
+ * link `..data` switches; unchanged files are not written.
  */
 export function writeAtomically(target: string, payload: Payload, nowMs: number): void {
   mkdirSync(target, { recursive: true })
@@ -39,7 +39,7 @@ export function writeAtomically(target: string, payload: Payload, nowMs: number)
   link(target, new Set([...payload.keys()].map(firstPart)))
 }
 
-/** Takes away what was written, and nothing else. */
+/** Removes the written files and links, and nothing else. */
 export function clearWritten(target: string): void {
   if (!existsSync(target)) return
   link(target, new Set())
@@ -59,13 +59,13 @@ function currentFolder(target: string): string | undefined {
 function writeFolder(target: string, payload: Payload, nowMs: number): string {
   const stamp = new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-T:]/g, '_')
   const folder = mkdtempSync(join(target, `..${stamp}.`))
-  // All users may read what the modes of the files allow.
+  // All users may enter the folder. The modes of the files decide who may read them.
   chmodSync(folder, 0o755)
   for (const [path, { data, mode }] of payload) {
     const file = join(folder, path)
     mkdirSync(dirname(file), { recursive: true, mode: 0o755 })
     writeFileSync(file, data)
-    // The mode of a new file is less than what was asked for, by the process's mask.
+    // The umask of the process has reduced the mode of the new file.
     chmodSync(file, mode)
   }
   return basename(folder)
@@ -86,7 +86,7 @@ function filesBelow(folder: string): readonly string[] {
   return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name)))
 }
 
-/** What a user sees: a link for each file or folder at the top, and none that leads nowhere. */
+/** Creates a link for each top-level file or folder, and removes the links of other names. */
 function link(target: string, names: ReadonlySet<string>): void {
   for (const entry of readdirSync(target, { withFileTypes: true })) {
     const ours = entry.isSymbolicLink() && !entry.name.startsWith('..')

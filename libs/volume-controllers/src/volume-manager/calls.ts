@@ -20,7 +20,7 @@ import { type CallParts, ephemeralRequest, publishRequest, stageRequest } from '
 
 /** Stages a volume for all pods of the node. */
 export async function stage(source: CsiSource, parts: NodeParts, signal: AbortSignal): Promise<void> {
-  // Of several pods the first says whose group it is, as with kubelet.
+  // The first pod decides the group of the volume, as in kubelet.
   const [pod] = parts.desired.get(source.volumeName)?.pods.values() ?? []
   const call = callParts(source, pod, parts)
   const secrets = await secretOf(source.csi.nodeStageSecretRef, parts, signal)
@@ -47,7 +47,7 @@ export async function publish(
   await mounting({ source, path: targetOf(source, podUid, parts), podUid }, parts, call)
 }
 
-/** Records what may be at the place before the call, and what is there after it. */
+/** Records a possible mount before the call, and the result after it. */
 async function mounting(point: MountPoint, { actual, disk }: NodeParts, call: () => Promise<unknown>): Promise<void> {
   const before = actual.stateOf(point)
   disk.begin(point)
@@ -64,21 +64,18 @@ async function mounting(point: MountPoint, { actual, disk }: NodeParts, call: ()
   actual.mark(point, 'mounted')
 }
 
-/**
- * Whether a failed call leaves nothing behind: the driver is through with it, and no earlier call may have worked
- * without our hearing of it.
- */
+/** Whether a failed call leaves no mount behind: no earlier mount was recorded, and the error is final. */
 function isOver(error: unknown, before: MountState | undefined): boolean {
   if (before !== undefined || error instanceof GroupError) return false
   return !(error instanceof RpcError) || classify(error).final
 }
 
-/** The volume is there, and does not belong to the pod's group. */
+/** The volume is mounted, but its files do not belong to the group of the pod. */
 class GroupError extends Error {
   override readonly name = 'GroupError'
 }
 
-/** Everything that can fail before the driver is asked has been done when the call is returned. */
+/** Prepares the publish of a volume. All preparations that can fail are done before the call is returned. */
 async function publishCall(
   { source, pod }: PodVolume<MountSource>,
   parts: NodeParts,
@@ -153,7 +150,7 @@ export function canStage({ driver }: Pick<NodeParts, 'driver'>): boolean {
   return nodeCan(driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
 }
 
-/** The parts of a call besides its volume. Throws for a driver that this node does not have. */
+/** Returns the parts of a request that do not come from the volume. Throws if the node does not have the driver. */
 export function callParts(source: DriverSource, pod: PodMount | undefined, parts: NodeParts): CallParts {
   const { driver, caches, actual } = parts
   const name = source.is === 'csi' ? source.csi.driver : source.source.driver
@@ -193,7 +190,10 @@ export async function secretOf(
   return secretsFrom(secret.data)
 }
 
-/** The files of a ConfigMap or Secret as the API has it now. Throws kubelet's error message for one that is missing. */
+/**
+ * Returns the files of a ConfigMap or a Secret from the API server. Throws the error message of kubelet if the object
+ * is missing and not optional.
+ */
 export async function readContent(
   source: ContentSource,
   { client, namespace }: Pick<NodeParts, 'client'> & { readonly namespace: string },

@@ -17,19 +17,19 @@ const files = (wanted: ContentSource, data: ReadonlyMap<string, Buffer> | undefi
 const DATA = configMapData({ data: { a: 'one' }, binaryData: { b: Buffer.from('two').toString('base64') } })
 
 describe('the content of a volume', () => {
-  it('has a file for each key of a ConfigMap', () => {
+  it('returns a file for each key of a ConfigMap', () => {
     expect(files(source(), DATA)).toEqual([
       ['a', 'one', '644'],
       ['b', 'two', '644'],
     ])
   })
 
-  it('has a file for each key of a Secret', () => {
+  it('returns a file for each key of a Secret', () => {
     const data = secretData({ data: { password: Buffer.from('x').toString('base64') } })
     expect(files(source({ kind: 'secret', mode: 0o400 }), data)).toEqual([['password', 'x', '400']])
   })
 
-  it('has the files that are asked for, at their paths and with their modes', () => {
+  it('returns only the requested files, with their paths and modes, if there are items', () => {
     const items = [
       { key: 'b', path: 'deep/b.txt', mode: 0o600 },
       { key: 'a', path: 'a', mode: undefined },
@@ -43,18 +43,18 @@ describe('the content of a volume', () => {
   it.each([
     ['configMap', 'references non-existent config key: c'],
     ['secret', 'references non-existent secret key: c'],
-  ] as const)('of a %s is refused when a key is missing', (kind, why) => {
+  ] as const)('refuses a %s if a requested key is missing', (kind, why) => {
     const items = [{ key: 'c', path: 'c', mode: undefined }]
     expect(() => payloadOf(source({ kind, items }), DATA)).toThrow(why)
   })
 
-  it('leaves out what is missing and does not have to be there', () => {
+  it('skips missing keys and objects if they are optional', () => {
     const items = [{ key: 'c', path: 'c', mode: undefined }]
     expect(files(source({ optional: true, items }), DATA)).toEqual([])
     expect(files(source({ optional: true }), undefined)).toEqual([])
   })
 
-  it.each(['', '/etc/passwd', '../x', 'a/../../x', '..data'])('is never written to the path "%s"', (path) => {
+  it.each(['', '/etc/passwd', '../x', 'a/../../x', '..data'])('refuses the path "%s"', (path) => {
     const items = [{ key: 'a', path, mode: undefined }]
     expect(() => payloadOf(source({ items }), DATA)).toThrow('invalid path')
   })

@@ -1,16 +1,16 @@
 import type { ConfigMap, Secret } from '@csi-sidecars/kube-types'
 import type { ContentSource } from '../caches/content-source.ts'
 
-/** One file of a volume whose content the API holds. */
+/** One file of a ConfigMap or Secret volume. */
 export interface ContentFile {
   readonly data: Buffer
   readonly mode: number
 }
 
-/** By the path inside the volume. */
+/** The files of a volume, by their paths in the volume. */
 export type Payload = ReadonlyMap<string, ContentFile>
 
-/** Every key of a ConfigMap as bytes. */
+/** Returns the keys of a ConfigMap with their values as bytes. */
 export function configMapData({ data = {}, binaryData = {} }: ConfigMap): ReadonlyMap<string, Buffer> {
   return new Map([
     ...Object.entries(data).map(([key, text]): [string, Buffer] => [key, Buffer.from(text)]),
@@ -18,14 +18,14 @@ export function configMapData({ data = {}, binaryData = {} }: ConfigMap): Readon
   ])
 }
 
-/** Every key of a Secret as bytes. */
+/** Returns the keys of a Secret with their values as bytes. */
 export function secretData({ data = {} }: Secret): ReadonlyMap<string, Buffer> {
   return new Map(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, 'base64')]))
 }
 
 /**
- * The files that a pod asks for. Without a list all keys are files of their names. `data` is undefined for an object that
- * is not there and does not have to be. Throws kubelet's error message for a key that is missing.
+ * Returns the files that a pod requests, by default one for each key. `data` is undefined if an optional object is
+ * missing. Throws the error message of kubelet if a key is missing.
  */
 export function payloadOf(source: ContentSource, data: ReadonlyMap<string, Buffer> | undefined): Payload {
   const { items, mode, optional, kind } = source
@@ -43,7 +43,7 @@ export function payloadOf(source: ContentSource, data: ReadonlyMap<string, Buffe
   return payload
 }
 
-/** The API refuses such paths too; what is written on this machine is looked at once more. */
+/** Checks a path again before this machine writes it, although the API server checks paths too. */
 function checked(path: string): string {
   const parts = path.split('/')
   const bad = path === '' || path.startsWith('/') || path.startsWith('..') || parts.includes('..')

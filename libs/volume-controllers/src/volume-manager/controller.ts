@@ -22,12 +22,12 @@ import type { NodeParts } from './node-parts.ts'
 import type { Paths } from './paths.ts'
 import { type PodParts, populate, reconcilePod } from './pods.ts'
 
-/** One node's kubelet, as far as volumes go: what it has besides the parts that all share. */
+/** The options of the volume manager of one node, in addition to the shared parts. */
 export interface NodeOptions {
   readonly node: string
   readonly disk: Disk
   readonly paths: Paths
-  /** Its own node service; without it the one that all have. */
+  /** The node service of this node, if it differs from the shared driver. */
   readonly driver?: Driver | undefined
 }
 
@@ -35,15 +35,15 @@ export type VolumeManagerParts = ControllerParts & { readonly driver: Driver }
 
 const VOLUME_WORKERS = 8
 const POD_WORKERS = 4
-/** How often a kubelet looks at each pod again. */
+/** How often contents and some CSI volumes are published again. */
 const REPUBLISH_MS = 60_000
 
-/** The kubelets of a set of nodes, as far as volumes go. */
+/** Returns the controllers that do the volume work of the kubelets of several nodes. */
 export function volumeManagers(parts: VolumeManagerParts, nodes: readonly NodeOptions[]): readonly Controller[] {
   return nodes.flatMap((options) => volumeManager(parts, options))
 }
 
-/** The kubelet of one node: mounts what its pods want, and reports it. */
+/** Returns the controllers of one node, which mount the volumes of its pods and report them. */
 function volumeManager(
   parts: VolumeManagerParts,
   { node, disk, paths, driver = parts.driver }: NodeOptions,
@@ -51,7 +51,7 @@ function volumeManager(
   const { client, caches } = parts
   const desired = new DesiredState()
   const actual = new ActualState()
-  // What was mounted before a restart may still be so.
+  // Mounts from before a restart may still exist.
   for (const point of disk.records()) actual.mark(point, 'uncertain')
   const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
   const own: NodeParts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
@@ -103,8 +103,8 @@ function volumeController(parts: PodParts & MountParts, requested: Source): Cont
 }
 
 /**
- * All pods first: a volume that is mounted and wanted must not be unmounted because its pod was not looked at yet. Then
- * what the node's status calls in use: some of it may be left over from before a restart.
+ * Adds all pods first, so that no wanted volume is unmounted because its pod is unknown. Then it enqueues mounted and
+ * reported volumes, which may be left from before a restart.
  */
 function populated(parts: PodParts): Source {
   const { caches, node, actual } = parts
@@ -116,7 +116,7 @@ function populated(parts: PodParts): Source {
   }
 }
 
-/** The volumes that the node's status newly reports as attached. */
+/** Returns the volumes that the node status newly reports as attached. */
 function attachedVolumes(
   { key, volumesAttached }: CachedNode,
   { node, desired, actual }: NodeParts,
@@ -126,7 +126,7 @@ function attachedVolumes(
   return [...desired.attachable()].filter((name) => attached.has(name) && actual.get(name)?.attached !== true)
 }
 
-/** Contents change, and some drivers ask for each mount to be published periodically. */
+/** Returns the volumes to publish again, because contents may change and some drivers require it. */
 function volumesToRepublish({ desired, actual, caches }: NodeParts): readonly string[] {
   const requiresRepublish = (driver: string): boolean => caches.drivers.store.get(driver)?.requiresRepublish === true
   return desired
@@ -135,7 +135,7 @@ function volumesToRepublish({ desired, actual, caches }: NodeParts): readonly st
     .map(({ volumeName }) => volumeName)
 }
 
-/** What must not be detached: what is desired and may be used any moment, and what has not been unmounted. */
+/** Returns the volumes that must not be detached: desired volumes, and volumes that are not unmounted yet. */
 function usedVolumes(desired: DesiredState, actual: ActualState): readonly string[] {
   const names = new Set(desired.attachable())
   for (const volumeName of actual.volumeNames()) {
@@ -145,7 +145,7 @@ function usedVolumes(desired: DesiredState, actual: ActualState): readonly strin
   return [...names].sort()
 }
 
-/** Whether a mount is published periodically: its content may change, or its driver asks for that. */
+/** Whether a mount is published periodically, because its content may change or its driver requires it. */
 export function isRepublished(source: MountSource, republishes: (driver: string) => boolean): boolean {
   switch (source.is) {
     case 'content':

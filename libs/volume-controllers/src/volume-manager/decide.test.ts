@@ -215,7 +215,7 @@ describe('a volume that a pod has given up', () => {
 describe('a volume for one pod', () => {
   const single = csi({ accessModes: ['ReadWriteOncePod'] })
 
-  it('is refused to a second pod of the node', () => {
+  it('refuses a second pod on the node while the first pod uses the volume', () => {
     const desired = wanted(single, podMount('a'), podMount('b'))
     const actual = present({ source: single })
     expect(decideMount(view({ desired, actual }))).toEqual([
@@ -228,12 +228,12 @@ describe('a volume for one pod', () => {
     ])
   })
 
-  it('is given to one of two pods that come at once', () => {
+  it('publishes to one pod only if two pods arrive at once', () => {
     const desired = wanted(single, podMount('a'), podMount('b'))
     expect(summary(decideMount(view({ desired })))).toEqual(['verifyAttached', 'stage', 'publish a', 'refuse b'])
   })
 
-  it('is given to the second when the first has ended', () => {
+  it('publishes to the second pod after the first pod has ended', () => {
     const desired = wanted(single, podMount('b'))
     expect(summary(decideMount(view({ desired, actual: present({ source: single }) })))).toEqual([
       'unpublish a',

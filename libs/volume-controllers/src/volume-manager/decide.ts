@@ -2,26 +2,26 @@ import type { Says } from '../attach-detach/node-status.ts'
 import type { ActualVolume } from './actual-state.ts'
 import type { CsiSource, DesiredVolume, MountSource, PodMount } from './desired-state.ts'
 
-/** One volume on one node and all that its next step depends on, at one moment. */
+/** One volume on one node and all inputs of its next step, at one moment. */
 export interface MountView {
   readonly desired: DesiredVolume | undefined
   readonly actual: ActualVolume | undefined
-  /** Whether the node's status says that the volume is in use. */
+  /** Whether the node status lists the volume as in use. */
   readonly reported: Says
-  /** The node's status in the cache says that the volume is attached. */
+  /** True if the cached node status lists the volume as attached. */
   readonly isSaidAttached: boolean
   readonly canStage: boolean
-  /** Whether the volume has grown beyond its file system; looked at once it is mounted. */
+  /** True if the volume may be larger than its file system. */
   readonly hasGrown: boolean
 }
 
 export type MountStep =
   | { readonly do: 'unpublish'; readonly source: MountSource; readonly podUid: string; readonly path: string }
   | { readonly do: 'unstage'; readonly source: MountSource; readonly path: string }
-  /** Nothing of it is mounted any more: the status says so, and it may be detached. */
+  /** Forgets the unmounted volume and removes it from the in-use list, so that it may be detached. */
   | { readonly do: 'release' }
   | { readonly do: 'reportInUse' }
-  /** Asks the API itself whether the volume may be used. If not, the plan ends here. */
+  /** Asks the API server whether the volume may be used. If it may not, the plan ends here. */
   | { readonly do: 'verifyAttached'; readonly source: CsiSource }
   | { readonly do: 'admit'; readonly source: MountSource }
   | { readonly do: 'stage'; readonly source: CsiSource }
@@ -29,7 +29,7 @@ export type MountStep =
   | { readonly do: 'refuse'; readonly source: MountSource; readonly pod: PodMount; readonly message: string }
   | { readonly do: 'expand'; readonly source: CsiSource; readonly pod: PodMount }
 
-/** The plan for one volume of a node. Unmounts come first: what one pod gives up, another may be waiting for. */
+/** Returns the plan for one volume of a node. Unmounts come first, because another pod may wait for the volume. */
 export function decideMount(view: MountView): readonly MountStep[] {
   const { desired, actual } = view
   const steps: MountStep[] = []
@@ -63,20 +63,20 @@ function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[
   ]
 }
 
-/** Not mounted for the pod, or to be published again. */
+/** Whether the volume is not mounted for the pod, or must be published again. */
 function mustPublish(actual: ActualVolume | undefined, podUid: string): boolean {
   return actual?.pods.get(podUid)?.is !== 'mounted' || actual.stale.has(podUid)
 }
 
 interface Admission {
   readonly steps: readonly MountStep[]
-  /** Another component has to act before the volume can be used. */
+  /** True if another component must act before the volume can be used. */
   readonly ends: boolean
 }
 
 /**
- * First the status says that the volume is in use, then it is looked whether it is attached. In this order, or the
- * volume could be detached between the look and the use.
+ * Reports the volume as in use before it checks the attachment. In any other order, the volume could be detached
+ * between the check and the use.
  */
 function decideAdmission({ actual, reported, isSaidAttached }: MountView, source: MountSource): Admission {
   if (actual?.attached) return { steps: [], ends: false }
@@ -86,7 +86,7 @@ function decideAdmission({ actual, reported, isSaidAttached }: MountView, source
   return { steps: [...report, { do: 'verifyAttached', source }], ends: false }
 }
 
-/** A volume for a single pod is given to no second one, no matter how that was scheduled. */
+/** Publishes the volume to a pod, but refuses a second pod if the access mode is ReadWriteOncePod. */
 function decidePublish({ actual }: MountView, { source, pods }: DesiredVolume, pod: PodMount): MountStep {
   const single = source.is === 'csi' && source.accessModes.length === 1 && source.accessModes[0] === 'ReadWriteOncePod'
   const other = [...(actual?.pods.keys() ?? [])].find((uid) => uid !== pod.podUid && pods.has(uid))
@@ -96,7 +96,7 @@ function decidePublish({ actual }: MountView, { source, pods }: DesiredVolume, p
   return { do: 'refuse', source, pod, message }
 }
 
-/** By way of a pod that may write: a file system that is only read cannot grow. */
+/** Expands through a pod with write access, because a read-only file system cannot grow. */
 function decideExpansion({ hasGrown }: MountView, { source, pods }: DesiredVolume): readonly MountStep[] {
   const pod = [...pods.values()].find(({ readOnly }) => !readOnly)
   if (!hasGrown || source.is !== 'csi' || pod === undefined) return []

@@ -2,32 +2,32 @@ import type { CSIPersistentVolumeSource } from '@csi-sidecars/kube-types'
 import type { ContentSource } from '../caches/content-source.ts'
 import type { FsGroup, PodVolume } from '../caches/pod.ts'
 
-/** What is mounted, with all that its mount and unmount need. It is kept on the node's disk while it is mounted. */
+/** A volume to mount, with all fields that mount and unmount need. The node's disk keeps it while it is mounted. */
 export type MountSource =
   | CsiSource
   | EphemeralSource
   /** A ConfigMap or a Secret as files, which the node writes. */
   | { readonly is: 'content'; readonly volumeName: string; readonly name: string; readonly content: ContentSource }
-  /** Nothing of CSI's: mounted by the node itself. */
+  /** A volume without a CSI driver, which the node itself mounts. */
   | { readonly is: 'local'; readonly volumeName: string; readonly name: string; readonly plugin: string }
 
 /** A PersistentVolume of a CSI driver. */
 export interface CsiSource {
   readonly is: 'csi'
   readonly volumeName: string
-  /** The PersistentVolume. */
+  /** The name of the PersistentVolume. */
   readonly name: string
   readonly csi: CSIPersistentVolumeSource
   readonly accessModes: readonly string[]
   readonly mountOptions: readonly string[]
   readonly block: boolean
-  /** The attach/detach controller has to attach it first. */
+  /** True if the attach/detach controller must attach the volume first. */
   readonly attach: boolean
-  /** Undefined for a volume that the pod names itself. */
+  /** The key of the claim; undefined for an inline volume of a pod. */
   readonly claim: string | undefined
 }
 
-/** A CSI volume that a pod declares itself: created by its publish, deleted by its unpublish. */
+/** A CSI volume that a pod declares inline. Its publish creates it, and its unpublish deletes it. */
 export interface EphemeralSource {
   readonly is: 'ephemeral'
   readonly volumeName: string
@@ -36,7 +36,7 @@ export interface EphemeralSource {
   readonly source: Extract<PodVolume, { is: 'csi' }>['source']
 }
 
-/** What a driver mounts; the rest is the node's own. */
+/** A volume that a CSI driver mounts. The node mounts all other volumes. */
 export type DriverSource = CsiSource | EphemeralSource
 
 export function isOfDriver(source: MountSource): source is DriverSource {
@@ -50,20 +50,20 @@ export interface PodMount {
   readonly namespace: string
   readonly podName: string
   readonly serviceAccount: string
-  /** The pod asks for no more than reading. */
+  /** True if the pod uses the volume read-only. */
   readonly readOnly: boolean
-  /** The group that is to own what the pod writes to. */
+  /** The group that must own the files of the volume. */
   readonly fsGroup: FsGroup | undefined
 }
 
 export interface DesiredVolume {
   readonly source: MountSource
-  /** What the PersistentVolume holds by now; undefined where that means nothing. */
+  /** The current capacity of the PersistentVolume; undefined for volumes that cannot be expanded. */
   readonly capacity: string | undefined
   readonly pods: ReadonlyMap<string, PodMount>
 }
 
-/** What should be mounted on one node: volume -> pods. */
+/** The desired mounts of one node: the pods of each volume. */
 export class DesiredState {
   readonly #volumes = new Map<
     string,
@@ -75,7 +75,7 @@ export class DesiredState {
     return this.#volumes.get(volumeName)
   }
 
-  /** Returns whether anything is new: a pod, or a volume that has grown. */
+  /** Adds a volume of a pod. Returns whether the pod is new or the capacity has changed. */
   add(source: MountSource, pod: PodMount, capacity: string | undefined): boolean {
     const { volumeName } = source
     const volume = this.#volumes.get(volumeName)
@@ -88,7 +88,7 @@ export class DesiredState {
     return !known
   }
 
-  /** Takes a pod out. Returns the volumes that it wanted. */
+  /** Removes a pod. Returns the volumes that it wanted. */
   deletePod(podUid: string): readonly string[] {
     const volumes = [...(this.#pods.get(podUid) ?? [])]
     this.#pods.delete(podUid)
@@ -100,7 +100,7 @@ export class DesiredState {
     return volumes
   }
 
-  /** Every volume that is wanted. */
+  /** Returns the sources of all wanted volumes. */
   sources(): readonly MountSource[] {
     return [...this.#volumes.values()].map(({ source }) => source)
   }
@@ -109,7 +109,7 @@ export class DesiredState {
     return this.#pods.get(podUid) ?? new Set()
   }
 
-  /** The volumes that wait for, or depend on, an attach. */
+  /** Returns the wanted volumes that need an attach. */
   *attachable(): Generator<string> {
     for (const [volumeName, { source }] of this.#volumes) if (source.is === 'csi' && source.attach) yield volumeName
   }

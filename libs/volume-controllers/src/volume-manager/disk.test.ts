@@ -59,7 +59,7 @@ describe('the paths of a kubelet', () => {
   const paths = kubeletPaths('/k')
   const volume = { driver: 'd', volumeHandle: 'h', name: 'pv-1' }
 
-  it('are where drivers and people know them', () => {
+  it('every path equals the path of a real kubelet', () => {
     expect([
       paths.staging({ ...volume, block: false }),
       paths.staging({ ...volume, block: true }),

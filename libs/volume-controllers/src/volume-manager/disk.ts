@@ -10,19 +10,19 @@ import { giveToGroup } from './ownership.ts'
 
 /** The node's disk: it outlives the volume manager. */
 export interface Disk {
-  /** Before a call that may mount: creates the folder, and records what is about to be there. */
+  /** Creates the folder and records the mount, before a call that may mount. */
   begin(point: MountPoint): void
-  /** After the call that took it back. */
+  /** Removes the record, after an unmount or a failed mount. */
   end(point: Pick<MountPoint, 'path'>): void
-  /** What was begun and not yet taken back, as a kubelet finds it again after a restart. */
+  /** Returns the mounts that have begun and not ended, including mounts from before a restart. */
   records(): readonly MountPoint[]
-  /** Writes files into a folder that was begun; readers see all of them change at once. */
+  /** Writes files into a folder that `begin` created. Readers see all of them change at once. */
   write(path: string, files: Payload, nowMs: number): void
-  /** Gives what is mounted at a place to a group. */
+  /** Gives the files below a path to a group. */
   give(path: string, group: FsGroup): void
 }
 
-/** Keeps records and creates nothing: for a driver that mounts nothing either. */
+/** Returns a disk that only keeps records, for a driver that mounts nothing. */
 export function memoryDisk(): Disk {
   const records = new Map<string, MountPoint>()
   return {
@@ -37,8 +37,8 @@ export function memoryDisk(): Disk {
 const NOTES = 'mounts'
 
 /**
- * A real directory. A staging path is created; of a target path only the parent, since the driver creates the rest. The notes
- * are one file a mount, beside all paths, so that no driver sees them.
+ * Returns a disk in a folder. It creates only the parent of a driver's target path, because the driver creates the path
+ * itself. The records are in a separate folder, so that drivers do not see them.
  */
 export function folderDisk(root: string): Disk {
   const notes = join(root, NOTES)
@@ -52,11 +52,11 @@ export function folderDisk(root: string): Disk {
       writeFileSync(fileOf(path), JSON.stringify(point))
     },
     end({ path }) {
-      // Only what was written here is taken away; what a driver has left is not looked into.
+      // Only files that this disk wrote are removed. Files of a driver stay.
       const isOurs = existsSync(fileOf(path)) && read(fileOf(path)).source.is === 'content'
       if (isOurs) clearWritten(path)
       rmSync(fileOf(path), { force: true })
-      // A driver may leave its mount point behind; one that is not empty holds data and stays.
+      // A driver may leave its mount point behind. A mount point that contains data stays.
       const left = statSync(path, { throwIfNoEntry: false })
       if (left?.isDirectory() && readdirSync(path).length === 0) rmdirSync(path)
     },

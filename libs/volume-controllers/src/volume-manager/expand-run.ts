@@ -11,7 +11,7 @@ import { decideExpansion, failedPatch, finishedPatch, inProgressPatch, wantsOthe
 import type { NodeParts } from './node-parts.ts'
 import { expandRequest } from './requests.ts'
 
-/** Expands a mounted volume's file system, or its device, to what its claim was promised. */
+/** Expands the file system or the device of a mounted volume to the promised size of its claim. */
 export async function expand(
   { source, pod }: { readonly source: CsiSource; readonly pod: PodMount },
   parts: NodeParts,
@@ -58,7 +58,7 @@ async function patchClaim(patch: Patch, { claimKey, parts, signal }: Run): Promi
   return patched
 }
 
-/** False when the driver will not do it while the volume is in use: that is no failure of the mount. */
+/** Returns false if the driver refuses to expand a volume in use. The mount does not fail in this case. */
 async function callDriver(claim: PersistentVolumeClaim, run: Run): Promise<boolean> {
   const { source, pod, size, parts, signal } = run
   try {
@@ -90,8 +90,8 @@ function verdictOf(error: unknown): { readonly final: boolean; readonly inUse: b
 }
 
 /**
- * Updates the claim. A size that failed and is no longer requested is given up: the controller may then expand to what
- * the claim requests now.
+ * Records the failure in the claim. If the size failed before and is no longer requested, it becomes infeasible, so
+ * that the controller may expand to the current request.
  */
 async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run): Promise<void> {
   const { source, size, parts } = run

@@ -74,7 +74,7 @@ describe('hasGrown', () => {
   const actual = (change: object) =>
     ({ claimSize: undefined, expansion: 'open', ...change }) as Parameters<typeof hasGrown>[2]
 
-  it('is true for a volume beyond its claim', () => {
+  it('returns true if the volume is larger than its claim', () => {
     expect(hasGrown('2Gi', waiting, undefined)).toBe(true)
   })
 
@@ -89,7 +89,7 @@ describe('hasGrown', () => {
       undefined,
     ],
     ['one without a claim', '2Gi', undefined, undefined],
-  ] as const)('is false for %s', (_, capacity, claim, state) => {
+  ] as const)('returns false for %s', (_, capacity, claim, state) => {
     expect(hasGrown(capacity, claim, state)).toBe(false)
   })
 })

@@ -3,16 +3,18 @@ import { NODE_EXPANSION_NOT_REQUIRED } from '../caches/annotations.ts'
 import { type Claim, claimProjection } from '../caches/claim.ts'
 import type { ActualVolume } from './actual-state.ts'
 
-/** What the node has to do about a volume that has grown. */
+/** The action of the node for a volume that has grown. */
 export type Expansion =
-  /** Nothing now: the controller has not finished, or another component has to act. */
+  /** The controller has not finished, or another component has to act. */
   | { readonly do: 'wait' }
-  /** Nothing more on this node: the claim has its size and the driver needs no call here. */
+  /** The claim has its size, and the driver needs no call on this node. */
   | { readonly do: 'done'; readonly size: string }
-  /** `own`: the claim waits for this node. Otherwise another node has updated the claim, and this one only follows. */
+  /**
+   * `own`: the claim waits for this node. Otherwise the claim is already updated, and only this node must still expand.
+   */
   | { readonly do: 'expand'; readonly size: string; readonly own: boolean }
 
-/** Whether the volume may have grown beyond its file system, by what the caches know. */
+/** Whether the volume may be larger than its file system, according to the caches. */
 export function hasGrown(
   capacity: string | undefined,
   claim: Claim | undefined,
@@ -24,17 +26,17 @@ export function hasGrown(
   return decideExpansion(claim, capacity).do !== 'wait'
 }
 
-/** The node's half of an expansion, by the states that resizer and kubelet exchange in the claim. */
+/** Plans the node's part of an expansion, from the states that resizer and kubelet write to the claim. */
 export function decideExpansion(claim: Claim, capacity: string): Expansion {
   const { resizeStatus, allocated, annotations, accessModes } = claim
   const size = allocated ?? capacity
   const present = Quantity.parse(claim.capacity ?? '0')
   if (resizeStatus === undefined && present.compare(Quantity.parse(size)) >= 0) {
-    // A volume of many nodes is expanded on each of them, unless the driver needs none.
+    // A volume on many nodes is expanded on each node, unless the driver needs no node expansion.
     const follows = accessModes.includes('ReadWriteMany') && !(NODE_EXPANSION_NOT_REQUIRED in annotations)
     return follows ? { do: 'expand', size, own: false } : { do: 'done', size }
   }
-  // A resizer that writes neither state is an old one: it leaves the rest to the node without reporting that.
+  // An old resizer writes neither state: it leaves the rest to the node without a report.
   if (resizeStatus === undefined) return allocated === undefined ? { do: 'expand', size, own: true } : { do: 'wait' }
   const waits = resizeStatus === 'NodeResizePending' || resizeStatus === 'NodeResizeInProgress'
   return waits ? { do: 'expand', size, own: true } : { do: 'wait' }
@@ -44,12 +46,15 @@ const RESIZE_CONDITIONS = ['FileSystemResizePending', 'Resizing', 'ControllerRes
 
 type Status = NonNullable<PersistentVolumeClaim['status']>
 
-/** The node has begun. Refused when the claim has changed: the size may be another by now. */
+/**
+ * Returns the patch that marks the start. The API server refuses it if the claim has changed, because the size may
+ * differ.
+ */
 export function inProgressPatch(claim: PersistentVolumeClaim): Patch {
   return statusPatch(claim, withWord(claim.status ?? {}, 'NodeResizeInProgress'), { guarded: true })
 }
 
-/** The claim has what the volume has, and nothing waits any more. */
+/** Returns the patch that gives the claim the new capacity and removes the resize states. */
 export function finishedPatch(claim: PersistentVolumeClaim, size: string): Patch {
   const status = withWord(claim.status ?? {}, undefined)
   const conditions = (status.conditions ?? []).filter(({ type }) => !RESIZE_CONDITIONS.includes(type))
@@ -59,12 +64,12 @@ export function finishedPatch(claim: PersistentVolumeClaim, size: string): Patch
 
 export interface ExpansionFailure {
   readonly message: string
-  /** The size can never be had here: the controller may go back to a smaller one. */
+  /** True if the size cannot be reached, so that the controller may choose a smaller size. */
   readonly infeasible: boolean
   readonly now: number
 }
 
-/** Not guarded: without the mark the size that failed would stick. */
+/** Returns the patch that records the failure. It is not guarded: without the record, the failed size would stay. */
 export function failedPatch(claim: PersistentVolumeClaim, { message, infeasible, now }: ExpansionFailure): Patch {
   const status = infeasible ? withWord(claim.status ?? {}, 'NodeResizeInfeasible') : (claim.status ?? {})
   const error = {
@@ -90,7 +95,7 @@ function withWord(status: Status, word: string | undefined): Status {
   return { ...status, allocatedResourceStatuses: word === undefined ? others : { ...others, storage: word } }
 }
 
-/** What was asked for meanwhile is not what is being expanded to. */
+/** Whether the claim now requests a size other than the size of the expansion. */
 export function wantsOtherSize(claim: PersistentVolumeClaim, size: string): boolean {
   return !Quantity.parse(claimProjection(claim).request).equals(Quantity.parse(size))
 }

@@ -13,11 +13,11 @@ import { expand } from './expand-run.ts'
 import type { NodeParts } from './node-parts.ts'
 
 export interface MountParts extends NodeParts {
-  /** The pod may be ready, or done with. */
+  /** Enqueues a pod after a change of its mounts. */
   readonly lookAtPod: (podUid: string) => void
 }
 
-/** Brings one volume of the node closer to what its pods want. */
+/** Moves one volume of the node towards the state that its pods want. */
 export async function reconcileMount(volumeName: string, parts: MountParts, signal: AbortSignal): Promise<Outcome> {
   const view = observe(volumeName, parts)
   if (view.desired !== undefined) parts.actual.begin(view.desired.source)
@@ -50,7 +50,7 @@ interface MountRun {
   readonly signal: AbortSignal
 }
 
-/** False when the rest of the plan has to wait for another component. */
+/** Returns false if the remaining steps must wait for another component. */
 async function perform(step: MountStep, { volumeName, parts, signal }: MountRun): Promise<boolean> {
   switch (step.do) {
     case 'unpublish':
@@ -90,7 +90,7 @@ async function perform(step: MountStep, { volumeName, parts, signal }: MountRun)
   }
 }
 
-/** Looks in the API itself, after the status has said that the volume is in use. */
+/** Checks the attachment in the API server, after the node status lists the volume as in use. */
 async function verifyAttached(
   source: CsiSource,
   { client, node, actual }: NodeParts,
@@ -107,7 +107,7 @@ async function verifyAttached(
   return true
 }
 
-/** Runs a step, and records an event on the pods that wait for it when it fails. */
+/** Runs a step. If it fails, an event is recorded on the pods that wait for it. */
 async function withEvents(
   { source, what }: { readonly source: MountSource; readonly what: PodMount | 'device' | 'expansion' },
   parts: NodeParts,
@@ -128,7 +128,7 @@ async function withEvents(
   }
 }
 
-/** As kubelet calls it: a block volume is mapped, any other is mounted. */
+/** Returns the error text of kubelet, in which a block volume is mapped and any other volume is mounted. */
 function failedText(source: MountSource, what: 'MountDevice' | 'SetUp'): string {
   const block = source.is === 'csi' && source.block
   const step = block ? { MountDevice: 'SetUpDevice', SetUp: 'MapPodDevice' }[what] : what

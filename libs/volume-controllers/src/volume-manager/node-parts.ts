@@ -6,7 +6,7 @@ import type { DesiredState } from './desired-state.ts'
 import type { Disk } from './disk.ts'
 import type { Paths } from './paths.ts'
 
-/** One node: its desired and actual state, and what is needed to reconcile them. */
+/** The desired and the actual state of one node, and the parts that reconcile them. */
 export interface NodeParts extends ControllerParts {
   readonly node: string
   readonly driver: Driver

@@ -20,12 +20,12 @@ afterEach(() => rmSync(root, { recursive: true, force: true }))
 const modeOf = (path: string): string => (statSync(join(root, path)).mode & 0o7777).toString(8)
 
 describe('a folder that is given to a group', () => {
-  it('can be read and written by it, with all that is in it', () => {
+  it('the group can read and write the folder and its content', () => {
     giveToGroup(root, { gid, onRootMismatch: false })
     expect([modeOf('.'), modeOf('folder'), modeOf('folder/file')]).toEqual(['2770', '2770', '660'])
   })
 
-  it('is left alone when its root belongs to the group, if that is enough', () => {
+  it('with `onRootMismatch`, a folder whose root belongs to the group is not changed', () => {
     chmodSync(root, 0o2770)
     giveToGroup(root, { gid, onRootMismatch: true })
     expect(modeOf('folder/file')).toBe('600')
@@ -34,7 +34,7 @@ describe('a folder that is given to a group', () => {
     expect(modeOf('folder/file')).toBe('660')
   })
 
-  it('gives away nothing that a link in it leads to', () => {
+  it('targets of links in the folder are not changed', () => {
     const outside = mkdtempSync(join(tmpdir(), 'outside-'))
     try {
       writeFileSync(join(outside, 'file'), 'x')

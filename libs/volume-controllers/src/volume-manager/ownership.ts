@@ -4,15 +4,15 @@ import type { FsGroup } from '../caches/pod.ts'
 import type { DriverSource, PodMount } from './desired-state.ts'
 
 const READ_WRITE = 0o660
-/** Of a folder: may be entered, and what is created in it belongs to its group. */
+/** The mode bits of a folder: owner and group may enter it, and new files belong to its group. */
 const FOLDER = 0o2110
 const PERMISSIONS = 0o7777
 
-/** Gives a folder and all in it to a group, which may read and write it then. Links are not followed. */
+/** Gives a folder and its content to a group, which may then read and write them. Links are not followed. */
 export function giveToGroup(path: string, { gid, onRootMismatch }: FsGroup): void {
   if (onRootMismatch && belongsTo(path, gid)) return
   giveBelow(path, gid)
-  // Last, for it says that all the rest was done.
+  // The root changes last, because it marks the rest as complete.
   giveOne(path, gid)
 }
 
@@ -38,21 +38,21 @@ function giveOne(path: string, gid: number): void {
   chmodSync(path, (stats.mode & PERMISSIONS) | mask)
 }
 
-/** Who sees to it that a volume belongs to the pod's group. */
+/** The component that gives a volume to the group of the pod. */
 export type GroupsBy = 'driver' | 'node' | 'none'
 
 export interface FsGroupView {
   readonly source: DriverSource
   readonly pod: Pick<PodMount, 'fsGroup' | 'readOnly'>
-  /** Of the CSIDriver. */
+  /** The `fsGroupPolicy` of the CSIDriver. */
   readonly policy: string
-  /** The driver's node service has VOLUME_MOUNT_GROUP. */
+  /** True if the node service of the driver has VOLUME_MOUNT_GROUP. */
   readonly driverMayDo: boolean
 }
 
 const SINGLE_WRITER: readonly string[] = ['ReadWriteOnce', 'ReadWriteOncePod']
 
-/** A driver that supports it gets the group with any policy; for others the node sets it where the policy allows. */
+/** Returns the component that sets the group: a driver with support for groups, or the node if the policy allows it. */
 export function groupsBy({ source, pod, policy, driverMayDo }: FsGroupView): GroupsBy {
   if (pod.fsGroup === undefined || (source.is === 'csi' && source.block)) return 'none'
   if (driverMayDo) return 'driver'
@@ -60,7 +60,7 @@ export function groupsBy({ source, pod, policy, driverMayDo }: FsGroupView): Gro
   if (policy === 'File') return 'node'
   const fsType = source.is === 'csi' ? source.csi.fsType : source.source.fsType
   if (!fsType) return 'none'
-  // What a pod declares itself is always for one node.
+  // An inline volume always belongs to one node.
   if (source.is === 'ephemeral') return 'node'
   return source.accessModes.some((mode) => SINGLE_WRITER.includes(mode)) ? 'node' : 'none'
 }

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { type CsiVolumeId, sha256 } from '../volume-names.ts'
 
-/** Where a kubelet keeps what it mounts. Drivers and their users know these paths. */
+/** The paths at which a kubelet mounts volumes. Drivers and their users rely on them. */
 export interface Paths {
-  /** Where a volume is staged for all pods of the node. */
+  /** The path at which a volume is staged for all pods of the node. */
   staging(volume: CsiVolumeId & { readonly name: string; readonly block: boolean }): string
-  /** Where a pod finds a CSI volume. */
+  /** The path of a CSI volume in a pod's folder. */
   target(volume: { readonly name: string; readonly block: boolean }, podUid: string): string
-  /** Where a pod finds a volume that the node itself provides. */
+  /** The path of a volume that the node itself provides to a pod. */
   local(plugin: string, name: string, podUid: string): string
 }
 
@@ -32,7 +32,7 @@ function escaped(plugin: string): string {
   return plugin.replaceAll('/', '~')
 }
 
-/** `emptyDir` is the plugin `empty-dir`. */
+/** Converts the name of a plugin: `emptyDir` becomes `empty-dir`. */
 function kebab(name: string): string {
   return name.replaceAll(/[A-Z]+/g, (capitals) => `-${capitals.toLowerCase()}`)
 }

@@ -4,14 +4,14 @@ import type { CachedPod } from '../caches/pod.ts'
 const STARTED = ['PodScheduled', 'PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready']
 const ENDED = ['ContainersReady', 'Ready']
 
-/** The status of a pod whose volumes are mounted: its containers count as running. */
+/** Returns the status of a pod whose volumes are mounted: its containers count as running. */
 export function runningPatch(pod: CachedPod, nowMs: number): Patch {
   const now = rfc3339(nowMs)
   const conditions = STARTED.map((type) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: now }))
   return statusPatch(pod, { running: { startedAt: now } }, { phase: 'Running', startTime: now, conditions })
 }
 
-/** The status of a pod that is being deleted: its containers have ended well. Its volumes may be unmounted now. */
+/** Returns the status of a pod whose containers have succeeded. Its volumes may be unmounted now. */
 export function endedPatch(pod: CachedPod, nowMs: number): Patch {
   const now = rfc3339(nowMs)
   const ended = { status: 'False', reason: 'PodCompleted', lastProbeTime: null, lastTransitionTime: now }
@@ -20,7 +20,7 @@ export function endedPatch(pod: CachedPod, nowMs: number): Patch {
   return statusPatch(pod, { terminated }, { phase: 'Succeeded', conditions })
 }
 
-/** The uid keeps it from a pod that was recreated under the name. */
+/** Returns the patch. Its UID makes the API server refuse it for a recreated pod. */
 function statusPatch({ containers, uid }: CachedPod, state: object, status: object): Patch {
   const runs = 'running' in state
   const containerStatuses = containers.map(({ name, image }) => {

@@ -9,24 +9,24 @@ import { type Resolved, resolveVolumes } from './resolve.ts'
 
 export interface PodParts extends NodeParts {
   readonly lookAtVolume: (volumeName: string) => void
-  /** Pods whose removal the API has accepted, by uid; the event of that may still come. */
+  /** The UIDs of pods whose deletion the API server has accepted. The event may still be pending. */
   readonly removed: Set<string>
 }
 
-/** What a kubelet does for a pod besides its mounts; pure. */
+/** An action of a kubelet for a pod, in addition to its mounts. */
 export type PodStep =
   | { readonly do: 'nothing' }
-  /** Its containers end; only then may its volumes go. */
+  /** Ends the containers. The volumes may be unmounted only afterwards. */
   | { readonly do: 'end' }
-  /** Nothing of it is left on the node: the API may forget it. */
+  /** Deletes the pod from the API, because the node has no mounts of it left. */
   | { readonly do: 'remove' }
-  /** All its volumes are there. */
+  /** Starts the containers, because all volumes are mounted. */
   | { readonly do: 'run' }
 
 export interface PodView {
   readonly pod: CachedPod
   readonly isMounted: boolean
-  /** Every volume that its containers use is mounted. */
+  /** True if every volume that the containers use is mounted. */
   readonly isReady: boolean
 }
 
@@ -35,12 +35,12 @@ export function decidePod({ pod, isMounted, isReady }: PodView): PodStep {
     if (!isTerminated(pod)) return { do: 'end' }
     return { do: isMounted ? 'nothing' : 'remove' }
   }
-  // Its work is done as soon as it runs: nothing of the cluster is under a host path, and no server is asked.
+  // A scrubber ends at once: host paths hold no data of the cluster, and no server is contacted.
   if (pod.phase === 'Running' && volumeOfScrubber(pod) !== undefined) return { do: 'end' }
   return { do: pod.phase === 'Pending' && isReady ? 'run' : 'nothing' }
 }
 
-/** The populator and the pod worker in one: what the pod wants mounted, and what its status says. */
+/** Updates the desired state with the volumes of a pod, and writes the status of the pod. */
 export async function reconcilePod(key: string, parts: PodParts, signal: AbortSignal): Promise<Outcome> {
   const { caches, actual } = parts
   const pod = caches.pods.store.get(key)
@@ -51,12 +51,12 @@ export async function reconcilePod(key: string, parts: PodParts, signal: AbortSi
   return await settledUnlessFailed(perform(step, { pod, parts, signal }))
 }
 
-/** Until its containers have ended, also when it is being deleted. */
+/** Whether the pod needs its mounts. A pod in deletion needs them until its containers have ended. */
 function wantsMounts(pod: CachedPod): boolean {
   return !isTerminated(pod)
 }
 
-/** Brings the desired state up to date with one pod. What cannot be resolved at the moment stays as it was. */
+/** Updates the desired state with one pod. Volumes that cannot be resolved now keep their state. */
 export function populate(pod: CachedPod, parts: PodParts): readonly Resolved[] {
   const { caches, desired, recorder, lookAtVolume } = parts
   if (!wantsMounts(pod)) {
@@ -88,10 +88,10 @@ interface PodRun {
 async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<void> {
   const { client, caches, clock } = parts
   if (step.do === 'remove') {
-    // A pod that was recreated under the name is another pod.
+    // A pod that was recreated under this name is another pod.
     const present = await client.get(PODS, refOf(pod.key), { signal })
     if (present.metadata?.uid !== pod.uid) return
-    // What a kubelet says at the end of a pod: the grace is over.
+    // A kubelet deletes an ended pod without a grace period.
     await client.delete(PODS, refOf(pod.key), { signal, gracePeriodSeconds: 0 })
     parts.removed.add(pod.uid)
     return

@@ -32,7 +32,7 @@ describe('an existing mount', () => {
     expect(isRepublished(source, () => republishes)).toBe(expected)
   })
 
-  it('is published again once, and only where it exists', () => {
+  it('publishes each existing mount again once after it is marked as stale', () => {
     const actual = new ActualState()
     actual.mark({ source: content, podUid: 'a', path: '/a' }, 'mounted')
     actual.mark({ source: content, podUid: 'b', path: '/b' }, 'uncertain')

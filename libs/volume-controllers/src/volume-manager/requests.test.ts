@@ -42,7 +42,7 @@ const ABOUT_POD = {
 }
 
 describe('a stage', () => {
-  it('has what attach has returned, the volume and its first access mode', () => {
+  it('contains the publish context, the volume and its first access mode', () => {
     expect(stageRequest(source, parts)).toEqual({
       volumeId: 'vol-1',
       publishContext: { device: '/dev/x' },
@@ -55,7 +55,7 @@ describe('a stage', () => {
     })
   })
 
-  it('of a device has no file system', () => {
+  it('a stage request for a device has no file system', () => {
     expect(stageRequest({ ...source, block: true }, parts).volumeCapability?.accessType).toEqual({
       $case: 'block',
       value: {},
@@ -79,7 +79,7 @@ describe('a publish', () => {
     expect(volumeContext).toEqual({ tier: 'gold', ...ABOUT_POD, 'csi.storage.k8s.io/ephemeral': 'false' })
   })
 
-  it('of what the pod declares itself is never staged', () => {
+  it('a publish request for an inline volume has no staging path', () => {
     const own = { driver: 'csi.example.com', volumeAttributes: { size: '1' } }
     const ephemeral = { is: 'ephemeral' as const, volumeName: 'v', name: 'inline', handle: 'csi-1', source: own }
     expect(ephemeralRequest(ephemeral, pod, { ...parts, podInfo: true })).toMatchObject({

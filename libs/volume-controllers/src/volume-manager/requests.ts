@@ -10,18 +10,18 @@ import type { CsiSource, EphemeralSource, PodMount } from './desired-state.ts'
 
 export interface CallParts {
   readonly publishContext: Readonly<Record<string, string>>
-  /** Empty where the driver does not stage. */
+  /** Empty if the driver does not stage. */
   readonly stagingTargetPath: string
   readonly targetPath: string
   readonly singleNodeMultiWriter: boolean
   readonly podInfo: boolean
-  /** The group that the driver gives the volume to; empty where it is not to. */
+  /** The group to which the driver gives the volume; empty if the driver does not set a group. */
   readonly mountGroup: string
 }
 
 type Grouping = Pick<CallParts, 'singleNodeMultiWriter' | 'mountGroup'>
 
-/** How a node uses a volume. Of several access modes kubelet sends the first. */
+/** Returns how a node uses a volume. If there are several access modes, kubelet sends the first. */
 function capabilityOf(source: CsiSource, grouping: Grouping): VolumeCapability {
   const { accessModes, block, csi, mountOptions } = source
   const use = { accessModes: accessModes.slice(0, 1), volumeMode: block ? 'Block' : 'Filesystem', mountOptions }
@@ -78,7 +78,7 @@ export function ephemeralRequest(
   }
 }
 
-/** What a driver learns of the pod when its CSIDriver asks for it. */
+/** Returns the attributes of the pod that a driver receives if its CSIDriver requests them. */
 function podAttributes(
   { podName, namespace, podUid, serviceAccount }: PodMount,
   ephemeral: boolean,

@@ -9,7 +9,7 @@ const only = (stores: Parameters<typeof lookups>[0], change: Parameters<typeof p
   resolveVolumes(pod(change), lookups(stores))[0]
 
 describe("a pod's volume", () => {
-  it('is mounted with all that its volume and its claim say', () => {
+  it('mounts a bound volume with the fields of its PersistentVolume and its claim', () => {
     expect(only({ claims, volumes })).toEqual({
       is: 'mountable',
       source: {
@@ -40,7 +40,7 @@ describe("a pod's volume", () => {
     expect(only({ claims, volumes, drivers })).toMatchObject({ source: { attach: false } })
   })
 
-  it('that no container mounts is ignored', () => {
+  it('ignores a volume that no container mounts', () => {
     const use = { mounts: new Set<string>(), devices: new Set<string>() }
     expect(only({ claims, volumes }, { use })).toEqual({ is: 'unused' })
   })
@@ -85,18 +85,18 @@ describe("a pod's volume", () => {
     expect(only(stores, change)).toEqual(expected)
   })
 
-  it('whose claim is going stays while protection keeps that', () => {
+  it('mounts a volume while its deleted claim still has the protection finalizer', () => {
     expect(only({ claims: [{ ...bound.claim, deleting: true }], volumes })).toMatchObject({ is: 'mountable' })
   })
 
-  it('that is not CSI is mounted by the node', () => {
+  it('the node itself mounts a volume that is not a CSI volume', () => {
     expect(only({ claims, volumes: [{ ...bound.volume, csi: undefined }] })).toMatchObject({
       is: 'mountable',
       source: { is: 'local', volumeName: 'kubernetes.io/persistentVolume/uid-app-pv-1' },
     })
   })
 
-  it('that it declares itself has a handle of its own', () => {
+  it('an inline CSI volume gets a handle from the pod and the volume name', () => {
     const source = { driver: 'csi.example.com', readOnly: true }
     expect(only({ drivers: [csiDriver()] }, { volumes: [{ is: 'csi', name: 'data', source }] })).toMatchObject({
       is: 'mountable',
@@ -113,7 +113,7 @@ describe("a pod's volume", () => {
   it.each([
     ['of which nothing is known', [], '(no CSIDriver object)'],
     ['that does not say so', [csiDriver({ lifecycleModes: ['Persistent'] })], '(only supports ["Persistent"])'],
-  ])('that it declares itself is refused for a driver %s', (_, drivers, why) => {
+  ])('refuses an inline CSI volume of a driver %s', (_, drivers, why) => {
     const own = { is: 'csi' as const, name: 'data', source: { driver: 'csi.example.com' } }
     expect(only({ drivers }, { volumes: [own] })).toEqual({
       is: 'refused',
@@ -123,7 +123,7 @@ describe("a pod's volume", () => {
     })
   })
 
-  it('of a plugin for which a driver has taken over is that driver’s', () => {
+  it('resolves a volume of a migrated plugin to its CSI driver', () => {
     const csi = { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }
     const inTree = { is: 'migrated' as const, plugin: 'kubernetes.io/aws-ebs', csi, accessModes: [] }
     const source = { is: 'csi', volumeName: 'kubernetes.io/csi/ebs.csi.aws.com^vol-1', csi, attach: true }

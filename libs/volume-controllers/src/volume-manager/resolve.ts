@@ -8,7 +8,7 @@ import { csiSourceOf, type Volume } from '../caches/volume.ts'
 import { ephemeralHandle, uniqueVolumeName } from '../volume-names.ts'
 import type { MountSource, PodMount } from './desired-state.ts'
 
-/** A volume of a pod, as far as its mount is concerned. */
+/** The result of resolving a volume of a pod for its mount. */
 export type Resolved =
   | {
       readonly is: 'mountable'
@@ -16,11 +16,11 @@ export type Resolved =
       readonly mount: PodMount
       readonly capacity: string | undefined
     }
-  /** No container mounts it, so it is not mounted. */
+  /** No container uses the volume, so it is not mounted. */
   | { readonly is: 'unused' }
-  /** Something is not there yet; its event brings the pod back. */
+  /** An object is missing or not bound yet. Its event enqueues the pod again. */
   | { readonly is: 'unready'; readonly why: string }
-  /** The pod asks for what cannot be. */
+  /** The request of the pod cannot be satisfied. */
   | { readonly is: 'refused'; readonly why: string }
 
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
@@ -70,7 +70,7 @@ function resolveOwn(
   return mountable(pod, { is: 'ephemeral', volumeName, name, handle, source }, { readOnly: source.readOnly === true })
 }
 
-/** Of a driver that does not say that pods may declare its volumes: they may not. */
+/** Returns why a driver may not serve inline volumes; undefined if it may. Drivers must allow them explicitly. */
 function wrongLifecycle(name: string, driver: CachedDriver | undefined): string | undefined {
   const why = `volume mode "Ephemeral" not supported by driver ${name}`
   if (driver === undefined) return `${why} (no CSIDriver object)`
