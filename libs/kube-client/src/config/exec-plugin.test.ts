@@ -54,7 +54,7 @@ describe('an exec plugin', () => {
     expect(await runs()).toBe(1)
     await clock.advance(1)
     expect(await runs()).toBe(2)
-    // What it says now has expired already.
+    // The second answer has already expired, so the plugin runs again.
     expect(await runs()).toBe(3)
   })
 

@@ -46,7 +46,7 @@ describe('the server', () => {
   })
 })
 
-/** What the same lines give in client-go, which reads YAML 1.1 and the first document alone. */
+/** The expected values equal the result of client-go, which reads YAML 1.1 and only the first document. */
 describe('a file whose first document is a kubeconfig loads, whatever surrounds it', () => {
   const DOCUMENT = `current-context: here
 contexts: [{name: here, context: {cluster: c, user: u}}]

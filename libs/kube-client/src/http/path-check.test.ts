@@ -128,7 +128,7 @@ describe('without a lease', () => {
     await pass(27_000)
     expect(frames).toMatchObject([{ type: 'END', why: 'broken', error: { message: 'client connection lost' } }])
     expect(warnings()).toHaveLength(1)
-    // What is opened from now on is answered.
+    // The server answers on connections that are opened later.
     await watch()
     await client.get(PERSISTENT_VOLUMES, { name: 'x' })
     await pass(95_000)

@@ -95,7 +95,7 @@ describe('TLS', () => {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       const { port } = server.address() as AddressInfo
       const dialled: string[] = []
-      // Every address leads to this server, also those of other machines.
+      // The proxy connects every address to this server, including addresses of other machines.
       const proxy = ({ host: address }: Address): Promise<Socket> => {
         dialled.push(address)
         return new Promise((resolve) => {
@@ -141,7 +141,7 @@ describe('TLS', () => {
   })
 })
 
-/** Joins a client to where it wanted to go. */
+/** Connects a client to the port of its destination. */
 function join(client: Socket, port: number): void {
   const onward = connectTcp(port, '127.0.0.1')
   sockets.add(onward.on('error', () => client.destroy()))

@@ -45,7 +45,7 @@ describe('after a write without an answer', () => {
     await server.until(() => reread.length === 1)
     expect(reread).toEqual(['pv 1'])
     expect(verbs()).toEqual(['PATCH', 'GET'])
-    // By now the writer can know, so the next write goes out as any other.
+    // The object was read, so the writer can know its state and the next write is sent.
     expect(await patch(client)).toEqual(JSON.parse(OBJECT))
     expect(verbs()).toEqual(['PATCH', 'GET', 'PATCH'])
   })
