@@ -50,7 +50,7 @@ describe('after a write without an answer', () => {
     expect(verbs()).toEqual(['PATCH', 'GET', 'PATCH'])
   })
 
-  test('that there is no object any more is news too', async () => {
+  test('reports to listeners that the object no longer exists', async () => {
     listen()
     await writeLost(refuse(404))
     await server.until(() => reread.length === 1)
