@@ -1,8 +1,8 @@
-/** What tests, benchmarks and images know about this sidecar besides its flags. */
+/** The facts about this sidecar, besides its flags, that tests, benchmarks and images use. */
 export const facts = {
   /** The Go package that it replaces. */
   original: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
-  /** The permissions in the charts of drivers; it may need no more. */
+  /** The permissions in the charts of drivers. The provisioner must work without further permissions. */
   rules: [
     {
       apiGroups: [''],

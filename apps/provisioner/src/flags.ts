@@ -6,7 +6,7 @@ const MINUTE = 60 * SECOND
 const RETIRED = 'Without effect since long: remove it. It causes a warning.'
 const NO_CHART = { none: 'retired' } as const
 
-/** The provisioner's flags in addition to those of every sidecar. Names, types and defaults never change. */
+/** The flags of the provisioner, without the flags that every sidecar has. Names, types and defaults never change. */
 export const PROVISIONER_FLAGS = [
   {
     name: 'capacity-for-immediate-binding',

@@ -1,4 +1,4 @@
-/** What tests, benchmarks and images know about this sidecar besides its flags. */
+/** The facts about this sidecar, besides its flags, that tests, benchmarks and images use. */
 export const facts = {
   /** The Go package that it replaces. */
   original: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter',
@@ -38,6 +38,6 @@ export const facts = {
   call: 'CreateSnapshot',
   /** Logged when its caches are filled and its work begins. */
   startLine: 'Starting CSI snapshotter',
-  /** What a Lease is called, before the name of the driver. */
+  /** The prefix of the name of a Lease. The name of the driver comes after it. */
   leasePrefix: 'external-snapshotter-leader-',
 } as const

@@ -3,7 +3,7 @@ import type { Flag } from '@csi-sidecars/sidecar'
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-/** The snapshotter's flags beside those of every sidecar. Names, types and defaults never change. */
+/** The flags of the snapshotter, without the flags that every sidecar has. Names, types and defaults never change. */
 export const SNAPSHOTTER_FLAGS = [
   {
     name: 'extra-create-metadata',

@@ -12,7 +12,10 @@ export interface CacheOptions {
   readonly client: KubeClient
   readonly caches: CacheRegistry
   readonly driverName: string
-  /** With --node-deployment: the node whose contents are kept. Classes carry no label of a node. */
+  /**
+   * The node whose contents are cached, with --node-deployment. Classes are not filtered, because they have no node
+   * label.
+   */
   readonly nodeName: string | undefined
   readonly resyncMs: number
   readonly clock: Clock

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { CONTENTS, Model } from '../src/testing/model.ts'
 
-/** What may happen instead of the next answer. */
+/** The events that can replace the next answer. */
 const DISTURBANCES: Readonly<Record<string, (model: Model) => void | Promise<void>>> = {
   'the process dies before the request takes effect': async (model) => {
     model.kill()
@@ -56,7 +56,7 @@ function refuse(model: Model, fault: number): void {
 
 /** No life of a content has more answers than this. */
 const LONGEST = 40
-/** In an undisturbed life: the lists of the caches, the creation, and the deletion. */
+/** The step in which the test removes the content. */
 const REMOVED_AT = 14
 
 interface Disturbance {

@@ -17,7 +17,7 @@ export interface PluginCapabilities {
   readonly volumeExpansion: ReadonlySet<VolumeExpansion>
 }
 
-/** What a driver says it can do, as read when it was connected. Numbers of other versions of CSI are kept unread. */
+/** The capabilities that a driver reported when it was connected. Unknown numbers of other CSI versions are kept. */
 export interface DriverCapabilities {
   readonly plugin: PluginCapabilities
   /** The plugin has CONTROLLER_SERVICE; without it `controller` is empty and was not asked for. */

@@ -25,7 +25,10 @@ export function socketAddressOf(address: string): string {
   throw new AddressError()
 }
 
-/** Where the socket is. Leading slashes become one: grpc-js would take the first part of `//a/b` for a host. */
+/**
+ * Returns the path of the socket. Leading slashes become one, because grpc-js reads the first part of `//a/b` as a
+ * host.
+ */
 export function pathOf(socketAddress: string): string {
   return socketAddress.slice(UNIX.length).replace(/^\/+/, '/')
 }
@@ -40,16 +43,18 @@ export interface ConnectOptions extends CallReporting {
 
 const CONNECT_MS = 30_000
 const STILL_CONNECTING_MS = 10_000
-/** A peer that accepts and then says nothing leaves grpc-js connecting for ever; after this the attempt is thrown away. */
+/**
+ * The time after which an attempt is abandoned. grpc-js waits forever for a peer that accepts and then sends nothing.
+ */
 const ATTEMPT_MS = 5_000
 const FIRST_PAUSE_MS = 100
-/** A look at a local socket costs little, and all work waits for what it finds. */
+/** The longest pause between attempts. It is short because a local attempt is cheap and all work waits for it. */
 const LONGEST_PAUSE_MS = 250
 
 const CHANNEL_OPTIONS: ChannelOptions = {
-  // Never send a call twice, least of all to a driver that has come back as another one.
+  // grpc-js must not send a call twice. The driver may have been replaced between the two.
   'grpc.enable_retries': 0,
-  // The longest that a timer can wait: no connection is dropped for being unused.
+  // The longest time that a timer accepts. No connection is closed because it is idle.
   'grpc.client_idle_timeout_ms': 2 ** 31 - 1,
   // ListVolumes of a large back end exceeds the usual 4 MiB.
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
@@ -139,10 +144,10 @@ function logPeriodically(clock: Clock, ms: number, log: (stopped: () => boolean)
   }
 }
 
-/** Longest part of such a line: it can hold a whole header of the driver's. */
+/** The maximum length of a part of a grpc-js line. It can hold a whole header of the driver. */
 const LONGEST = 1000
 
-/** What grpc-js has to say is written by `log`, in its format, instead of straight to standard error. */
+/** Redirects the log lines of grpc-js from standard error to `log`. */
 function logGrpcBy(log: Logger): void {
   const line = (parts: readonly unknown[]): string => parts.join(' ').slice(0, LONGEST)
   setLogger({
@@ -158,8 +163,8 @@ export interface MigratedOptions extends ConnectOptions {
 }
 
 /**
- * For a driver with an in-tree ancestor: a second connection takes the place of the first, and all calls counted from
- * now on say whether they were for a migrated volume. The driver has to be probed again.
+ * Replaces the connection of a driver with an in-tree ancestor. All later calls are counted with the label `migrated`.
+ * The caller must probe the driver again.
  */
 export async function connectMigrated(first: Connection, options: MigratedOptions): Promise<Connection> {
   options.operations.restartWithMigrated(options.driverName)

@@ -239,7 +239,7 @@ test('level 5 shows the error of a call that failed', async () => {
   expect(level5(log)[1]).toEqual(['GRPC response', { response: '{}', err }])
 })
 
-test('what a driver says of a failure holds no secret of the call, neither in the log nor in the error', async () => {
+test('removes the secrets of the call from the error message of the driver, in the log and in the error', async () => {
   const log = recordingLogger()
   const details = 'login of admin with tr0ub4dor&3 failed: tr0ub4dor&3-old has expired'
   const { controller } = await connected({ ControllerPublishVolume: { code: 16, details } }, { log })

@@ -13,23 +13,23 @@ export interface CallOptions extends CallLimits {
   readonly migrated?: boolean
   /** The logger of the work that the call is part of: its pairs distinguish the calls of parallel work. */
   readonly log?: Logger | undefined
-  /** Run right before the request is sent; what it throws ends the call. */
+  /** Runs right before the request is sent. If it throws, the call fails with its error. */
   readonly guard?: (() => void) | undefined
 }
 
-/** What accepts calls: a connection, or a driver that changes connections. */
+/** An object that accepts calls: a connection, or a driver that replaces its connections. */
 export interface Caller {
-  /** One RPC: logged at level 5 without its secrets, and counted. Throws RpcError. */
+  /** Calls one RPC. Logs it at level 5 without its secrets, and counts it. Throws RpcError. */
   call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R>
 }
 
-/** One established connection. It never reconnects: what is on the other end of a later one may be another driver. */
+/** An established connection. It never reconnects, because the peer of a later connection may be another driver. */
 export interface Connection extends Caller {
   /** `unix:///csi/csi.sock`. */
   readonly address: string
-  /** Aborted at the moment the other side is gone, and never by `close`. Calls in flight fail as Unavailable. */
+  /** Aborted when the other side disconnects, but never by `close`. Running calls then fail as Unavailable. */
   readonly lost: AbortSignal
-  /** Calls in flight are not ended by it. */
+  /** Closes the connection for new calls. Running calls continue. */
   close(): void
 }
 
@@ -54,7 +54,7 @@ export class GrpcConnection implements Connection {
   readonly #reporting: CallReporting
   readonly #lost = new AbortController()
   #closed = false
-  /** Why it is about to be lost, where a call has said so. */
+  /** The reason for a loss that is about to be noticed, if a call has reported it. */
   #brokenBy: RpcError | undefined
   #cancelKeep = (): void => undefined
 
@@ -153,7 +153,7 @@ export class GrpcConnection implements Connection {
 
 const GRPC_CODE = 'rpc.grpc.status_code'
 
-/** Of the request, it contains only the driver's IDs of the volume and the node. */
+/** Begins the span of a call. It contains no fields of the request except the IDs of the volume and the node. */
 function beginSpan(tracer: Tracer | undefined, path: string, request: unknown): ActiveSpan | undefined {
   if (tracer === undefined) return undefined
   const [, service = '', method = ''] = path.split('/')

@@ -25,7 +25,7 @@ function identity(name: string, ...controller: ControllerRpc[]): DriverIdentity 
 }
 const KNOWN = identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME)
 
-/** A driver whose next connections, and what is found on them, the test decides. */
+/** A driver with scripted reconnects. The test decides which connections and identities come next. */
 function watched() {
   const clock = new FakeClock()
   const log = recordingLogger()

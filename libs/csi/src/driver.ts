@@ -6,28 +6,44 @@ import type { Caller, CallOptions, Connection } from './connection.ts'
 import { unavailable } from './errors/rpc-error.ts'
 import { type Decisive, type DriverIdentity, whyIncompatible } from './identity.ts'
 
-/** What upstream logs, and writes to the termination log, before it ends the process because of a lost driver. */
+/** The original's message, in its log and its termination log, before it ends because of a lost driver. */
 export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'
 
 export type DriverEvent =
-  /** The connection is gone; calls fail as Unavailable until `ready`. */
+  /** The connection is lost. Calls fail as Unavailable until `ready`. */
   | { readonly type: 'lost' }
-  /** The driver is back and is still the one that we know; its capabilities were read again. */
+  /** The same driver is connected again. Its capabilities were read again. */
   | { readonly type: 'ready'; readonly lostForMs: number }
-  /** The driver came back as one that this process cannot use. No event follows. */
+  /** The driver came back with a change that this process cannot handle. No further events come. */
   | { readonly type: 'failed'; readonly error: Error }
 
-/** One driver, through every connection that it takes. */
+/**
+ * The CSI driver, across all connections to it. A process uses one `Driver` even if the driver restarts.
+ *
+ * Guarantees:
+ * - After a lost connection it reconnects, until it succeeds or `close` is called. The process does not end.
+ * - Before it accepts calls again, it reads the name and the capabilities of the driver again.
+ * - It does not retry calls.
+ *
+ * Caveats:
+ * - While the connection is lost, calls fail at once. They do not wait for the next connection.
+ * - After a reconnect, capabilities that are not decisive may have changed.
+ * - If the name or a decisive capability has changed, the state is `failed` and there are no further reconnects.
+ *
+ * Errors:
+ * - `call` throws RpcError. If the state is not `ready`, the code is Unavailable.
+ * - `failure` resolves with the reason of the state `failed`.
+ */
 export interface Driver extends Caller {
   readonly name: string
-  /** As last read; an issue of the driver's that was replaced may differ in what is not decisive. */
+  /** The capabilities that the driver last reported. */
   readonly capabilities: DriverCapabilities
   readonly state: 'ready' | 'lost' | 'failed' | 'closed'
-  /** How long the driver has been gone; 0 while it is there. */
+  /** The time since the connection was lost. 0 unless the state is `lost`. */
   readonly lostForMs: number
-  /** Resolves with the reason when the driver has failed, and never otherwise. */
+  /** Resolves with the reason if the driver fails. Otherwise it stays pending. */
   readonly failure: Promise<Error>
-  /** Listeners are called in the turn in which the driver is lost, after the state has changed. */
+  /** Listeners are called synchronously when the connection is lost, after the state has changed. */
   subscribe(listener: (event: DriverEvent) => void): () => void
   close(): void
 }
@@ -35,18 +51,18 @@ export interface Driver extends Caller {
 export interface DriverOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** Connected and identified; from now on the driver closes it. */
+  /** A connected and identified connection. The `Driver` closes it. */
   readonly connection: Connection
   readonly identity: DriverIdentity
-  /** What the choices made at start rest upon: a driver that comes back differing in any of it has failed. */
+  /** The capabilities on which decisions at start depend. If one of them changes, the driver has failed. */
   readonly decisive?: Decisive
-  /** Opens another connection; is asked again after a failure. */
+  /** Opens another connection. After a failure it is called again. */
   reconnect(signal: AbortSignal): Promise<Connection>
-  /** Probe, name and capabilities, in the order and with the limits of the start. */
+  /** Probes the driver and reads its name and capabilities, in the order and with the limits of the start. */
   identify(connection: Connection, signal: AbortSignal): Promise<DriverIdentity>
 }
 
-/** Exactly one holds. Only `ready` has a driver to call. */
+/** The state. Calls are possible only if the kind is `ready`. */
 type State =
   | { readonly kind: 'ready'; readonly connection: Connection; readonly identity: DriverIdentity }
   | { readonly kind: 'lost'; readonly since: number; readonly identity: DriverIdentity }
@@ -58,10 +74,7 @@ const LONGEST_PAUSE_MS = 1_000
 /** A driver that breaks each new connection within this time is connected to again after a pause. */
 const STABLE_MS = 10_000
 
-/**
- * Watches over the connection of a driver from here on. Loss is an event, never the end of the process: the driver is
- * connected to again and asked who it is before the first call is let through.
- */
+/** Keeps a driver connected. After a loss it reconnects, and identifies the driver before it accepts calls again. */
 export function createDriver(options: DriverOptions): Driver {
   return new ReconnectingDriver(options)
 }
@@ -212,8 +225,8 @@ class ReconnectingDriver implements Driver {
 }
 
 /**
- * The same driver, with `guard` run before each call and right before it is sent; what it throws ends the call. A call
- * reports the phase `calling` under its signal. Lines about calls that bring no log of their own go to `log`.
+ * Wraps a driver so that `guard` runs before each call and again right before the request is sent. If `guard` throws,
+ * the call fails. A call reports the phase `calling`, and is logged to `log` unless it has a log.
  */
 export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): Driver {
   return {

@@ -31,9 +31,9 @@ function lenient(
 }
 
 /**
- * gRPC servers send a driver's error message in a header, not always escaped. Node drops a header that begins or ends
- * with a blank, as HTTP/2 requires; grpc-js drops one that is not ASCII, and leaves parts of an escaped one escaped.
- * Neither has an option for that, so this rewrites the header such that grpc-js reads it as grpc-go does.
+ * Rewrites the header with the driver's error message so that grpc-js reads it as grpc-go does. Servers do not always
+ * escape the message: Node drops a header with a blank at an end, and grpc-js drops a header that is not ASCII. Neither
+ * has an option for it.
  */
 export function decodeStatusMessageAsUtf8(): void {
   if (!(LENIENT in http2.connect)) http2.connect = Object.assign(lenient, { [LENIENT]: true })

@@ -38,7 +38,7 @@ export function whyIncompatible(
 }
 
 interface Sets {
-  /** Whose capabilities: a controller and a node have some of the same name. */
+  /** The owner of the capabilities. A controller and a node have some capabilities of the same name. */
   readonly of: 'plugin' | 'controller' | 'node'
   readonly names: Readonly<Record<string, number>>
   readonly had: ReadonlySet<number> | undefined

@@ -25,7 +25,7 @@ test('calls before the name are counted under unknown-driver, later ones under t
   ])
 })
 
-test('with an in-tree ancestor counting starts over, with the label migrated', async () => {
+test('counting starts again with the label `migrated` if the driver has an in-tree ancestor', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.observe(PROBE, call())

@@ -7,12 +7,12 @@ interface Observation {
   readonly seconds: number
 }
 
-/** The code of a failure that is no gRPC status. */
+/** The code of a failure without a gRPC status. */
 export const NOT_GRPC = 'unknown-non-grpc'
 
 const UNKNOWN_DRIVER = 'unknown-driver'
 
-/** Calls kept until the driver's name is known. A driver that takes longer loses the count of what came later. */
+/** The maximum number of calls that are kept until the driver's name is known. Later calls are not counted. */
 const HELD_AT_MOST = 1000
 
 /**
@@ -30,7 +30,7 @@ export class OperationMetrics {
     this.#histogram = metrics.histogram(CSI_OPERATIONS_SECONDS)
   }
 
-  /** From now on calls carry the name; what came before stays under `unknown-driver`. */
+  /** Sets the name of the driver for later calls. Earlier calls are counted under `unknown-driver`. */
   setDriverName(name: string): void {
     this.#driverName = name
     const held = this.#held ?? []
@@ -38,7 +38,10 @@ export class OperationMetrics {
     for (const { labels, seconds } of held) this.#histogram.observe(labels, seconds)
   }
 
-  /** For a driver with an in-tree ancestor: counting begins here, with the label `migrated`. */
+  /**
+   * Drops the earlier calls and counts later ones with the label `migrated`. Only drivers with an in-tree ancestor need
+   * it.
+   */
   restartWithMigrated(name: string): void {
     this.#driverName = name
     this.#withMigrated = true

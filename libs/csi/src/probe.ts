@@ -40,7 +40,7 @@ export async function probe(driver: Caller, { timeoutMs, clock, log, signal }: P
 }
 
 export interface ProbeOnceOptions extends ConnectOptions {
-  /** For the connection and the call together. */
+  /** The time limit of the connection and the call together. */
   readonly timeoutMs: number
 }
 

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { CODES, RpcError } from './errors/rpc-error.ts'
 
 /**
- * The `data` of a Secret as a call carries it. Throws the error that Go's gRPC ends the call with when a value is no
- * text: sending it with the bad bytes replaced would hand the driver another secret.
+ * Returns the `data` of a Secret as the map of a call. Throws the error of Go's gRPC if a value is not UTF-8, because
+ * replaced bytes would be another secret.
  */
 export function secretsFrom(data: Readonly<Record<string, string>> | undefined): Record<string, string> {
   return Object.fromEntries(Object.entries(data ?? {}).map(([key, value]) => [key, textOf(value)]))

@@ -4,8 +4,8 @@ import { ChannelCredentials } from '@grpc/grpc-js'
 type SecureConnector = ReturnType<ChannelCredentials['_createSecureConnector']>
 
 /**
- * No credentials, and a way to the socket of the channel that uses them. Closing a channel that waits for a peer to
- * say something leaves its socket open until the peer disconnects, so an abandoned attempt destroys it itself.
+ * Insecure credentials that give access to the socket of their channel. A closed channel keeps the socket open while it
+ * waits for the peer, so an abandoned attempt destroys the socket.
  */
 export class SocketCredentials extends ChannelCredentials {
   readonly #insecure = ChannelCredentials.createInsecure()
@@ -33,7 +33,7 @@ export class SocketCredentials extends ChannelCredentials {
     return { ...connector, connect }
   }
 
-  /** Of a socket that comes later too. */
+  /** Destroys the socket, even if the channel opens it later. */
   destroySocket(): void {
     this.#destroyed = true
     this.#socket?.destroy()

@@ -89,7 +89,7 @@ function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata
   return metadata
 }
 
-/** At most eight digits and a unit, as the gRPC protocol has it; rounded up. */
+/** Returns the time-out as at most eight digits and a unit, as the gRPC protocol requires. Rounds up. */
 export function timeoutHeader(ms: number): string {
   const whole = Math.ceil(ms)
   if (whole < 1e8) return `${whole}m`
@@ -97,7 +97,7 @@ export function timeoutHeader(ms: number): string {
   return seconds < 1e8 ? `${seconds}S` : '99999999S'
 }
 
-/** A guard that fired outside is a deadline too; everything else that aborts is a cancellation. */
+/** Maps an abort to an error: a DeadlineError to DeadlineExceeded, every other reason to Canceled. */
 function givenUp(reason: unknown): RpcError {
   return reason instanceof DeadlineError ? deadlineExceeded(reason) : canceled(reason)
 }
@@ -121,13 +121,15 @@ function decoded<Q, R>(method: UnaryMethod<Q, R>, reply: Buffer | undefined): R 
 }
 
 /**
- * Statuses that grpc-js makes up when a stream ends without the driver's own. It calls some of them Internal, which
- * says that the operation failed; but nothing is known about it.
+ * Statuses that grpc-js invents if a stream ends without a status of the driver. Some have the code Internal, but the
+ * outcome of the operation is unknown.
  */
 const MADE_UP = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
-/** Of these the whole session has died: something that the driver sent is no HTTP/2, or more of it than is taken. */
+/**
+ * The start of an invented status if the whole session has failed: the driver sent invalid HTTP/2 or exceeded a limit.
+ */
 const SESSION_BROKEN = 'triggered by internal client error: '
-/** The driver has sent something that grpc-js could not read, and it says so in a code of its own choice. */
+/** Answers of the driver that grpc-js could not read. grpc-js chooses the code of these statuses. */
 const UNREADABLE =
   /^(Failed to decompress |Received message (that decompresses to a size )?larger than |Received HTTP status code |No status information received$)/
 

@@ -31,7 +31,7 @@ export function accessModeOf(modes: readonly string[] | undefined, singleNodeMul
   throw new AccessModeError(`unsupported AccessMode combination: [${(modes ?? []).join(' ')}]`)
 }
 
-/** What a PersistentVolume says about its use. */
+/** The fields of a PersistentVolume about its use. */
 export interface VolumeUse {
   readonly accessModes?: readonly string[] | undefined
   readonly volumeMode?: string | undefined

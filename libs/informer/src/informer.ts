@@ -69,7 +69,7 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly watch?: SharedWatch<W> | undefined
   readonly clock: Clock
   readonly log: Logger
-  /** Those of the process. Left out: those of this cache alone, which only its log has. */
+  /** The missing permissions of the process. If absent, the cache records its missing permissions in its log only. */
   readonly missing?: MissingPermissions | undefined
 }
 

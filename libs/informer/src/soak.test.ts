@@ -65,7 +65,9 @@ function informerOf(server: FaultyServer, clock: FakeClock): Informer<Kept, Thin
   })
 }
 
-/** Waits until the informer has caught up, and then looks for anything older than what the server has now. */
+/**
+ * Waits until the informer has caught up, and then checks that no cached object is older than the object on the server.
+ */
 async function catchUp(
   { server, informer }: { server: FaultyServer; informer: Informer<Kept, Thing> },
   now: number,

@@ -38,7 +38,7 @@ export interface WatcherOptions<W> {
   readonly replica: Replica<W>
   readonly clock: Clock
   readonly log: Logger
-  /** Those of the process. Left out: those of this watcher alone, which only its log has. */
+  /** The missing permissions of the process. If absent, the watcher records its missing permissions in its log only. */
   readonly missing?: MissingPermissions | undefined
   /** Called whenever the server sends something. */
   onActivity(): void

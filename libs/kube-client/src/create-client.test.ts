@@ -49,7 +49,7 @@ const failure = (attempt: Promise<unknown>): Promise<unknown> =>
 const lastRequest = (): object | undefined => cluster.api.requests.entries.at(-1)
 
 describe('one object', () => {
-  test('is created in its own namespace, read, replaced, patched and deleted', async () => {
+  test('creates an object in its namespace, reads, replaces, patches and deletes it', async () => {
     const made = await client.create<ConfigMap>(CONFIG_MAPS, configMap('a', { data: { x: '1' } }))
     const namespace = made.metadata?.namespace
     const ref = { name: 'a', namespace }
@@ -74,7 +74,7 @@ describe('one object', () => {
     expect(lastRequest()).toMatchObject({ method: 'PATCH', contentType, userAgent: 'test/1', code: 200 })
   })
 
-  test('has a status of its own', async () => {
+  test('patches the status of an object through the subresource', async () => {
     cluster.add(va('va-1'))
     const patch = { kind: 'merge', body: { status: { attached: true } } } as const
     const patched = await client.patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, patch, { subresource: 'status' })
@@ -82,7 +82,7 @@ describe('one object', () => {
     expect(lastRequest()).toMatchObject({ path: '/apis/storage.k8s.io/v1/volumeattachments/va-1/status' })
   })
 
-  test('is given as long to end as is asked for', async () => {
+  test('sends the grace period of a deletion only if the caller sets one', async () => {
     cluster.add(configMap('a'), configMap('b'))
     await client.delete(CONFIG_MAPS, { name: 'a', namespace: 'default' }, { gracePeriodSeconds: 0 })
     expect(lastRequest()).toMatchObject({ method: 'DELETE', query: { gracePeriodSeconds: '0' }, code: 200 })

@@ -43,16 +43,16 @@ export interface KubeClientOptions {
   readonly tracer?: Tracer | undefined
 }
 
-/** Of an object whose last write had no answer. */
+/** The time limit for reading an object again after a write without an answer. */
 const REREAD_MS = 10_000
 
-/** A client that holds connections; `close` ends them and what runs on them. */
+/** A client that owns its connections. `close` ends the connections and all calls on them. */
 export interface OwnedKubeClient extends KubeClient {
   readonly limits: ServerLimits
   close(): void
 }
 
-/** Throws what is wrong with the configuration. */
+/** Throws if the configuration is invalid. */
 export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
   const { config, clock } = options
   config.check?.()

@@ -10,7 +10,7 @@ export interface CallSite {
 type Callable = (...args: never[]) => unknown
 
 const UNKNOWN: CallSite = { file: '???', folder: '', line: 1 }
-/** By the stack's own text, or the build's: a call site is read once. */
+/** Call sites that were read, by the text of the stack or of the build. */
 const known = new Map<string, CallSite>()
 
 /** The place that called `callee`, running from source. Captures one frame and formats it: some microseconds. */

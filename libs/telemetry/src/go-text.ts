@@ -12,16 +12,16 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '\v': '\\v',
 }
 
-/** What Go's `%q` escapes: quotes, controls, and characters that show nothing. The plain blank is the one space kept. */
+/** The characters that Go's `%q` escapes: quotes, control characters, and invisible characters except the blank. */
 const TO_ESCAPE = /["\\]|(?! )[\p{C}\p{Z}]/gu
 const TO_ESCAPE_ASCII = /["\\]|[^ -~]/gu
 
-/** As Go's `strconv.Quote`. */
+/** Quotes a text as Go's `strconv.Quote` does. */
 export function goQuote(text: string): string {
   return `"${text.replace(TO_ESCAPE, escapeOne)}"`
 }
 
-/** As Go's `%+q` of bytes: ASCII only; bytes that are no UTF-8 are shown one by one. */
+/** Quotes bytes as Go's `%+q` does: ASCII only, and bytes that are not UTF-8 one by one. */
 export function goQuoteBytes(bytes: Uint8Array): string {
   let quoted = ''
   for (const part of decodeLossless(bytes)) {

@@ -1,12 +1,12 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { CallSite } from './caller.ts'
 
-/** What a line says beside its message. Keys are words without blanks; insertion order is print order. */
+/** The key-value pairs of a line. Keys have no blanks. They are printed in insertion order. */
 export type Pairs = Readonly<Record<string, unknown>>
 
 /**
- * Both, first before second; of a key that is in both the second's value is kept, at the second's place.
- * An equal value stays at its first place, so that context pairs lead in every line.
+ * Returns the pairs of both, `first` before `second`. If a key has two values, the value of `second` wins, at its place
+ * in `second`. If the values are equal, the first place stays, so that context pairs come first in every line.
  */
 export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
   if (second === undefined) return first
@@ -39,13 +39,13 @@ export function preciseTime(clock: Clock): () => number {
   }
 }
 
-/** What a log line is made of, apart from its time and level. */
+/** The parts of a log line, without its time and level. */
 export interface LogLine {
   readonly caller: CallSite
   readonly message: string
   readonly context: Pairs
   readonly pairs: Pairs | undefined
-  /** The last of all pairs, so that lines begin as they do without it: the id of the run that the line is part of. */
+  /** The ID of the run. It is the last pair, so that the start of the line equals the original's. */
   readonly traceId: string | undefined
 }
 

@@ -15,9 +15,9 @@ export function openLog(options: Omit<LoggerOptions, 'write'> & { readonly strea
 
 /** Takes log records and writes them to a stream that may be slow, stuck or closed. */
 export interface LogSink {
-  /** Neither throws nor blocks. What does not fit into the buffer is dropped and counted. */
+  /** Writes a record. Does not throw or block: if a record does not fit into the buffer, it is dropped and counted. */
   write(record: string): void
-  /** Resolves when everything is written to the operating system, when the stream is closed, or after `ms`. */
+  /** Resolves when the operating system has all records, when the stream is closed, or after `ms`. */
   flush(ms: number): Promise<void>
   /** Records dropped so far. */
   readonly dropped: number
@@ -25,7 +25,7 @@ export interface LogSink {
 
 /** The part of a Writable that is needed; `process.stderr` is one. */
 export interface LogStream {
-  /** Bytes taken and not yet with the operating system. */
+  /** The bytes that the stream has accepted but not passed to the operating system. */
   readonly writableLength: number
   /** Calls back when these and all earlier bytes are written, or failed. */
   write(text: string, done?: () => void): boolean
@@ -35,17 +35,17 @@ export interface LogStream {
 export interface LogSinkOptions {
   readonly stream: LogStream
   readonly clock: Clock
-  /** How much may wait for a reader that does not read. */
+  /** The maximum of bytes that wait for a slow reader. */
   readonly maxBufferedBytes?: number
-  /** Called before the first record that fits again, with the number of those that did not. It may write. */
+  /** Called with the number of dropped records before the next record that fits. It may write. */
   readonly onDropped?: (records: number) => void
 }
 
 const MAX_BUFFERED_BYTES = 1024 * 1024
 
 /**
- * After a reader has disconnected (EPIPE) all further records are dropped, and nothing else happens. A stuck reader costs
- * the records that do not fit.
+ * Creates a sink. After the reader disconnects (EPIPE), it drops all records silently. A stuck reader costs only the
+ * records that do not fit into the buffer.
  */
 export function createLogSink(options: LogSinkOptions): LogSink {
   const { stream, clock, maxBufferedBytes = MAX_BUFFERED_BYTES, onDropped } = options

@@ -247,7 +247,7 @@ describe('the run that a line is part of', () => {
     )
   })
 
-  test('is behind the pairs of JSON, before an error', () => {
+  test('prints the ID after the pairs of JSON, before an error', () => {
     const { log, records } = capture({ format: 'json', traceId: () => traceId })
     log.v(2)?.info('two', { count: 2 })
     log.error(new Error('why'), 'four', { count: 4 })

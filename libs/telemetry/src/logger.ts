@@ -20,9 +20,9 @@ export interface Logger extends Verbose {
   error(error: unknown, message: string, pairs?: Pairs): void
   /** The last line before the process ends. Does not end it. */
   fatal(message: string): void
-  /** Undefined when the level is off, so that `log.v(4)?.info('Attaching', { ... })` builds nothing then. */
+  /** Returns undefined if the level is off, so that `log.v(4)?.info('Attaching', { ... })` then builds no objects. */
   v(level: number): Verbose | undefined
-  /** A logger that puts `pairs` before those of each call. */
+  /** Returns a logger that puts `pairs` before the pairs of each call. */
   with(pairs: Pairs): Logger
 }
 
@@ -30,18 +30,18 @@ export interface LoggerOptions {
   readonly format: 'text' | 'json'
   /** Lines of this level and below are written. */
   readonly verbosity: number
-  /** Other levels for single files; the text format alone honours them. */
+  /** Levels for single files. Only the text format uses them. */
   readonly vmodule?: readonly VmoduleRule[]
   readonly clock: Clock
-  /** The id of the current run, for the end of each of its lines. Left out: lines have none. */
+  /** Returns the ID of the current run, which ends each line of the run. If absent, lines have no ID. */
   readonly traceId?: (() => string | undefined) | undefined
-  /** Takes one whole record with its line break; must neither throw nor block. */
+  /** Writes one whole record with its line break. Must not throw or block. */
   write(record: string): void
 }
 
 /**
- * What the build makes of the calls above, so that no line costs a stack trace: each with the place of the call before
- * its arguments, `log.infoAt('csi/connect.ts:45', ...)` for `log.info(...)`.
+ * The methods that the build puts in place of the calls above, so that no line needs a stack trace. Their first
+ * argument is the place of the call: `log.infoAt('csi/connect.ts:45', ...)` replaces `log.info(...)`.
  */
 interface VerboseAt {
   infoAt(site: string, message: string, pairs?: Pairs): void
@@ -53,7 +53,7 @@ interface LoggerAt extends VerboseAt {
   vAt(site: string, level: number): Verbose | undefined
 }
 
-/** A logger whose lines are those of klog (`text`) or of Kubernetes' JSON format. */
+/** Creates a logger that writes klog lines (`text`) or lines in the JSON format of Kubernetes. */
 export function createLogger(options: LoggerOptions): Logger {
   const { verbosity, vmodule = [] } = options
   const text = options.format === 'text'

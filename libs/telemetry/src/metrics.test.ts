@@ -8,7 +8,7 @@ import { processStartSeconds, registerProcessMetrics } from './process-metrics.t
 const named = { name: 'n', help: 'h', labels: ['name'] } as const
 
 describe('the exposition', () => {
-  test('has counters and gauges with help, type and labels, families by name', async () => {
+  test('prints counters and gauges with help, type and labels, and sorts the families by name', async () => {
     const metrics = new Metrics()
     metrics.gauge({ ...named, name: 'z_depth' }).set({ name: 'q' }, 3)
     const adds = metrics.counter({ ...named, name: 'a_total', help: 'Adds \\ and\nmore.' })
@@ -44,7 +44,7 @@ describe('the exposition', () => {
     expect(await metrics.text()).toBe('')
   })
 
-  test('has a metric without labels from the start', async () => {
+  test('contains a metric without labels from the start', async () => {
     const metrics = new Metrics()
     metrics.counter({ name: 'c_total', help: 'h', labels: [] })
     expect(await metrics.text()).toMatch(/^c_total 0$/m)
@@ -196,7 +196,7 @@ describe('process metrics', () => {
     ])
   })
 
-  test('are fewer where there is no /proc', async () => {
+  test('omits the metrics that need /proc if it does not exist', async () => {
     const metrics = new Metrics()
     registerProcessMetrics(metrics, '/nonexistent')
     const names = [...(await metrics.text()).matchAll(/^(process_\w+) \S+$/gm)].map(([, name]) => name)

@@ -10,8 +10,8 @@ export function processStartSeconds(): number {
 }
 
 /**
- * `process_*` as Prometheus' clients name them, and a few `nodejs_*`. Nothing is measured between two expositions.
- * What comes from `proc` is left out where there is none.
+ * Registers the `process_*` metrics of the Prometheus clients and a few `nodejs_*` metrics. They are measured only for
+ * an exposition. Metrics that need `proc` are omitted if it does not exist.
  */
 export function registerProcessMetrics(metrics: Metrics, proc = '/proc/self'): void {
   for (const reading of [...processReadings(), ...procReadings(proc), ...nodeReadings()]) metrics.reading(reading)
@@ -113,7 +113,7 @@ function readIfThere<T>(read: () => T): T | undefined {
   }
 }
 
-/** What Go prints for an unlimited resource: the largest unsigned 64-bit number. */
+/** Go's value for an unlimited resource: the largest unsigned 64-bit number. */
 const UNLIMITED = 2 ** 64
 
 function softLimit(limits: string, name: string): number | undefined {

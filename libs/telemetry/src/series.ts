@@ -8,7 +8,7 @@ interface Series<S> {
   readonly state: S
 }
 
-/** What a metric has recorded, for each combination of its labels' values. A metric without labels has one series. */
+/** The recorded values of a metric, for each combination of label values. A metric without labels has one series. */
 export class MetricSeries<S> {
   readonly #names: readonly string[]
   readonly #create: () => S
@@ -20,7 +20,7 @@ export class MetricSeries<S> {
     if (names.length === 0) this.of({})
   }
 
-  /** The state of a series, which begins now if there is none. */
+  /** Returns the state of a series. Creates the series if it does not exist. */
   of(labels: MetricLabels<string>): S {
     const key = this.#keyOf(labels)
     const known = this.#series.get(key)
@@ -34,12 +34,12 @@ export class MetricSeries<S> {
     this.#series.delete(this.#keyOf(labels))
   }
 
-  /** In the order in which the series began. */
+  /** Returns the samples in the order in which the series were created. */
   samples(read: (state: S, labels: MetricLabels<string>) => readonly Sample[]): readonly Sample[] {
     return [...this.#series.values()].flatMap(({ labels, state }) => read(state, labels))
   }
 
-  /** With the length of each value, so that no two combinations have one key. */
+  /** Returns the key of a combination. It contains the length of each value, so that keys are unique. */
   #keyOf(labels: MetricLabels<string>): string {
     let key = ''
     for (const name of this.#names) {
@@ -59,14 +59,14 @@ export class MetricSeries<S> {
   }
 }
 
-/** What was observed, by its size. */
+/** The observed values, counted in buckets. */
 export class Distribution {
   readonly #bounds: readonly number[]
   readonly #counts: number[]
   #sum = 0
   #count = 0
 
-  /** `bounds` are the upper ones, rising; one bucket is for what is above all of them. */
+  /** `bounds` are the upper bounds of the buckets, in rising order. One more bucket counts the values above them. */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds
     this.#counts = Array.from({ length: bounds.length + 1 }, () => 0)

@@ -27,7 +27,7 @@ export const MODIFY_SECRET_NAMESPACE = 'volume.kubernetes.io/controller-modify-s
 /** On volumes of DeleteVolume's concern. */
 export const VOLUME_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 
-/** In volume attributes: the process that has created the volume. */
+/** The volume attribute with the ID of the process that created the volume. */
 export const IDENTITY_ATTRIBUTE = 'storage.kubernetes.io/csiProvisionerIdentity'
 
 /** On claims that are cloned. */

@@ -65,7 +65,10 @@ export function decideClaim(view: ClaimView): ClaimDecision {
   return ownNode(view) ?? provisionInTurn(view, marked)
 }
 
-/** With --node-deployment: another node, or none, is responsible for the claim. */
+/**
+ * Reports whether the claim has no selected node or the node of another provisioner. Always false without
+ * --node-deployment.
+ */
 function isElsewhere({ claim, settings }: ClaimView): boolean {
   return settings.node !== undefined && selectedNode(claim) !== settings.node.name
 }

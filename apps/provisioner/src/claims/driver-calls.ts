@@ -30,7 +30,7 @@ export interface DriverCalls {
   readonly lost: boolean
 }
 
-/** The capabilities beyond those that every call needs. */
+/** The additional capabilities that a call needs. */
 export interface Needs {
   readonly snapshot?: boolean
   readonly clone?: boolean

@@ -1,6 +1,6 @@
 import type { EventText } from '@csi-sidecars/events'
 
-/** The events of a claim. The texts are those of the Go original. */
+/** The events of a claim. The texts equal the texts of the Go original. */
 export const CLAIM_EVENTS = {
   provisioning: (key: string): EventText => ({
     type: 'Normal',

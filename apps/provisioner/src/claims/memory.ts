@@ -8,7 +8,7 @@ import { Ownership } from '../node/ownership.ts'
 import type { SecretRef } from '../request/secrets.ts'
 import { Pins } from '../topology/pins.ts'
 
-/** A creation that may be running at the driver, and what is needed to follow it after the end of its objects. */
+/** A creation that may be running at the driver. It is followed to its end even if its objects are deleted. */
 export interface Followed {
   readonly claim: Claim
   readonly class: Class
@@ -40,7 +40,7 @@ export interface CreatedVolume {
 /** The knowledge of this process about unbound claims, by their UIDs. The API cannot store it. */
 export class ClaimMemory {
   readonly inProgress = new Map<string, Followed>()
-  /** By the names of the PersistentVolumes. */
+  /** The keys are the names of the PersistentVolumes. */
   readonly unsaved = new Map<string, Unsaved>()
   readonly pins = new Pins()
   readonly ownership: Ownership

@@ -60,7 +60,10 @@ function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): O
   return SETTLED
 }
 
-/** No creation is running: removes our finalizer, and the node if another one may succeed. Returns false if it cannot. */
+/**
+ * Removes our finalizer after the creation has ended, and the selected node if another node may succeed. Returns false
+ * if the write fails.
+ */
 async function release(run: ClaimRun, claim: Claim, rescheduled: boolean): Promise<boolean> {
   const { settings } = run.deps
   const edits: ClaimEdit[] = []

@@ -10,8 +10,8 @@ import { type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
 import { saveVolume } from './save.ts'
 
 /**
- * Stores the PersistentVolume of a created volume, or leaves it to the queue of those that cannot be stored now. Returns
- * an error if there will be no PersistentVolume, because another one has its name.
+ * Stores the PersistentVolume of a created volume, or leaves it in `unsaved` for a later try. Returns an error if the
+ * PersistentVolume cannot exist, because its name is taken.
  */
 export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run

@@ -26,7 +26,7 @@ const pair = (title: string, key: string, old?: string): Pair => ({
   ...(old !== undefined && { oldName: `csi${old}SecretName`, oldNamespace: `csi${old}SecretNamespace` }),
 })
 
-/** In the order in which they are resolved. */
+/** The uses of Secrets, in the order in which they are resolved. */
 const USES = {
   provisioner: pair('Provisioner', 'provisioner-', 'Provisioner'),
   controllerPublish: pair('ControllerPublish', 'controller-publish-', 'ControllerPublish'),

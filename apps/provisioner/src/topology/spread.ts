@@ -3,8 +3,8 @@ const FNV_PRIME = 0x01000193
 const MAX_UINT32 = 2 ** 32 - 1
 
 /**
- * The place of the claim's first choice among the topologies. The claims of a StatefulSet member begin at one place, and
- * those of the next member at the next place.
+ * The index of the topology that the claim uses first. All claims of a StatefulSet member share an index, and the next
+ * member has the next index.
  */
 export function placeOf(claimName: string, length: number): number {
   const { base, index } = partsOf(claimName)

@@ -35,7 +35,7 @@ export function distinctTerms(terms: readonly Term[]): readonly Term[] {
   return sorted.filter((term, at) => at === 0 || byTerm(term, sorted[at - 1] ?? []) !== 0)
 }
 
-/** Whether the term holds wherever the other one does. */
+/** Reports whether each segment of `term` is also in `other`. */
 export function holdsIn(term: Term, other: Term): boolean {
   return term.every(({ key, value }) => other.some((each) => each.key === key && each.value === value))
 }

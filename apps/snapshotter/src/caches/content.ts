@@ -44,7 +44,7 @@ export interface Content extends Cached {
   readonly finalizers: readonly string[]
   readonly beingCreated: boolean
   readonly beingDeleted: boolean
-  /** From annotations. Undefined if the annotation is absent. */
+  /** The name of the Secret in the annotation. Undefined if the annotation is absent. */
   readonly secretName: string | undefined
   readonly secretNamespace: string | undefined
   /** The handle of the group by annotation; undefined for an independent snapshot. */

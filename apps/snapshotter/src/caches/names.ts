@@ -28,6 +28,6 @@ export const GROUP_NAMES: ContentNames = {
 
 /** On single contents: the snapshot is a member of a group snapshot, which was created as a whole. */
 export const MEMBER_ANNOTATION = 'groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle'
-/** With --node-deployment: the node whose snapshotter is responsible. */
+/** The label with the node whose snapshotter is responsible. It is used with --node-deployment. */
 export const NODE_LABEL = 'snapshot.storage.kubernetes.io/managed-by'
 export const RESERVED_PREFIX = 'csi.storage.k8s.io/'

@@ -14,7 +14,7 @@ import { type Content, groupProjection, snapshotProjection } from '../caches/con
 import { type ContentNames, GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
 import type { Naming, SnapshotterSettings } from '../parts.ts'
 
-/** What the driver answers about a snapshot or a group snapshot. */
+/** The driver's answer about a snapshot or a group snapshot. */
 export interface Taken
   extends Pick<Snapshot, 'readyToUse' | 'creationTime'>,
     Partial<Pick<Snapshot, 'sizeBytes' | 'groupSnapshotId'>> {
@@ -53,7 +53,7 @@ export interface Kind {
   readonly listsSnapshots: boolean
   naming(settings: Pick<SnapshotterSettings, 'snapshotNaming' | 'groupNaming'>): Naming
   project(driverName: string): (object: KubeObject, intern?: Interner) => Content | undefined
-  /** `the volume V`: where the snapshot is taken from. */
+  /** The source of the snapshot as text, such as `the volume V`. */
   sourceText(content: Content): string
   create(calls: Calls, content: Content, request: CreateRequest & CallOptions): Promise<Taken>
   check(calls: Calls, content: Content, request: Pick<CreateRequest, 'secrets'> & CallOptions): Promise<Taken>

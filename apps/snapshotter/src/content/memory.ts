@@ -17,11 +17,11 @@ export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle'
 
 const NO_ANSWER = { handle: undefined, members: [] }
 
-/** What this process knows and the API cannot store. Lost with the process and with leadership. */
+/** The knowledge of this process that the API cannot store. It is lost with the process and with leadership. */
 export class ContentMemory {
-  /** By the name of the content. */
+  /** The keys are the names of the contents. */
   readonly orphans = new Map<string, Orphan>()
-  /** By the uid of the content, an answer that could not be stored. The driver need not be asked again. */
+  /** Answers that could not be stored, by the UID of the content. They spare another call to the driver. */
   readonly answers = new Map<string, Taken>()
   /** The uids of contents whose orphan was handled before the cache reported the deletion. */
   readonly #handled = new Set<string>()

@@ -26,7 +26,7 @@ export function takenStatus(kind: Kind, taken: Taken, { status }: Content): obje
   }
 }
 
-/** What follows when the answer of the driver is stored. */
+/** Returns the next step after the answer of the driver is stored. */
 export function afterProgress(run: ContentRun, content: Content): Outcome {
   const latest = newest(run, content)
   if (isToBeDeleted(latest)) return AGAIN

@@ -13,7 +13,7 @@ import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 import type { SecretWatch } from './secret-watch.ts'
 
-/** What the controller of one kind works with. */
+/** The dependencies of the controller of one kind. */
 export interface ContentDeps {
   readonly kind: Kind
   readonly driverName: string
@@ -51,7 +51,10 @@ export class ContentGoneError extends Error {
   override readonly name = 'ContentGoneError'
 }
 
-/** For `catch`: puts `what` before the message. The end of the run and a content that is gone pass as they are. */
+/**
+ * Returns a handler for `catch` that puts `what` before the message. It rethrows an abort and a ContentGoneError
+ * unchanged.
+ */
 export function explain(
   { signal }: Pick<Run, 'signal'>,
   what: string,

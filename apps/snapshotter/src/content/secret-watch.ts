@@ -17,7 +17,7 @@ const PERIOD_MS = 900
 export class SecretWatch {
   readonly #api: Pick<KubeClient, 'get'>
   readonly #clock: Clock
-  /** By the Secret, the contents that wait for it. */
+  /** The contents that wait for a Secret, by the name of the Secret. */
   readonly #waiting = new Map<string, Set<string>>()
   #term: { readonly queue: Enqueuer; readonly signal: AbortSignal } | undefined
 

@@ -73,7 +73,9 @@ export async function writeMark(run: ContentRun, content: Content, present: bool
   return await write(run, content, { change })
 }
 
-/** Writes fields of the status. The resourceVersion guards them: they are computed from the status as a whole. */
+/**
+ * Writes fields of the status. The `resourceVersion` guards the write, because the fields depend on the whole status.
+ */
 export async function writeStatus(
   run: ContentRun,
   content: Content,

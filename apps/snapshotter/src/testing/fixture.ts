@@ -42,7 +42,7 @@ export class Fixture {
   readonly calls: SeenCall[] = []
   readonly events: { readonly target: EventTarget; readonly text: string }[] = []
   readonly log: RecordingLogger = recordingLogger()
-  /** The answers of the API server to the next writes, by what they are for. */
+  /** The errors that the API server returns for the next writes, by the name of the write. */
   readonly refusals = new Map<string, ApiError[]>()
   process: Process | undefined
   readonly #settings: SnapshotterSettings
@@ -194,7 +194,7 @@ export class Process {
     })
   }
 
-  /** From now on requests and calls are answered, and changes delivered, at once. */
+  /** Answers all later requests and calls at once, and delivers changes at once. */
   answerAtOnce(): void {
     this.#client.watchesLag = false
     this.gate.open()
@@ -213,7 +213,7 @@ export class Process {
     return this.gate.inFlight.find((each) => each.label.startsWith(label))
   }
 
-  /** Takes no more keys. Running work comes to its end. */
+  /** Starts no further keys. Running work continues to its end. */
   stop(): void {
     this.#stop.abort(new CancelledError('asked to stop'))
   }

@@ -24,7 +24,7 @@ const REFUSALS = [
 
 /** A fixture whose snapshotter stops at each request, with checks that hold at every moment. */
 export class Model extends Fixture {
-  /** Names of snapshots that no snapshotter can know of: each test names the reason where it adds one. */
+  /** Names of snapshots that a snapshotter cannot know. A test that adds a name gives the reason. */
   readonly #excused = new Set<string>()
   /** Names of snapshots whose content was stripped during the creation: one process knows of them. */
   readonly #fragile = new Set<string>()

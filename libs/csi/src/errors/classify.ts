@@ -16,8 +16,8 @@ const uncertain = (why: string): CallVerdict => ({ final: false, infeasible: FEA
 const failed = (why: string): CallVerdict => ({ final: true, infeasible: FEASIBLE, inUse: false, why })
 
 /**
- * What each code says about the operation. A code is final only where the specification leaves no doubt that the
- * driver has stopped working on it: taking a running operation for a failed one can attach a volume twice.
+ * The meaning of each code for the operation. A code is final only if the specification guarantees that the driver has
+ * stopped. A running operation that counts as failed could attach a volume twice.
  */
 const VERDICTS: Readonly<Record<CodeName, CallVerdict>> = {
   OK: failed('the driver called a success an error'),
@@ -47,7 +47,7 @@ const OTHER_CODE = failed('the driver answered with a code that gRPC does not de
 const NO_ANSWER = uncertain('the answer could not be read; the driver may have done anything')
 const NO_STATUS = uncertain('the call failed without a gRPC status; it may have reached the driver')
 
-/** What a failed call says about the operation it asked for. Looks at the error itself, not at its causes. */
+/** Returns the meaning of a failed call for its operation. Reads the error only, not its causes. */
 export function classify(error: unknown): CallVerdict {
   if (!(error instanceof RpcError)) return NO_STATUS
   const unread = error.origin === 'client' || error.origin === 'session'

@@ -4,7 +4,7 @@ import { messageOf, systemCodeOf } from '@csi-sidecars/base'
 /** No connection within the time for it; the text is Go's. */
 export class ConnectError extends Error {
   override readonly name = 'ConnectError'
-  /** For the log line that reports it. */
+  /** The key-value pairs of the log line that reports the error. */
   readonly pairs: { readonly lastError: string }
 
   constructor(lastError: string, cause: unknown) {
@@ -13,7 +13,7 @@ export class ConnectError extends Error {
   }
 }
 
-/** What Go says instead of Node's code. */
+/** The texts of Go for the error codes of Node. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   EACCES: 'permission denied',

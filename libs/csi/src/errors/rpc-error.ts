@@ -1,4 +1,4 @@
-/** The codes of gRPC by the names that Go prints. Users' alerts match them: note the single l of Canceled. */
+/** The codes of gRPC by their names in Go. Alerts of users match the names: `Canceled` has a single l. */
 export const CODES = {
   OK: 0,
   Canceled: 1,
@@ -23,7 +23,7 @@ export type CodeName = keyof typeof CODES
 
 const NAMES: readonly string[] = Object.keys(CODES)
 
-/** `Code(17)` for a number that gRPC does not define, as Go says it. */
+/** Returns the name of a code as Go prints it: `Code(17)` for a number that gRPC does not define. */
 export function codeNameOf(code: number): string {
   return NAMES[code] ?? `Code(${code})`
 }
@@ -41,7 +41,7 @@ export interface RpcErrorOptions {
   readonly cause?: unknown
 }
 
-/** A call that ended with a gRPC status other than OK: from the driver, or for what happened to the call here. */
+/** A call that ended with a gRPC status other than OK. The status comes from the driver or from this client. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number

@@ -1,8 +1,8 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
 
 /**
- * What a driver may add to an error: google.rpc.Status in the trailer grpc-status-details-bin. Only RetryInfo is of
- * interest, so its few fields are read here instead of carrying generated code for them.
+ * The google.rpc.Status in the trailer grpc-status-details-bin of an error. Only RetryInfo is needed, so its few fields
+ * are read here without generated code.
  */
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
@@ -33,7 +33,7 @@ function valuesOf(message: Uint8Array, number: number): readonly Value[] {
   return [...entriesOf(message)].flatMap(([field, value]) => (field === number ? [value] : []))
 }
 
-/** Of a field that is there more than once the last one counts. */
+/** Returns the last value of a field, which is the valid one in protobuf. */
 function lastOf(message: Value | undefined, number: number): Value | undefined {
   return message instanceof Uint8Array ? valuesOf(message, number).at(-1) : undefined
 }
@@ -49,7 +49,7 @@ function* entriesOf(message: Uint8Array): Generator<readonly [number, Value]> {
       else reader.skip(type, field)
     }
   } catch (error) {
-    // What the reader cannot read, a driver has damaged.
+    // The reader throws on damaged bytes from the driver. The fields before them are kept.
     if (!(error instanceof Error)) throw error
   }
 }

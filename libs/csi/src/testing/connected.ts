@@ -11,7 +11,7 @@ import { type ScriptedDriver, scriptedDriver, socketPath } from './scripted-driv
 
 const cleanups: (() => void)[] = []
 
-/** What `closeAll` is to close as well. */
+/** Adds a resource that `closeAll` closes. */
 export function closeLater(close: () => void): void {
   cleanups.push(close)
 }
@@ -72,7 +72,7 @@ export async function failureOf(call: Promise<unknown>): Promise<RpcError> {
   throw error
 }
 
-/** A driver of bare HTTP/2, for what no gRPC server sends. */
+/** Connects to a bare HTTP/2 server, which can send answers that a gRPC server cannot. */
 export async function connectedToHttp2(
   answer: (stream: ServerHttp2Stream) => void,
   options: Partial<ConnectOptions> = {},

@@ -21,7 +21,7 @@ export interface SeenCall {
   cancelled: boolean
 }
 
-/** What the driver says: a reply, an error of gRPC's kind, or nothing at all. */
+/** The answer of the driver: a reply, a gRPC error, or no answer. */
 export type Answer =
   | object
   | { readonly code: number; readonly details: string; readonly metadata?: Metadata }
@@ -31,7 +31,7 @@ export type Answer =
 export interface ScriptedDriver {
   readonly socket: string
   readonly calls: SeenCall[]
-  /** By the name of the RPC; one that is not listed answers Unimplemented. */
+  /** The answers by the name of the RPC. An RPC without an answer returns Unimplemented. */
   readonly answers: Record<string, Answer | ((call: SeenCall) => Answer | Promise<Answer>)>
   /** Lets calls finish and takes no new ones. */
   stopWithGrace(): void

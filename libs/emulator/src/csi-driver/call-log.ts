@@ -13,7 +13,7 @@ export interface DriverCall {
   readonly end: number | undefined
   /** The time that the caller allowed when it called. Undefined without a deadline. */
   readonly deadlineMs: number | undefined
-  /** The gRPC code of the answer. Undefined while the call runs. */
+  /** The status code of the answer. Undefined while the call runs. */
   readonly code: number | undefined
   /** The message of a failure. */
   readonly message?: string

@@ -2,7 +2,7 @@ import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import type { GrpcCodeName } from '../faults/call-faults.ts'
 import { bytesField, varintField } from '../protobuf-write.ts'
 
-/** A call that ends with a gRPC code that is not OK. */
+/** A call that ends with a status code other than OK. */
 export class DriverFailure extends Error {
   override readonly name = 'DriverFailure'
   readonly code: number

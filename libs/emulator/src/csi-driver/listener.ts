@@ -13,7 +13,7 @@ export interface GrpcService {
   readonly handlers: UntypedServiceImplementation
 }
 
-/** A gRPC server on a unix socket. It can break its connections as the death of a process does. */
+/** A server on a unix socket. It can break its connections as the death of a process does. */
 export interface SocketListener {
   /** Breaks all connections and stops listening. */
   kill(): Promise<void>

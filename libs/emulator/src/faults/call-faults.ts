@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import type { status } from '@grpc/grpc-js'
 import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
 
-/** The name of a gRPC code, such as `NOT_FOUND`. */
+/** The name of a status code, such as `NOT_FOUND`. */
 export type GrpcCodeName = keyof typeof status
 
 /** Which calls a rule is about. */

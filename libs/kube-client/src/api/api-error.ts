@@ -15,12 +15,12 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   /** HTTP status; 0 when no answer came. */
   readonly code: number
-  /** The Status' reason, as `NotFound`; empty when the server gave none. */
+  /** The reason of the Status, such as `NotFound`. Empty if the server gave none. */
   readonly reason: string
   readonly details: StatusDetails | undefined
-  /** How long the server asks to wait; longer than the client itself waits, where it comes to a caller of a 429. */
+  /** The wait that the server asks for. If a caller gets it, the client does not wait for it. */
   readonly retryAfterMs: number | undefined
-  /** A write that the server may have carried out: read the object before the next write. */
+  /** True if the server may have carried out the write. The caller must read the object before the next write. */
   readonly outcomeUnknown: boolean
 
   constructor(fields: ApiErrorFields) {
@@ -62,7 +62,7 @@ export function isAlreadyExists(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.reason === 'AlreadyExists'
 }
 
-/** The asked-for version is older than what the server remembers: list again. */
+/** Reports whether the server no longer has the requested version. The caller must list again. */
 export function isGone(thrown: unknown): boolean {
   return has(thrown, 410, 'Gone') || has(thrown, 410, 'Expired')
 }
@@ -103,7 +103,7 @@ export function isOutcomeUnknown(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.outcomeUnknown
 }
 
-/** The reason decides where the server gave one, else the code: several reasons share one code. */
+/** Compares the reason, or the code if the server gave no reason, because several reasons share a code. */
 function has(thrown: unknown, code: number, reason: string): boolean {
   if (!(thrown instanceof ApiError)) return false
   return thrown.reason === '' ? thrown.code === code : thrown.reason === reason

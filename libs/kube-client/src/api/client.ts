@@ -1,30 +1,29 @@
 import type { MessageReader, ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
 import type { ApiError } from './api-error.ts'
 
-/** `lease` has its own flow control and its own connections: it never waits behind work. */
+/** The flow control and the connections of a request. A request in `lease` never waits for a request in `work`. */
 export type LaneName = 'work' | 'lease'
 
 /**
- * Both are sent while nothing else waits and enough of the rate is left for what comes next.
- * - `spare` at no other time; a refusal is not tried again. For what may as well not be said.
- * - `low` after ten seconds in line with others. For work that has failed and is tried again: however much there is of it,
- *   other requests go first, and it makes progress.
+ * The priority of a request. Both priorities wait until no other request waits and the flow control has room to spare.
+ * - `spare` waits without a limit, and a refusal is not retried. It suits requests that may be lost.
+ * - `low` waits for at most ten seconds and then queues like other requests. It suits retries, which still progress.
  */
 export type RequestPriority = 'low' | 'spare'
 
 export interface RequestOptions {
-  /** Ends every wait of the call; it then rejects with the signal's reason. */
+  /** Ends every wait of the call. The call then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
   /** Default: `work`. */
   readonly lane?: LaneName | undefined
   readonly priority?: RequestPriority | undefined
-  /** Not on a kept connection, which may be dead without notice. */
+  /** Sends the request on a new connection, because an open connection may be dead without notice. */
   readonly newConnection?: boolean | undefined
-  /** Limit of one attempt, from its first byte sent. Default: one minute, as the API server's own. */
+  /** The time limit of one attempt, from its first byte sent. Default: one minute, as in the API server. */
   readonly timeoutMs?: number | undefined
   /**
-   * Called synchronously right before an attempt's bytes are handed to the socket, after every wait.
-   * What it throws is what the call rejects with, and nothing is sent.
+   * Called synchronously right before the bytes of an attempt are written to the socket, after every wait. If it
+   * throws, nothing is sent and the call rejects with its error.
    */
   readonly beforeSend?: (() => void) | undefined
 }
@@ -37,20 +36,20 @@ export interface Selection {
 }
 
 export interface ListOptions extends Selection, RequestOptions {
-  /** Objects a page; 0 asks for everything in one answer. Default: 500. */
+  /** The number of objects in a page. 0 requests all objects in one answer. Default: 500. */
   readonly pageSize?: number | undefined
 }
 
 export interface Decoding<T> {
   /**
-   * Reads the objects where the server sends them as protobuf, which it is asked for then. Of an object only those
-   * fields are there that this reads. Absent: JSON, with all fields.
+   * Requests protobuf, and reads the objects if the server sends it. These objects have only the fields that the reader
+   * reads. If absent, the client requests JSON with all fields.
    */
   readonly message?: MessageReader<T> | undefined
 }
 
 export interface Projecting<T, P> extends Decoding<T> {
-  /** Sees each object once, while its page is decoded. What it returns undefined for is left out. */
+  /** Receives each object once, while its page is decoded. The list omits an object if the result is undefined. */
   project(object: T): P | undefined
 }
 
@@ -62,19 +61,22 @@ export interface ListPage<P> {
 }
 
 export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
-  /** Changes after this version. Absent: from any version the server likes, beginning with what exists. */
+  /**
+   * The watch reports changes after this version. If absent, the server chooses a version and first sends the existing
+   * objects.
+   */
   readonly resourceVersion?: string | undefined
-  /** Streaming list: what exists comes first as ADDED, then a bookmark with `initialEventsEnd`. */
+  /** Streams the list: the existing objects come first as ADDED, then a bookmark with `initialEventsEnd`. */
   readonly sendInitialEvents?: boolean | undefined
-  /** When the server ends the stream. Default: random within five to ten minutes. */
+  /** The time after which the server ends the stream. Default: random, five to ten minutes. */
   readonly timeoutSeconds?: number | undefined
   readonly signal?: AbortSignal | undefined
   /**
-   * Sees each change at once when its bytes are decoded. The frames of the watch are then bookmarks and the end only: a
-   * promise for each of ten thousand changes costs more than to read them.
+   * Receives each change synchronously when it is decoded. The watch then returns only bookmarks and the end, because a
+   * promise for each change costs more than the decoding.
    */
   onChange?(change: ChangeFrame<T>): void
-  /** Called when the server sends anything, at most ten times a second; heartbeats between frames included. */
+  /** Called when the server sends any bytes, including heartbeats between frames. At most ten calls a second. */
   readonly onActivity?: (() => void) | undefined
 }
 
@@ -85,12 +87,13 @@ export type BookmarkFrame = {
   /** The streaming list is complete. */
   readonly initialEventsEnd: boolean
 }
-/** Why a stream is over. */
+/** The end of a stream, with its reason. */
 export type EndFrame = {
   readonly type: 'END'
   /**
-   * `closed`: the server ended it in good order. `broken`: the connection was lost in the middle. `silent`: nothing
-   * came for too long. `badFrame`: something that is no watch event. `error`: the server sent an ERROR frame.
+   * `closed`: the server ended the stream regularly. `broken`: the connection was lost. `silent`: the server sent
+   * nothing for too long. `badFrame`: the server sent something other than a watch event. `error`: the server sent an
+   * ERROR frame.
    */
   readonly why: 'closed' | 'broken' | 'silent' | 'badFrame' | 'error'
   readonly error?: ApiError | undefined
@@ -98,15 +101,27 @@ export type EndFrame = {
 export type WatchFrame<T> = ChangeFrame<T> | BookmarkFrame | EndFrame
 
 /**
- * The Kubernetes API. Whatever the server refuses or does not answer is thrown as ApiError; a call that its signal
- * ended rejects with the signal's reason. A 429 or 5xx with Retry-After is tried again here, up to ten times; a 429 more
- * often, until a minute has passed. One that asks for more than half a minute is thrown at once.
+ * A client of the Kubernetes API. Controllers read and write all objects through it.
+ *
+ * Guarantees:
+ * - It retries a 429, and a 5xx with Retry-After, up to ten times. It retries a 429 for at least a minute.
+ * - An aborted signal ends every wait of a call.
+ * - It does not send a write again if the outcome of the write is unknown.
+ *
+ * Caveats:
+ * - It throws a refusal at once if its Retry-After is above 30 s in the lane `work`, or 1 s in the lane `lease`.
+ * - By default the server ends a watch after five to ten minutes. The caller opens the next watch.
+ *
+ * Errors:
+ * - Throws ApiError if the server refuses a request or does not answer it.
+ * - Rejects with the reason of the signal if the signal ends the call.
+ * - Rejects with the error of `beforeSend` if it throws.
  */
 export interface KubeClient {
   get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T>
-  /** The namespace is the object's own. */
+  /** Creates the object in the namespace in its metadata. */
   create<T>(resource: Resource<T>, object: T, options?: RequestOptions): Promise<T>
-  /** PUT of the whole object, guarded by the resourceVersion it carries. */
+  /** Replaces the whole object with a PUT. Its `resourceVersion` guards the write. */
   replace<T>(resource: Resource<T>, object: T, options?: RequestOptions & SubresourceOption): Promise<T>
   patch<T>(
     resource: Resource<T>,
@@ -114,22 +129,27 @@ export interface KubeClient {
     patch: Patch,
     options?: RequestOptions & SubresourceOption,
   ): Promise<T>
-  /** Resolves when the server has accepted it: finalizers may keep the object for longer. */
+  /** Resolves when the server has accepted the deletion. Finalizers may keep the object for longer. */
   delete<T>(resource: Resource<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void>
-  /** Page by page; a page is dropped as soon as it is projected. A continue token that expired throws Gone. */
+  /** Lists page by page, and drops each page after its projection. Throws Gone if the continue token has expired. */
   list<T, P>(resource: Resource<T>, options: ListOptions & Projecting<T, P>): AsyncIterable<ListPage<P>>
-  /** The last frame is END, and there is always one unless the signal or the reader ends it. A refused request throws. */
+  /**
+   * Opens a watch. Its last frame is END, unless the signal or the reader ends the watch. Throws if the server refuses
+   * it.
+   */
   watch<T>(resource: Resource<T>, options: WatchOptions<NoInfer<T>>): AsyncIterable<WatchFrame<T>>
   /**
-   * After a write without an answer its object is read again, and each listener for the resource gets what is there.
-   * Returns the undo. Absent in a client whose writes always have an answer.
+   * Adds a listener for objects that are read again after a write without an answer. Returns a function that removes
+   * the listener. Absent in a client whose writes always get an answer.
    */
   onReread?<T>(resource: Resource<T>, listener: RereadListener<T>): () => void
-  /** GET of a raw path, as `/apis/storage.k8s.io/v1`. */
+  /** Reads a raw path with a GET, such as `/apis/storage.k8s.io/v1`. */
   discover(path: string, options?: RequestOptions): Promise<unknown>
 }
 
-/** `object` is undefined when there is none of that name. Returns whether that was news. */
+/**
+ * Receives the current object, or undefined if it does not exist. Returns whether the listener did not know this state.
+ */
 export type RereadListener<T> = (ref: ObjectRef, object: T | undefined) => boolean
 
 export interface DeleteOptions extends RequestOptions {

@@ -6,12 +6,12 @@ export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** One request to the API, before anything is known about connections or credentials. */
 export interface ApiRequest {
   readonly method: HttpMethod
-  /** With its query; nothing in it needs escaping any more. */
+  /** The path with its query, already escaped. */
   readonly path: string
   readonly body?: { readonly type: string; readonly text: string } | undefined
-  /** The forms in which the answer may come, as the header says it. Default: JSON. */
+  /** The accepted media types, as the value of the header `Accept`. Default: JSON. */
   readonly accept?: string | undefined
-  /** What it is about, for errors and for flow control by group. */
+  /** The resource of the request, for errors and for the flow control of its API group. */
   readonly resource?: Resource<unknown> | undefined
   readonly name?: string | undefined
   readonly options?: RequestOptions | undefined

@@ -30,13 +30,13 @@ describe('managedFields', () => {
     expect(withoutManagedFields(JSON.stringify(value))).toBe(JSON.stringify(value))
   })
 
-  test('of an object that ends with them do not hide those of the next', () => {
+  test('keeps managedFields at the end of one object and still removes them from the next object', () => {
     const first = object({ name: '1', managedFields: MANAGERS }, {})
     const second = object({ name: '2', managedFields: MANAGERS })
     expect(JSON.parse(withoutManagedFields(JSON.stringify([first, second])))).toEqual([first, object({ name: '2' })])
   })
 
-  test('that are no list of managers cost nothing but time', () => {
+  test('parses an object whose managedFields are not a list of managers', () => {
     const odd = object({ name: 'x', managedFields: [{ a: [{ b: 1 }], c: 2 }], uid: 'u' })
     expect(parseJson(JSON.stringify(odd))).toEqual(odd)
   })

@@ -3,18 +3,17 @@ import { ApiError } from '../api/api-error.ts'
 import type { ApiRequest } from '../api/request.ts'
 
 const KEY = ',"managedFields":[{'
-/** The end of the list of managers, known by what follows: the metadata's next member, or the outer object's. */
+/** The end of a list of managers and the text after it: the next member of the metadata or of the outer object. */
 const END = /\}\](?:,"[A-Za-z]|\},"[A-Za-z]|\}\})/g
-/** Of a match, what belongs to the list. */
+/** The length of the part of a match that belongs to the list. */
 const CLOSING = 2
 
 /**
- * The text without its objects' managedFields: no controller reads them, and they are up to half of what is parsed.
+ * Returns the text without `managedFields`, which no controller reads and which are up to half of the text.
  *
- * A quote inside a JSON string is always written `\"`. So the key, with its bare quotes, is a key; and no string
- * continues with a letter right after a bare quote that follows a comma, so an end with such a quote is the end: before
- * it there are only objects, and brackets at most in strings. Where `}}` follows, the brackets may be in a string, and
- * that list is kept.
+ * The search is safe because a quote inside a JSON string is escaped. A bare quote, a comma and a letter after it
+ * cannot be inside a string, so such an end is the end of the list. An end with `}}` may be inside a string, and that
+ * list is kept.
  */
 export function withoutManagedFields(text: string): string {
   let kept = ''
@@ -38,14 +37,14 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(shorter)
   } catch {
-    // Not an API server's way of writing. Costs time only.
+    // Only a text that no API server wrote can fail here. The second parse costs time only.
     return JSON.parse(text)
   }
 }
 
 /**
- * Throws ApiError: an answer that is no JSON, or of a resource and no object of it, comes from something that is no API
- * server. Nothing is known then about what was asked for.
+ * Parses the answer to a request. Throws ApiError if it is not JSON or not an object of the requested resource. Such an
+ * answer does not come from an API server, so the outcome of the request is unknown.
  */
 export function parseAnswer<T>(
   text: string,
@@ -75,8 +74,8 @@ function isObjectOf({ kept }: Resource<unknown>, answer: unknown): boolean {
 }
 
 /**
- * What a text is that is no JSON. Nothing of the text itself, and not V8's error, which quotes it: it may hold a secret,
- * and what is said here ends up in logs and in objects that many may read.
+ * Describes a text that is not JSON. Does not quote the text or V8's error, because they may contain a secret and the
+ * description reaches logs and objects.
  */
 export function notJson(text: string): string {
   return /^\s*</.test(text)

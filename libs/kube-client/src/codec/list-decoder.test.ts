@@ -43,7 +43,7 @@ describe('a list', () => {
     expect(() => iterator.next()).toThrow(NoListError)
   })
 
-  test('with null for items is empty, and an empty token is none', () => {
+  test('reads null items as an empty list, and an empty token as no token', () => {
     expect(decoded(JSON.stringify(list(null, { resourceVersion: '7', continue: '' })))).toEqual({
       resourceVersion: '7',
       continue: undefined,

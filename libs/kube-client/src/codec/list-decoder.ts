@@ -5,7 +5,7 @@ export class NoListError extends Error {
   override readonly name = 'NoListError'
 }
 
-/** What a page of a list says beside its objects. */
+/** The metadata of a page of a list. */
 export interface ListHead {
   readonly resourceVersion: string | undefined
   readonly continue: string | undefined
@@ -13,17 +13,17 @@ export interface ListHead {
 
 export interface DecodedList {
   readonly head: ListHead
-  /** The objects, each parsed when it is asked for. Throws NoListError where the text is no JSON. */
+  /** The objects, each parsed when the caller reads it. Throws NoListError if the text is not JSON. */
   readonly objects: Iterable<unknown>
 }
 
-/** What an API server writes before a list's objects: kind, version and metadata, none of them nested deeper. */
+/** The start of a list as an API server writes it: `kind`, `apiVersion` and flat metadata before the items. */
 const HEAD = /^\{(?:"kind":"[A-Za-z]+",)?(?:"apiVersion":"[a-z0-9./]+",)?"metadata":(\{[^{}[\]]*\}),"items":\[/
 const TAIL = ']}'
 
 /**
- * Decodes a page without ever holding more than one of its objects in parsed form: a page of thousands, parsed whole,
- * is what a process keeps its memory for. Throws NoListError.
+ * Decodes a page and keeps at most one parsed object, because a page that is parsed as a whole determines the memory of
+ * a process. Throws NoListError.
  */
 export function decodeList(text: string): DecodedList {
   const match = HEAD.exec(text)
@@ -32,7 +32,7 @@ export function decodeList(text: string): DecodedList {
   return { head: headOf(parsed(match[1] ?? '')), objects: objectsBetween(text, match[0].length, end) }
 }
 
-/** For lists that are written in another order. */
+/** Decodes a list whose members have another order. */
 function decodeWhole(text: string): DecodedList {
   const value = parsed(text)
   if (typeof value !== 'object' || value === null || !('metadata' in value) || !('items' in value)) {
@@ -60,9 +60,9 @@ function headOf(metadata: unknown): ListHead {
 }
 
 /**
- * Cuts the objects apart where one ends and the next begins as the first one does: `},{"metadata":`. The same may occur
- * inside an object; a piece that ends there lacks its closing braces, is no JSON, and is tried again with more. Where
- * objects begin differently the rest comes in one piece.
+ * Splits the text between objects. Each object begins with the same key as the first: `},{"metadata":`. The same text
+ * inside an object gives an incomplete piece, which is not JSON and is extended. Objects that begin with another key
+ * come in one piece.
  */
 function* objectsBetween(text: string, from: number, end: number): Generator<unknown> {
   const key = /\{"[A-Za-z]+":/y

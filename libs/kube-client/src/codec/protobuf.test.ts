@@ -53,7 +53,7 @@ describe('a refusal', () => {
     expect(error).toMatchObject({ code: 410, reason: 'Expired', message: 'too old' })
   })
 
-  test('that is no Status is known by its code', () => {
+  test('takes the reason from the code if the body is not a Status', () => {
     const error = errorOfReply(reply(Buffer.from('secret')), { method: 'GET' })
     expect(error).toMatchObject({ code: 410, reason: 'Unknown' })
     expect(error.message).not.toContain('secret')

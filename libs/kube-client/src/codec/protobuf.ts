@@ -56,7 +56,10 @@ export function fieldOf({ bytes, from, to }: ByteSpan, tag: number): ByteSpan {
   return { bytes, from: end === undefined ? to : reader.at, to: end ?? to }
 }
 
-/** Brings the reader to the value of the next field with the tag. Returns its end; undefined where there is none. */
+/**
+ * Moves the reader to the value of the next field with the tag. Returns the end of the value, or undefined if there is
+ * none.
+ */
 function reachField(reader: ProtobufReader, to: number, tag: number): number | undefined {
   while (reader.at < to) {
     if (reader.tag(to) === tag) return reader.end(to)
@@ -69,7 +72,10 @@ export function readMessage<T>(read: MessageReader<T>, { bytes, from, to }: Byte
   return read(new ProtobufReader(bytes, from), to)
 }
 
-/** Throws ProtobufError for what is no object of the API. Undefined for one of another kind. */
+/**
+ * Returns the Status, or undefined for an object of another kind. Throws ProtobufError if the bytes are not an API
+ * object.
+ */
 export function statusIn(object: ByteSpan): Status | undefined {
   const kind = textOf(fieldOf(fieldOf(afterPrefix(object), FIELD_1), FIELD_2))
   return kind === 'Status' ? statusOf({ ...readMessage(STATUS_MESSAGE, openEnvelope(object)), kind }) : undefined
@@ -79,7 +85,10 @@ export function textOf({ bytes, from, to }: ByteSpan): string {
   return textIn(bytes, from, to)
 }
 
-/** Decodes a page, whose objects are read when they are asked for. What is no list throws NoListError, then too. */
+/**
+ * Decodes a page. Its objects are decoded when the caller reads them. Throws NoListError if the bytes are not a list,
+ * possibly only while the objects are read.
+ */
 export function decodeListMessage(bytes: Buffer, read: MessageReader<unknown>): DecodedList {
   return asNoList(() => {
     const list = openEnvelope(spanOf(bytes))

@@ -64,7 +64,7 @@ function genericWords(reply: RefusedReply, method: HttpMethod): { reason: string
   return { reason: 'Unknown', message }
 }
 
-/** Reason and words; where the words are missing the server's own text is the message. */
+/** The reason and the message for a code. Without a message here, the text of the server is the message. */
 const KNOWN: Readonly<Record<number, readonly [reason: string, message?: string]>> = {
   400: ['BadRequest', 'the server rejected our request for an unknown reason'],
   401: ['Unauthorized', 'the server has asked for the client to provide credentials'],

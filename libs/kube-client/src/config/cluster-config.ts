@@ -5,7 +5,7 @@ import type { OpenStream } from '../http/dial.ts'
 import type { PathCheck } from '../http/path-check.ts'
 import type { Credentials } from './credentials.ts'
 
-/** Where the API server is, how to trust it and who we are. */
+/** The address of the API server, the trust in it, and our credentials. */
 export interface ClusterConfig {
   /** `https://10.0.0.1:443`, without a path. The port as it is configured, or none. */
   readonly origin: string
@@ -16,13 +16,16 @@ export interface ClusterConfig {
   readonly credentials: Credentials
   /** Impersonation. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** That of the kubeconfig's context; undefined where it names none. */
+  /** The namespace of the context in the kubeconfig. Undefined if the context has none. */
   readonly namespace?: string | undefined
   /** Opens streams through the proxy; undefined when there is none. */
   readonly proxy: OpenStream | undefined
-  /** Watches over the way to the server for all clients of this configuration; absent: each client for itself. */
+  /** Checks the connections of all clients of this configuration. If absent, each client has a separate check. */
   readonly path?: PathCheck | undefined
-  /** Throws when it could be read and yet no client can be made of it; users see that at another step of the start. */
+  /**
+   * Throws if the configuration is readable but no client can use it. Users see this error at another step of the
+   * start.
+   */
   check?(): void
 }
 
@@ -30,7 +33,7 @@ export interface ClusterConfig {
 export interface ServerTrust {
   /** Reads the certificate authorities; undefined means the ones built into the runtime. */
   authorities(): ConnectionOptions['ca']
-  /** The name the certificate must be for, where it is not the server's own. */
+  /** The name that the certificate must contain, if it differs from the name of the server. */
   readonly serverName: string | undefined
   readonly insecure: boolean
 }

@@ -3,12 +3,15 @@ import { type Authorization, bearer, type Certificate, type Credentials } from '
 import { type PluginAnswer, runPlugin } from './exec-plugin.ts'
 import { type KubeconfigFields, mapping, text } from './kubeconfig-document.ts'
 
-/** What a plugin prints: a token, a client certificate or both. Asked again once that expires or the server refuses it. */
+/**
+ * The output of a plugin: a token, a client certificate or both. The plugin runs again if they expire or the server
+ * refuses them.
+ */
 export class ExecCredentials implements Credentials {
   readonly #exec: KubeconfigFields
   readonly #info: string
   readonly #sources: ConfigSources
-  /** The last one, also when it is good for nothing any more: connections may still be made with its certificate. */
+  /** The last answer, even if it has expired or was refused. New connections may still use its certificate. */
   #answer: PluginAnswer | undefined
   #refused = false
   #running: Promise<PluginAnswer> | undefined
@@ -66,7 +69,7 @@ function authorizationOf({ token }: PluginAnswer): Authorization {
   return token === '' ? undefined : bearer(token)
 }
 
-/** Plugins learn from it which version to answer in, and where they ask for it, about the cluster. */
+/** Returns the input of the plugin: the version of the answer and, if the kubeconfig requests it, the cluster. */
 function execInfo(exec: KubeconfigFields, cluster: KubeconfigFields): string {
   const about = {
     server: text(cluster, 'server'),

@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => file.remove())
 
 describe('an exec plugin', () => {
-  test('is asked once for a token, and again when the server refuses it', async () => {
+  test('runs once for a token, and again if the server refuses the token', async () => {
     const count = join(file.folder, 'count')
     file.script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -39,7 +39,7 @@ describe('an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
-  test('is asked again once what it said has expired', async () => {
+  test('runs again after the credentials have expired', async () => {
     const clock = new FakeClock()
     const expirationTimestamp = new Date(clock.now() + 60_000).toISOString()
     const count = join(file.folder, 'count')
@@ -54,11 +54,11 @@ describe('an exec plugin', () => {
     expect(await runs()).toBe(1)
     await clock.advance(1)
     expect(await runs()).toBe(2)
-    // What it says now has expired already.
+    // The second answer has already expired, so the plugin runs again.
     expect(await runs()).toBe(3)
   })
 
-  test('that fails after a refusal leaves the certificate that connections are made with', async () => {
+  test('keeps the certificate for connections if the plugin fails after a refusal', async () => {
     const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
     file.script(`test -f ${file.folder}/gone && exit 1; echo '${credential(status)}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -68,20 +68,20 @@ describe('an exec plugin', () => {
     expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
   })
 
-  test('that says the same again was refused for good', async () => {
+  test('reports a final refusal if the plugin prints the same token again', async () => {
     file.script(`echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     await credentials.authorization()
     expect(await credentials.refused('Bearer t')).toBe(false)
   })
 
-  test('that reads from a terminal gets no input', async () => {
+  test('gives no input to a plugin that reads from a terminal', async () => {
     file.script(`read password; echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     expect(await credentials.authorization()).toBe('Bearer t')
   })
 
-  test('may answer with a certificate, and learns what it is asked for', async () => {
+  test('accepts a certificate as the answer, and passes the request and the environment to the plugin', async () => {
     const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
     file.script(`echo "$KUBERNETES_EXEC_INFO$OWN" > ${file.folder}/info; echo '${credential(status)}'`)
     const env = [{ name: 'OWN', value: ' own' }]

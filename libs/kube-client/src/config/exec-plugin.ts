@@ -1,15 +1,15 @@
 import { isError, messageOf, systemCodeOf } from '@csi-sidecars/base'
 import { type KubeconfigFields, mapping, text, texts } from './kubeconfig-document.ts'
 
-/** What a plugin says of a user. */
+/** The credentials in the answer of a plugin. */
 export interface PluginAnswer {
   readonly token: string
   readonly certificate: { readonly cert: string; readonly key: string } | undefined
-  /** In milliseconds since 1970; undefined where it lasts. */
+  /** The expiry in milliseconds since 1970. Undefined if the credentials do not expire. */
   readonly expiresAt: number | undefined
 }
 
-/** Runs the plugin of an `exec` once. Rejects with one line that says what is wrong and quotes none of its output. */
+/** Runs the plugin of an `exec` once. Rejects with a one-line error that does not quote its output. */
 export async function runPlugin(exec: KubeconfigFields, info: string, env: NodeJS.ProcessEnv): Promise<PluginAnswer> {
   const command = text(exec, 'command')
   let printed: string

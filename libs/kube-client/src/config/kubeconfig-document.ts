@@ -25,7 +25,10 @@ export function parseKubeconfig(content: string): KubeconfigFields {
   return fields(value)
 }
 
-/** What a context asks for, by default the current one. Of several files the first one that has a name decides. */
+/**
+ * Returns the content of a context, by default the current context. If several files define a name, the first file
+ * decides.
+ */
 export function documentOf(files: readonly KubeconfigFields[], context = ''): KubeconfigDocument {
   const current = files.map((file) => text(file, 'current-context')).find((name) => name !== '')
   const currentContext = context === '' ? (current ?? '') : context

@@ -37,14 +37,14 @@ describe('a context', () => {
     clusters: [cluster('a', 'https://a:1'), cluster('b', 'https://b:1')],
   }
 
-  test('is the current one unless another is asked for', async () => {
+  test('uses the current context unless the caller names another context', async () => {
     const path = file('one', one)
     expect(await load([path])).toMatchObject({ origin: 'https://a:1', namespace: 'storage' })
     expect(await load([path], '')).toMatchObject({ origin: 'https://a:1' })
     expect(await load([path], 'b')).toMatchObject({ origin: 'https://b:1', namespace: undefined })
   })
 
-  test('that is not there is named', async () => {
+  test('names the missing context in the error', async () => {
     await expect(load([file('one', one)], 'c')).rejects.toThrow('context was not found for specified context: c')
   })
 })

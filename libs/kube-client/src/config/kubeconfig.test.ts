@@ -16,17 +16,17 @@ beforeEach(() => {
 afterEach(() => file.remove())
 
 describe('the server', () => {
-  test('is that of the current context', async () => {
+  test('uses the server of the current context', async () => {
     expect(await file.load({})).toMatchObject({ origin: SERVER, basePath: '', tls: { insecure: false }, headers: [] })
   })
 
-  test('is --master where that is given, also without a file', async () => {
+  test('uses --master if it is set, even without a file', async () => {
     expect(await file.load({}, 'https://10.9.9.9:1')).toMatchObject({ origin: 'https://10.9.9.9:1' })
     const options = { master: '10.9.9.9:8080', env: {}, log: silentLogger, clock: new FakeClock() }
     expect(await loadClusterConfig(options)).toMatchObject({ origin: 'http://10.9.9.9:8080', tls: undefined })
   })
 
-  test('is trusted by the authority in the file or in the data, under another name, or blindly', async () => {
+  test('trusts the authority in a file or in the data, another server name, or any certificate', async () => {
     writeFileSync(join(file.folder, 'ca.pem'), PEM)
     const byFile = await file.load({
       cluster: { server: SERVER, 'certificate-authority': 'ca.pem', 'tls-server-name': 'n' },
@@ -40,13 +40,13 @@ describe('the server', () => {
     expect(blindly.tls?.insecure).toBe(true)
   })
 
-  test('may be reached through a proxy', async () => {
+  test('reaches the server through a proxy', async () => {
     expect((await file.load({ cluster: { server: SERVER, 'proxy-url': 'http://proxy:3128' } })).proxy).toBeDefined()
     expect((await file.load({ cluster: { server: SERVER, 'proxy-url': 'socks5://proxy:1080' } })).proxy).toBeDefined()
   })
 })
 
-/** What the same lines give in client-go, which reads YAML 1.1 and the first document alone. */
+/** The expected values equal the result of client-go, which reads YAML 1.1 and only the first document. */
 describe('a file whose first document is a kubeconfig loads, whatever surrounds it', () => {
   const DOCUMENT = `current-context: here
 contexts: [{name: here, context: {cluster: c, user: u}}]

@@ -112,7 +112,7 @@ function resolved(from: KubeconfigFields, folder: string, names: readonly string
   return { ...from, ...Object.fromEntries(paths.map((name) => [name, join(folder, text(from, name))])) }
 }
 
-/** What decides the scheme of a server that is given as `host:port`. */
+/** Reports whether a server given as `host:port` uses https. */
 function wantsTls(cluster: KubeconfigFields, user: KubeconfigFields): boolean {
   const authority = text(cluster, 'certificate-authority') + text(cluster, 'certificate-authority-data')
   const certificate = text(user, 'client-certificate') + text(user, 'client-certificate-data')
@@ -138,7 +138,10 @@ function checkAuthority(cluster: KubeconfigFields): void {
   }
 }
 
-/** By clientcmd's precedence: exec plugin, token file, token, user and password; a certificate goes with any. */
+/**
+ * Chooses credentials in the order of clientcmd: exec plugin, token file, token, user and password. A client
+ * certificate is added to any credentials except a plugin's.
+ */
 async function credentialsOf(
   user: KubeconfigFields,
   cluster: KubeconfigFields,
@@ -179,7 +182,10 @@ function pemSource(from: KubeconfigFields, name: string): (() => string) | undef
   return file === '' ? undefined : () => readFileSync(file, 'utf8')
 }
 
-/** What is written down does not get better. Files may, and are read for each connection. */
+/**
+ * Checks a certificate or key that is written in the kubeconfig. Files are not checked: they may change, and each
+ * connection reads them.
+ */
 function checkCertificate(user: KubeconfigFields): void {
   if (text(user, 'client-certificate-data') + text(user, 'client-key-data') === '') return
   const cert = pemSource(user, 'client-certificate')

@@ -3,15 +3,21 @@ import type { ClusterConfig, ConfigSources } from './cluster-config.ts'
 import { inClusterConfig } from './in-cluster.ts'
 
 export interface LoadConfigOptions extends ConfigSources {
-  /** --kubeconfig, or several files as kubectl merges them; none or empty: in-cluster, unless `master` is given. */
+  /**
+   * The value of --kubeconfig, or several files that are merged as kubectl does. If it is empty, and `master` too, the
+   * in-cluster configuration is used.
+   */
   readonly kubeconfig?: string | readonly string[] | undefined
-  /** Of the kubeconfig. Absent or empty: its current one. */
+  /** The context of the kubeconfig. If absent or empty, the current context. */
   readonly context?: string | undefined
   /** --master. */
   readonly master?: string | undefined
 }
 
-/** Finds out how to reach the API server. Throws one line that says what is missing or wrong. */
+/**
+ * Returns the configuration of the connection to the API server. Throws a one-line error that names the missing or
+ * invalid part.
+ */
 export async function loadClusterConfig(options: LoadConfigOptions): Promise<ClusterConfig> {
   const { clock, log } = options
   return { ...(await readConfig(options)), path: new PathCheck({ clock, log }) }

@@ -68,12 +68,12 @@ function isLoopback(address: string): boolean {
   return address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
 }
 
-/** Throws the error of clientcmd for what is no proxy's address. */
+/** Parses the address of a proxy. Throws the error of clientcmd if the text is not such an address. */
 export function parseProxy(text: string): URL {
   if (!URL.canParse(text)) throw new Error(`could not parse: ${redactedUrl(text)}`)
   const url = new URL(text)
   if (!/^(?:https?|socks5h?):$/.test(url.protocol)) {
-    // Of `me:password@proxy` the user is what looks like a scheme.
+    // URL reads the user in `me:password@proxy` as the scheme, so the message hides it.
     const scheme = text.includes('@') && !text.includes('://') ? 'xxxxx' : url.protocol.slice(0, -1)
     throw new Error(`unsupported scheme "${scheme}", must be http, https, or socks5`)
   }

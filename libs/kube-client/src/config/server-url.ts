@@ -11,14 +11,16 @@ export function redactedUrl(text: string): string {
 }
 
 export interface ServerAddress {
-  /** With the port if one was written, also where it is the scheme's own: users know the server by it. */
+  /**
+   * The origin with the port if the user wrote one, even a default port, because users know the server by this text.
+   */
   readonly origin: string
   readonly basePath: string
 }
 
 /**
- * A server as kubeconfigs and --master write it: a URL, or `host:port` whose scheme follows from `defaultTls`.
- * Undefined when it is neither.
+ * Parses a server of a kubeconfig or of --master: a URL, or `host:port`, for which `defaultTls` decides the scheme.
+ * Returns undefined if it is neither.
  */
 export function parseServer(server: string, defaultTls: boolean): ServerAddress | undefined {
   const isUrl = server.includes('://')

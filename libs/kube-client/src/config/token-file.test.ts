@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const open = (): Promise<TokenFile> => TokenFile.open(path, { clock, log })
 
 describe('a token file', () => {
-  test('is trimmed, and read again after a minute', async () => {
+  test('trims the token, and reads the file again after a minute', async () => {
     writeFileSync(path, ' one\n')
     const file = await open()
     writeFileSync(path, 'two\n')
@@ -32,7 +32,7 @@ describe('a token file', () => {
     expect(file.authorization()).toBe('Bearer two')
   })
 
-  test('is read again when the server refuses its token, and says whether there is another', async () => {
+  test('reads the file again if the server refuses the token, and reports whether the token has changed', async () => {
     writeFileSync(path, 'one')
     const file = await open()
     expect(await file.refused('Bearer one')).toBe(false)
@@ -62,7 +62,7 @@ describe('a token file', () => {
     expect(log.lines[0]?.error).toEqual(new Error(message.replaceAll('PATH', path)))
   })
 
-  test('that is missing from the start is an error', async () => {
+  test('throws if the file is missing at the start', async () => {
     await expect(open()).rejects.toThrow(`failed to read token file "${path}": open ${path}: no such file or directory`)
   })
 })

@@ -1,16 +1,16 @@
-/** What follows from the numbers of go-yaml: a document of 10 MB may be written with aliases, one of a gigabyte may not. */
+/** The limits of go-yaml: they accept a document of 10 MB with aliases, but not one that expands to a gigabyte. */
 const FREE_NODES = 1_000
 const FREE_ALIASED = 100
 const FEW_NODES = 400_000
 const MANY_NODES = 4_000_000
 const LARGEST_SHARE = 0.99
 const SMALLEST_SHARE = 0.1
-/** An alias within an alias may be deeper than the text is. */
+/** The maximum depth. Nested aliases may be deeper than the text. */
 const DEEPEST = 1_000
 
 /**
- * Throws where the nodes that aliases repeat would outgrow the document, or never end. An alias is the same object as
- * its anchor, so this counts what comes of it for those who copy or write the value.
+ * Throws if the nodes that aliases repeat exceed their share of the document, or never end. An alias is the same object
+ * as its anchor, so the count equals the size of a copy.
  */
 export function checkAliases(value: unknown): void {
   const seen = new Set<object>()

@@ -16,8 +16,8 @@ import { checkAliases } from './yaml-aliases.ts'
 const ANY = ''
 
 /**
- * What Go's programs take for truth in YAML, and its merged mappings; tags that they do not know say nothing, but that a
- * scalar is text. Beyond that, YAML as it is today.
+ * YAML with the booleans and merged mappings that Go programs accept. Unknown tags are ignored, and their scalars are
+ * text.
  */
 const SCHEMA = CORE_SCHEMA.withTags(
   boolYaml11Tag,
@@ -52,8 +52,8 @@ function inOneLine(reason: string): string {
 }
 
 /**
- * The lines up to the end of the first document: Go's programs read no further, and what comes there may be anything.
- * A line that begins so is a mark everywhere, within texts as well.
+ * Returns the lines up to the end of the first document, because Go programs ignore the rest. A mark at the start of a
+ * line ends the document even inside a text.
  */
 function firstDocument(content: string): string {
   const lines = content.replace(/^\uFEFF/, '').split(/(?<=\n)/)

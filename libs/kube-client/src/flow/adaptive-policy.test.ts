@@ -31,7 +31,7 @@ describe('a refusal', () => {
     expect(policy.limit).toBe(6)
   })
 
-  test('of a later request halves again, down to one', () => {
+  test('halves the limit again if a later request is refused, down to one', () => {
     const limits = [16, 8, 4, 2, 1].map((count, round) => {
       start(1000 * round, count)
       for (let ended = 0; ended < count; ended += 1) refuse(1000 * round, 1000 * round + 1)
@@ -114,7 +114,7 @@ describe('a request that is refused alone', () => {
   })
 })
 
-test('what is to spare leaves half of the places to others', () => {
+test('spare requests leave half of the places to other requests', () => {
   policy = new AdaptivePolicy(4)
   expect([1, 2, 3].map(() => policy.admitSpare(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
   expect(policy.admit(0)).toBe(0)

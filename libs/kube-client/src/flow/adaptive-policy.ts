@@ -4,19 +4,17 @@ import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
 export const MAX_RUNNING = 100
 /** Before anything is known of the server. */
 const FIRST_RUNNING = 16
-/** As many successes, at least, come before one more may run: more frequent tries cause more refusals. */
+/** The minimum number of successes before one more request may run. A faster increase causes more refusals. */
 const ROUND = 5
-/** The shortest pause after a request that was refused though it ran alone. */
+/** The shortest pause after the server refused the only running request. */
 const MIN_PAUSE_MS = 10
 
 /**
- * Adapts how many requests run at a time, by additive increase and multiplicative decrease: half of what ran when the
- * server says 429, and one more with each round of successes; with each success until the first refusal. Refusals of
- * requests that were under way at the last halving say nothing new and do not halve again.
+ * Adapts the number of parallel requests. A 429 halves it, and a round of successes adds one. Before the first refusal
+ * each success adds one. A refusal counts only if its request started after the last halving.
  *
- * Where even a single request is refused, others hold the seat, or the server limits the rate. Then a pause
- * separates the requests: doubled by a refusal, halved by a round of successes, and doubled again for each refusal in a
- * row, but never longer than if each waiting request waited for its Retry-After by itself.
+ * If the server refuses a request that ran alone, requests are separated by a pause. Each refusal in a row doubles the
+ * pause, and a round of successes halves it. It is at most the Retry-After divided by the number of waiting requests.
  */
 export class AdaptivePolicy implements FlowPolicy {
   readonly #maxRunning: number
@@ -46,7 +44,7 @@ export class AdaptivePolicy implements FlowPolicy {
     return 0
   }
 
-  /** Half of what may run stays for others. */
+  /** Admits a spare request only if less than half of the limit is running, so that others find room. */
   admitSpare(now: number): number {
     return this.#running >= this.#limit / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
   }

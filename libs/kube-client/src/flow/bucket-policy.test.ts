@@ -45,7 +45,7 @@ describe('what is to spare', () => {
     expect(policy.admit(200)).toBe(0)
   })
 
-  test('is there for a burst of 1, and without a limit', () => {
+  test('admits a spare request with a burst of 1, and without a limit', () => {
     expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
     expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
   })

@@ -107,7 +107,7 @@ export class FlowGate {
     }
   }
 
-  /** Lets pass those that may, and sets a timer for the next one. */
+  /** Admits the waiters that the policy allows, and sets a timer for the next waiter. */
   #serve(): void {
     this.#timer?.()
     this.#timer = undefined

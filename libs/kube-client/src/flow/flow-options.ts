@@ -14,9 +14,9 @@ const DEFAULT_QPS = 5
 const DEFAULT_BURST = 10
 
 /**
- * What --kube-api-qps and --kube-api-burst ask for. With neither given the rate finds itself; with one given the other
- * has its default. A rate of 0 means the default for each API group separately, as ever.
- * Throws for a burst that lets nothing through.
+ * Returns the flow control that --kube-api-qps and --kube-api-burst request. Without both flags the rate is adaptive;
+ * with one flag the other has its default. As in the original, a rate of 0 means the default rate for each API group.
+ * Throws if the burst allows no requests.
  */
 export function flowOptions(flags: { qps?: number | undefined; burst?: number | undefined }): FlowOptions {
   if (flags.qps === undefined && flags.burst === undefined) return { kind: 'adaptive' }

@@ -12,22 +12,22 @@ export interface FlowEnd {
   /** When it was admitted. */
   readonly startedAt: number
   readonly outcome: FlowOutcome
-  /** How many wait, this one included if it was refused. */
+  /** The number of waiting requests, including this request if it was refused. */
   readonly waiting: number
 }
 
-/**
- * Decides when requests may start. Pure: time comes in as an argument, and nothing waits here.
- * All times are in milliseconds of one monotonic clock.
- */
+/** Decides when requests may start. It is pure: the time is an argument, in milliseconds of a monotonic clock. */
 export interface FlowPolicy {
   /**
-   * 0 lets one request start now, and counts it as started. Otherwise the milliseconds until it is worth asking
-   * again; Infinity when only the end of a running request helps.
+   * Returns 0 if one request may start now, and counts it as started. Otherwise returns the milliseconds until the next
+   * question, or Infinity if a running request must end first.
    */
   admit(now: number): number
-  /** The same for a request that must not be missed by others: enough is left for them. */
+  /** Like `admit`, but admits a request only if enough room is left for other requests. */
   admitSpare(now: number): number
-  /** A request has ended. Returns whether those that were refused need not wait any longer: the server has room again. */
+  /**
+   * Records the end of a request. Returns true if the server has room again, so that refused requests need not wait
+   * longer.
+   */
   ended(now: number, end: FlowEnd): boolean
 }

@@ -17,18 +17,18 @@ beforeEach(() => {
 })
 
 describe('a body', () => {
-  test('is whole, however it came', () => {
+  test('joins all chunks of a body', () => {
     const body = new Body(connection, { body: 10 })
     for (const part of ['\u00e4b', 'c', '', 'defghi']) body.push(Buffer.from(part))
     expect(body.bytes().toString()).toBe('\u00e4bcdefghi')
     expect(lost).toBe(0)
   })
 
-  test('of nothing is empty', () => {
+  test('returns no bytes if nothing was received', () => {
     expect(new Body(connection).bytes()).toHaveLength(0)
   })
 
-  test('that is longer than the ceiling ends the connection, and keeps nothing', () => {
+  test('ends the connection and keeps nothing if the body exceeds the limit', () => {
     const body = new Body(connection, { body: 10 })
     body.push(Buffer.alloc(10))
     expect(lost).toBe(0)
@@ -37,7 +37,7 @@ describe('a body', () => {
     expect(body.bytes()).toHaveLength(0)
   })
 
-  test('of a refusal is read no further than its message may reach', () => {
+  test('reads a refusal only up to its limit', () => {
     const body = new Body(connection, { refusal: 10 })
     body.announced({ status: 500, header: () => '1000' })
     expect([body.push(Buffer.from('123456')), body.push(Buffer.from('7890abc'))]).toEqual([true, false])

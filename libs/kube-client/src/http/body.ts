@@ -3,10 +3,13 @@ import type { HttpConnection } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
 
-/** 512 MiB: no longer text can be made of bytes. */
+/** 512 MiB. A string cannot hold more bytes. */
 const LONGEST_BODY = constants.MAX_STRING_LENGTH
 
-/** Of a refusal only its message is read; a Status that names hundreds of fields is still far shorter. */
+/**
+ * The maximum length of a refusal, of which only the message is read. A Status with hundreds of fields is still far
+ * shorter.
+ */
 const LONGEST_REFUSAL = 1024 * 1024
 
 interface Limits {
@@ -15,8 +18,8 @@ interface Limits {
 }
 
 /**
- * The body of a response in one piece. A success that is too long ends the connection, and the exchange with it. Of a
- * refusal that is too long the beginning is kept: what it refuses is known without the rest.
+ * The body of a response in one piece. A success that is too long ends the connection. A refusal that is too long is
+ * cut, because its beginning contains the reason.
  */
 export class Body {
   readonly #connection: HttpConnection
@@ -30,19 +33,19 @@ export class Body {
     this.#limits = { body, refusal }
   }
 
-  /** What is announced to be longer than any text is not read at all. */
+  /** Ends the connection if the announced length exceeds the limit. */
   announced(head: ResponseHead): void {
     this.#refused = head.status >= 300
     const length = Number(head.header('content-length') ?? 0)
     if (length > this.#limits.body) this.#tooLong()
   }
 
-  /** Whether more is wanted: false as soon as enough of a refusal is there. */
+  /** Returns whether more bytes are needed. False when enough of a refusal was read. */
   push(bytes: Buffer): boolean {
     const room = this.#limits.refusal - this.#length
     this.#length += bytes.length
     if (this.#refused) {
-      // A copy: the rest of what came with it is not kept.
+      // The copy frees the rest of the chunk.
       this.#chunks.push(bytes.length > room ? Buffer.from(bytes.subarray(0, room)) : bytes)
       return this.#length < this.#limits.refusal
     }

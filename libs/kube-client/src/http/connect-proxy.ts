@@ -71,8 +71,9 @@ async function tunnel(socket: Socket, request: string, signal: AbortSignal): Pro
     socket.off('readable', onReadable)
   }
   const status = /^HTTP\/1\.[01] (\d{3}) ?([^\r\n]*)/.exec(head.toString('latin1'))
-  // Go's client says just the reason phrase, as `Proxy Authentication Required`.
+  // Go's client prints only the reason phrase, such as `Proxy Authentication Required`.
   if (status?.[1] !== '200') throw new NetworkError(status?.[2] || `proxy answered ${status?.[1] ?? 'no HTTP'}`)
-  // A tunnel is silent until the client speaks: what comes is the proxy's own, and TLS would wait for the rest of it.
+  // A server is silent in a tunnel until the client sends. Bytes here come from the proxy, and TLS would wait for more
+  // of them.
   if (behind > 0 || hasBody(head)) throw new NetworkError('proxy answered CONNECT with a body instead of a tunnel')
 }

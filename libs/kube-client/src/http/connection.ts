@@ -2,13 +2,13 @@ import type { Socket } from 'node:net'
 import { type Clock, toError } from '@csi-sidecars/base'
 import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser.ts'
 
-/** Where one exchange goes: a whole response, or its failure at any point. Its methods must not throw. */
+/** The receiver of one exchange: a whole response, or a failure at any point. Its methods must not throw. */
 export interface ExchangeSink extends ResponseSink {
-  /** Nothing more comes. `answered` is false when not a single byte of a response was seen. */
+  /** Ends the exchange. `answered` is false if no byte of a response was received. */
   fail(error: Error, answered: boolean): void
 }
 
-/** The peer ended the connection before the response was complete. Worded as Go words it. */
+/** The peer ended the connection before the response was complete. The texts equal Go's. */
 export class EndOfStreamError extends Error {
   override readonly name = 'EndOfStreamError'
 
@@ -23,9 +23,9 @@ export class HttpConnection implements ResponseSink {
   readonly #parser = new ResponseParser()
   readonly #clock: Clock
   readonly #onLost: (connection: HttpConnection) => void
-  /** In monotonic time, as `heardAt`. */
+  /** The monotonic time when the connection was opened. */
   readonly openedAt: number
-  /** When the peer last sent something; at first when the connection was opened. */
+  /** The monotonic time when the peer last sent bytes. Initially the time when the connection was opened. */
   heardAt: number
   #sink: ExchangeSink | undefined
   #answered = false

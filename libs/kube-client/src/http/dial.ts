@@ -14,7 +14,7 @@ export interface Address {
 /** Opens a byte stream to an address: a plain socket, or one through a proxy. */
 export type OpenStream = (address: Address, signal: AbortSignal) => Promise<Socket>
 
-/** What TLS needs. Asked for before each handshake, because certificates rotate. */
+/** Returns the options of a TLS handshake. Called before each handshake, because certificates rotate. */
 export type TlsMaterial = () => ConnectionOptions | Promise<ConnectionOptions>
 
 export interface DialOptions {
@@ -89,7 +89,7 @@ export function ready<S extends Socket>(
     }
     const fail = (reason: unknown): void =>
       settle(() => {
-        // A socket that is torn down may still report an error, which no caller awaits any more.
+        // A destroyed socket may still report an error. Without a listener the error would end the process.
         socket.on('error', () => undefined)
         socket.destroy()
         reject(reason)
@@ -108,7 +108,7 @@ interface Limit {
   readonly clock: Clock
   readonly ms: number
   readonly signal: AbortSignal | undefined
-  /** What to reject with when the time is over. */
+  /** Returns the error after the time limit. */
   late(): Error
 }
 

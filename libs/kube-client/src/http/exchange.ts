@@ -15,7 +15,7 @@ export interface ExchangeLimits {
   readonly signal: AbortSignal | undefined
 }
 
-/** An exchange that failed, with what is known about how far it came. */
+/** An exchange that failed. It says whether a part of the response was received. */
 export class ExchangeError extends Error {
   override readonly name = 'ExchangeError'
   /** Some of the response was seen. */

@@ -27,10 +27,10 @@ const CERTIFICATE_WORDS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'x509: certificate has expired or is not yet valid',
 }
 
-/** Of a server, or of a proxy in front of it, that speaks HTTP/2 alone. */
+/** The message if the server, or a proxy in front of it, supports only HTTP/2. */
 export const NO_HTTP_1 = 'the server speaks no HTTP/1.1'
 
-/** A connection that was not made, or did not last; the message says it as Go would. */
+/** A connection that failed to open or was lost. The message equals Go's. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
 }

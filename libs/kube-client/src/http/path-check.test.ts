@@ -106,7 +106,7 @@ describe('without a lease', () => {
     expect(frames).toEqual([])
   })
 
-  test('none after the first while the stream brings something', async () => {
+  test('sends only the first read while the stream receives data', async () => {
     await watch()
     for (let round = 0; round < 10; round += 1) {
       watches[0]?.write('\n')
@@ -115,7 +115,7 @@ describe('without a lease', () => {
     expect(reads()).toEqual([1000])
   })
 
-  test('none without a stream', async () => {
+  test('sends no reads without a stream', async () => {
     await client.get(PERSISTENT_VOLUMES, { name: 'x' })
     await pass(95_000)
     expect(reads()).toEqual([])
@@ -128,7 +128,7 @@ describe('without a lease', () => {
     await pass(27_000)
     expect(frames).toMatchObject([{ type: 'END', why: 'broken', error: { message: 'client connection lost' } }])
     expect(warnings()).toHaveLength(1)
-    // What is opened from now on is answered.
+    // The server answers on connections that are opened later.
     await watch()
     await client.get(PERSISTENT_VOLUMES, { name: 'x' })
     await pass(95_000)
@@ -136,7 +136,7 @@ describe('without a lease', () => {
     expect(warnings()).toHaveLength(1)
   })
 
-  test('what is answered on younger connections does not hide it', async () => {
+  test('finds a dead connection although younger connections get answers', async () => {
     await watch()
     await pass(10_000)
     blackHole()

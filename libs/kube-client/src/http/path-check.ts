@@ -10,28 +10,31 @@ export interface PathUser {
   /** All connections that are open now, streams among them. */
   connections(): Iterable<HttpConnection>
   open(signal: AbortSignal, onLost: (connection: HttpConnection) => void): Promise<HttpConnection>
-  /** Sends a small request. Resolves with whether an answer came, rejects when none comes before the signal. */
+  /** Sends a small request. Resolves with whether the server answered. Rejects if no answer comes before the signal. */
   read(connection: HttpConnection, signal: AbortSignal): Promise<boolean>
 }
 
-/** The first read opens the connection that is kept, out of the way of what a start has to do. */
+/** The delay of the first read, which opens the kept connection. The delay keeps it out of the start of the process. */
 const FIRST_READ_MS = 1000
-/** After this time without an answer one is asked for; never more often. With the next: less than half a minute. */
+/**
+ * The time without an answer after which the client sends a small read. Together with the time limit of the read it is
+ * below half a minute.
+ */
 const QUIET_MS = 16_000
-/** A server that is there answers a small read sooner. */
+/** The time limit of a small read. A reachable server answers sooner. */
 const ANSWER_MS = 10_000
-/** A lease request that was given up sooner says nothing about the way to the server. */
+/** The minimum wait for a lease request. A request that was given up sooner says nothing about the connection. */
 const UNANSWERED_MS = 2000
-/** What was opened so soon after another shares its fate. */
+/** Connections that opened within this time of each other count as equally old. */
 const TOGETHER_MS = 5000
 
 /**
- * Finds out that all old connections are dead though nothing has closed them: something on the way acknowledges what is
- * sent and passes nothing on, so neither an error nor TCP's keep-alive shows it. A lease request without an answer is a
- * sign of it. Where there is no lease a connection is kept for small reads while streams are open that would wait in
- * vain. Without an answer all that is older than the request and has brought nothing since is closed: a server that is
- * slow to write a lease may stream a long list meanwhile. One stream that is silent alone resumes by itself
- * (`watch-streams.ts`).
+ * Detects that all old connections are dead although none was closed. A device on the way may acknowledge bytes and not
+ * forward them, so neither errors nor TCP keep-alive report it.
+ *
+ * A sign is a lease request without an answer. Without a lease, small reads on a kept connection replace it while
+ * streams are open. The check then closes each connection that is older than the request and has received nothing
+ * since. A single silent stream is resumed by `watch-streams.ts`.
  */
 export class PathCheck {
   readonly #clock: Clock

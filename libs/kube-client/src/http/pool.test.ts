@@ -39,7 +39,7 @@ describe('a crowd', () => {
     await Promise.all(waiting)
   })
 
-  test('is served in its order; who leaves is not waited for', async () => {
+  test('serves waiters in their order, and skips a waiter that was aborted', async () => {
     const stop = new AbortController()
     const [a, b, c] = [acquire(), acquire(stop.signal), acquire()]
     stop.abort(new Error('enough'))
@@ -96,7 +96,7 @@ test('a connection that its peer closed is not used again', async () => {
   expect(await next).not.toBe(first)
 })
 
-test('with new credentials the idle ones go', async () => {
+test('closes idle connections if the credentials change', async () => {
   const a = acquire()
   open(0)
   const first = await a

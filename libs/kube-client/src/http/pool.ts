@@ -141,8 +141,8 @@ export class ConnectionPool {
         this.release(this.#add(socket))
       },
       (error: unknown) => {
-        // Each dial answers for its share of the waiters: one refusal among several dials does not fail them all,
-        // and an unreachable server fails all waiters as soon as it would fail a single one.
+        // Each dial decides for its share of the waiters. One failure among several dials fails only some waiters. An
+        // unreachable server fails all waiters in the time in which it fails one.
         const share = Math.ceil(this.#waiters.size / this.#dialing)
         this.#dialing -= 1
         for (let failed = 0; failed < share; failed += 1) this.#nextWaiter()?.fail(error)

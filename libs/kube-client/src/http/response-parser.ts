@@ -1,17 +1,17 @@
 import { NO_HTTP_1 } from './network-error.ts'
 
-/** Something that is no HTTP/1.1 response. The connection it came on cannot be used any more. */
+/** The peer sent something other than an HTTP/1.1 response. The connection cannot be used again. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
 }
 
 export interface ResponseHead {
   readonly status: number
-  /** The first value of a header, undefined when it is not there. Ask with the lower-case name. */
+  /** Returns the first value of a header, or undefined if it is missing. The name must be in lower case. */
   header(name: string): string | undefined
 }
 
-/** Where a response goes, in order: one head, any number of data, one end. */
+/** The receiver of a response, in this order: one head, any number of chunks, one end. */
 export interface ResponseSink {
   head(head: ResponseHead): void
   data(bytes: Buffer): void
@@ -46,7 +46,7 @@ const TRAILERS: State = { at: 'trailers' }
 export class ResponseParser {
   #state: State = { at: 'idle' }
   #sink: ResponseSink | undefined
-  /** What was pushed last, and how far it is read. */
+  /** The bytes of the last push. `#at` is the position of the parser in them. */
   #bytes = NOTHING
   #at = 0
   /** Bytes of a head or line that is not complete yet. Bodies are passed on as they come. */
@@ -209,7 +209,7 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d{2})(?: [^\r\n]*)?(?=\r\n|$)/
 
 function parseHead(text: string): ParsedHead {
   const match = STATUS_LINE.exec(text)
-  // Quotes nothing: what came instead of a head may be a body, and contain a secret.
+  // The message does not quote the text, because it may be a body with a secret.
   if (match === null) throw new ProtocolError('malformed HTTP response')
   const header = (name: string): string | undefined => headerIn(text, name)
   const connection = header('connection')?.toLowerCase()

@@ -3,7 +3,7 @@ import { connect as connectTcp, createServer, type Server, type Socket } from 'n
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { throughSocksProxy } from './socks-proxy.ts'
 
-/** What the proxy reads, and what it then answers. */
+/** The number of bytes that the proxy reads, and the answer that it then sends. */
 type Script = readonly { readonly reads: number; readonly answers: readonly number[] }[]
 
 const GREETING = { reads: 3, answers: [5, 0] }

@@ -10,7 +10,7 @@ const CONNECT = 1
 const IPV4 = 1
 const NAME = 3
 const IPV6 = 4
-/** By kind: how many bytes the proxy's own address has in its reply. A name carries its length. */
+/** The number of bytes of the proxy's address in its reply, by the kind of the address. A name contains its length. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { [IPV4]: 4, [IPV6]: 16 }
 
 /** RFC 1928's replies, with the texts of Go. */
@@ -98,7 +98,7 @@ function portOf(port: number): Buffer {
   return Buffer.from([port >> 8, port & 255])
 }
 
-/** With its length in one byte before it. */
+/** Returns the bytes with their length in one byte before them. */
 function short(bytes: Buffer): Buffer {
   if (bytes.length > 255) throw new NetworkError('FQDN, username or password too long')
   return Buffer.concat([Buffer.from([bytes.length]), bytes])
@@ -108,7 +108,7 @@ function decoded(part: string): Buffer {
   return Buffer.from(decodeURIComponent(part))
 }
 
-/** What the proxy says, in pieces of a known length. */
+/** The replies of the proxy, in pieces of a known length. */
 class Replies {
   readonly #socket: Socket
   readonly #signal: AbortSignal
@@ -119,7 +119,7 @@ class Replies {
     this.#signal = signal
   }
 
-  /** The next bytes, exactly so many. */
+  /** Returns exactly `count` next bytes. */
   async take(count: number): Promise<Buffer> {
     while (this.#bytes.length < count) {
       const more: Buffer | null = this.#socket.read()
@@ -135,7 +135,7 @@ class Replies {
     return taken
   }
 
-  /** What came behind the last reply is the stream's. */
+  /** Returns the bytes after the last reply to the socket, because they belong to the stream. */
   giveBack(): void {
     if (this.#bytes.length > 0) this.#socket.unshift(this.#bytes)
   }

@@ -6,17 +6,17 @@ import { ExchangeError } from './exchange.ts'
 import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
 
-/** Where the body of an endless reply goes. Its methods must not throw. */
+/** The receiver of the body of an endless reply. Its methods must not throw. */
 export interface StreamSink {
-  /** The reply has begun, and is a success. */
+  /** The server has accepted the request, and the reply has begun. */
   begin(head: ResponseHead): void
   data(bytes: Buffer): void
-  /** The server ended the body in good order. */
+  /** The server ended the body regularly. */
   end(): void
   fail(error: Error): void
 }
 
-/** A success: the body is on its way to the sink. Anything else: the body, as for any reply. */
+/** The result of opening a stream. After a success the sink receives the body; a refusal contains its body. */
 export type Opened =
   | { readonly kind: 'streaming'; readonly head: ResponseHead }
   | { readonly kind: 'refused'; readonly head: ResponseHead; readonly body: Buffer }

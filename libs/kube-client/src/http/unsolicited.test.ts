@@ -9,7 +9,7 @@ import { fixedCredentials } from '../config/credentials.ts'
 import { createKubeClient } from '../create-client.ts'
 import { AnsweringServer, get, OBJECT, patch, UNLIMITED } from '../testing/answering-server.ts'
 
-/** The npm packages of Node.js for arm64 and macOS are older, and cannot say what the kernel holds. */
+/** The npm packages of Node.js for arm64 and macOS are older and cannot report the bytes that the kernel holds. */
 const testWithPeek = process.versions.node.localeCompare('26.12.1', 'en', { numeric: true }) < 0 ? test.skip : test
 
 /** CVE-2026-48931 and CVE-2026-105481 of Node.js are such answers; this client has its own pool of connections. */

@@ -6,7 +6,7 @@ import { exchangeError } from '../http/network-error.ts'
 import type { ResponseHead } from '../http/response-parser.ts'
 import type { RequestLane } from './lane.ts'
 
-/** One call, and what it has been through. */
+/** One call and the state of its attempts. */
 export class ApiCall {
   readonly request: ApiRequest
   readonly lane: RequestLane
@@ -15,11 +15,11 @@ export class ApiCall {
   /** How often the server has asked to try again later, and when it first did. */
   refusals = 0
   refusedAt: number | undefined
-  /** For how long the server wants the call to wait before its next attempt. */
+  /** The time that the server asks the call to wait before its next attempt. */
   waitMs: number | undefined
   reconnected = false
   reauthorized = false
-  /** Where the server's own part of the trace belongs. */
+  /** The parent of the server's spans in the trace. */
   traceparent: string | undefined
 
   constructor(request: ApiRequest, lane: RequestLane) {
@@ -36,16 +36,16 @@ export class ApiCall {
   }
 }
 
-/** What the server said, whether it is a success or not. */
+/** The answer of the server, a success or a refusal. */
 export interface ApiAnswer {
   readonly status: number
   readonly body: Buffer
-  /** Of a success only where the request leaves a choice. */
+  /** The media type. Absent for a success whose request accepts only one type. */
   readonly contentType: string | undefined
   readonly retryAfterMs: number | undefined
 }
 
-/** For a 429 that does not say how long. */
+/** The wait after a 429 without a duration. */
 const DEFAULT_RETRY_AFTER_MS = 1000
 
 export function answerOf({ accept }: ApiRequest, head: ResponseHead, body: Buffer): ApiAnswer {
@@ -57,7 +57,7 @@ export function answerOf({ accept }: ApiRequest, head: ResponseHead, body: Buffe
   }
 }
 
-/** How long the server wants to be left alone; undefined where trying again is not for the transport to decide. */
+/** Returns the wait that the server asks for. Undefined if the transport must not retry. */
 function retryAfterMs(status: number, header: () => string | undefined): number | undefined {
   if (status !== 429 && status < 500) return undefined
   const seconds = header()

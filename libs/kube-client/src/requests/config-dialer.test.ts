@@ -95,7 +95,7 @@ describe('TLS', () => {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       const { port } = server.address() as AddressInfo
       const dialled: string[] = []
-      // Every address leads to this server, also those of other machines.
+      // The proxy connects every address to this server, including addresses of other machines.
       const proxy = ({ host: address }: Address): Promise<Socket> => {
         dialled.push(address)
         return new Promise((resolve) => {
@@ -141,7 +141,7 @@ describe('TLS', () => {
   })
 })
 
-/** Joins a client to where it wanted to go. */
+/** Connects a client to the port of its destination. */
 function join(client: Socket, port: number): void {
   const onward = connectTcp(port, '127.0.0.1')
   sockets.add(onward.on('error', () => client.destroy()))
@@ -176,7 +176,7 @@ describe('an HTTP proxy', () => {
     await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message: prefix() + reason })
   })
 
-  test('that says it has no body opens a tunnel all the same', async () => {
+  test('opens a tunnel although the proxy sends Content-Length: 0', async () => {
     const port = await listen((socket) =>
       socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
@@ -187,7 +187,7 @@ describe('an HTTP proxy', () => {
     expect(await ask({ proxy })).toMatchObject({ kind: 'APIResourceList' })
   })
 
-  test('that is not there is the reason', async () => {
+  test('reports an unreachable proxy as the reason', async () => {
     const proxy = throughProxy(parseProxy('http://127.0.0.1:1'))
     const message = `${prefix()}dial tcp 127.0.0.1:1: connect: connection refused`
     await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message })

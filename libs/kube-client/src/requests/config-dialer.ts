@@ -34,7 +34,7 @@ function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial 
         made = { context: createSecureContext({ ...(ca !== undefined && { ca }), ...certificate }), from }
       }
     } catch (error) {
-      // A file that is being replaced right now: what was read before may still do.
+      // The read fails if a file is being replaced. The previous context may still be valid.
       if (made === undefined) throw new NetworkError(messageOf(error), { cause: error })
     }
     return { ...fixed, secureContext: made.context }

@@ -91,7 +91,7 @@ export class Exchanges {
     return new HttpConnection(await dial(signal), { clock, onLost })
   }
 
-  /** What a call rejects with that did not even get a connection. */
+  /** Returns the error of a call that got no connection. */
   unconnected(call: ApiCall, thrown: unknown): unknown {
     this.#count(call, '<error>')
     return this.unsent(call, thrown)

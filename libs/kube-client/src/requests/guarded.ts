@@ -2,8 +2,9 @@ import { inPhase } from '@csi-sidecars/base'
 import type { KubeClient, RequestOptions } from '../api/client.ts'
 
 /**
- * The same client, whose writes run `guard` right before their bytes leave, after every wait; what it throws is what
- * the write rejects with. A write reports the phase `writing` under its signal. Reads and watches pass unguarded.
+ * Wraps a client so that `guard` runs right before the bytes of each write are sent, after every wait. If `guard`
+ * throws, the write rejects with its error. A write reports the phase `writing` under its signal. Reads and watches are
+ * not guarded.
  */
 export function guarded(client: KubeClient, guard: () => void): KubeClient {
   const withGuard = <O extends RequestOptions>(options: O | undefined): O | RequestOptions => ({

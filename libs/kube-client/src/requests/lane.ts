@@ -60,19 +60,22 @@ export class RequestLane {
 
 /** A renewal may still hang when the next one is due. */
 const LEASE_CONNECTIONS = 4
-/** One answer must not hold a worker for an hour: what is to wait for longer waits in the queue of its controller. */
+/** The longest wait inside the client. For longer waits the controller queues the key, so that no worker is blocked. */
 const WORK_WAIT_MS = 30_000
-/** The lease has deadlines of its own, and its holder knows better when to try again. */
+/** The longest wait of a lease request. The holder of the lease has deadlines and decides about retries. */
 const LEASE_WAIT_MS = 1000
 
 export interface RequestLanes {
   readonly work: RequestLane
   readonly lease: RequestLane
-  /** How many requests of work may run at a time at present; undefined where flags give a rate. */
+  /** The current maximum of parallel requests in `work`. Undefined if flags set a rate. */
   limit?(): number
 }
 
-/** With fixed limits the lease has the same limits for itself; with adaptive ones it has none. */
+/**
+ * Creates the lanes. With fixed limits the lease has the same limits separately. With adaptive limits the lease has
+ * none.
+ */
 export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): RequestLanes {
   const { clock } = options
   const bucket = (qps: number, burst: number): FlowPolicy => new BucketPolicy({ qps, burst, now: clock.monotonic() })

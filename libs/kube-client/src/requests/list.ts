@@ -12,8 +12,8 @@ import type { Transport } from './transport.ts'
 const PAGE_SIZE = 500
 
 /**
- * The pages of a list, as `KubeClient.list` promises. No resourceVersion is asked for: with `0` the server answers
- * from its cache, but then it ignores the page size and sends everything at once.
+ * Returns the pages of a list, as `KubeClient.list` promises. Does not send a `resourceVersion`: with `0` the server
+ * answers from its cache and ignores the page size.
  */
 export async function* listPages<T, P>(
   { transport, clock }: { readonly transport: Transport; readonly clock: Clock },

@@ -16,9 +16,9 @@ export interface RefusalsOptions {
   readonly limit: (() => number) | undefined
 }
 
-/** One line in this time says how many requests were refused. */
+/** The period of the log line with the number of refused requests. */
 const WINDOW_MS = 10_000
-/** From here on a person who wonders why nothing happens is to find the reason in the log. */
+/** The wait from which the log gives the reason, for people who wonder why nothing happens. */
 const LONG_WAIT_MS = 10_000
 
 /** Reports that the API server refuses requests for a time: in the log, and through `limits`. */

@@ -6,13 +6,13 @@ const JSON_TYPE = 'application/json'
 const VISIBLE = /^[\x21-\x7e]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\uffff]*$/
 
-/** What differs from request to request beside the request itself. */
+/** The headers that differ between requests. */
 export interface RequestHeaders {
   readonly authorization: Authorization
   readonly traceparent?: string | undefined
 }
 
-/** Writes requests as the bytes that go over the wire. What all of them share is put together once. */
+/** Writes requests as the bytes that are sent. The common headers are built once. */
 export class RequestWriter {
   readonly #basePath: string
   readonly #common: string

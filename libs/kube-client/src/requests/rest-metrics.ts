@@ -45,7 +45,7 @@ export class RestMetrics {
     if (attempt > 0) this.#retries?.inc({ code, verb: method, host: this.#host })
   }
 
-  /** How long an attempt took, from its first byte sent to its last byte read, and what it carried. */
+  /** Records the duration of an attempt, from the first byte sent to the last byte read, and its sizes. */
   exchanged(verb: HttpMethod, ms: number, sizes: { sent: number; received: number | undefined }): void {
     const labels = { verb, host: this.#host }
     this.#duration?.observe(labels, ms / 1000)

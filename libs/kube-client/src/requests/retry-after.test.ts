@@ -49,7 +49,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at).at(-1)).toBe(2000)
   })
 
-  test('of a 429 ends for a request whose rate adapts as soon as another one is answered', async () => {
+  test('a refused request with an adaptive rate is sent again as soon as another request is answered', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect({ kind: 'adaptive' })
     const refused = patch(client)
@@ -63,7 +63,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ what, at }) => `${what.split(' ')[0]} ${at}`)).toEqual(['PATCH 0', 'GET 10', 'PATCH 20'])
   })
 
-  test('of a list and of a watch is waited for by each alone', async () => {
+  test('a list and a watch wait separately', async () => {
     server.answer = server.first(2, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
     const listing = client
@@ -81,7 +81,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 2000, 2000])
   })
 
-  test('of a request that may as well not be sent is its result, and holds back no other', async () => {
+  test('fails a spare request at once, and holds back no other request', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
     await expect(patch(client, { priority: 'spare' })).rejects.toMatchObject({ code: 429 })
@@ -89,7 +89,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0])
   })
 
-  test('of a request that may as well not be sent leaves the number of requests in flight as it is', async () => {
+  test('keeps the limit of requests in flight if a spare request is refused', async () => {
     const client = server.connect({ kind: 'adaptive' })
     const before = client.limits.inFlight
     server.answer = refuse(429, { 'Retry-After': '2' })
@@ -125,7 +125,7 @@ describe('Retry-After', () => {
     },
   )
 
-  test('of an hour on opening a watch fails the watch', async () => {
+  test('fails a watch if the server asks it to wait for an hour', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
     const client = server.connect()
     const first = client.watch(PERSISTENT_VOLUMES, {})[Symbol.asyncIterator]().next()
@@ -149,7 +149,7 @@ describe('Retry-After', () => {
     expect(lines.map(({ pairs }) => pairs['retryAfter'])).toEqual(logged)
   })
 
-  test.each([500, 503, 404])('is not made up for a %d without it', async (code) => {
+  test.each([500, 503, 404])('does not retry a %d without the header', async (code) => {
     server.answer = refuse(code)
     await expect(patch(server.connect())).rejects.toMatchObject({ code })
     expect(server.seen).toHaveLength(1)
@@ -159,7 +159,7 @@ describe('Retry-After', () => {
 describe('refusals', () => {
   const LINE = 'The API server limits requests'
 
-  test('are counted in one line each ten seconds, until there are none', async () => {
+  test('logs the number of refusals in one line every ten seconds, until there are none', async () => {
     const log = recordingLogger()
     const client = server.connect({ kind: 'adaptive' }, undefined, log)
     server.answer = refuse(429, { 'Retry-After': '5' })
@@ -180,7 +180,7 @@ describe('refusals', () => {
     expect(client.limits.refusals).toBeUndefined()
   })
 
-  test('of a 503 are none', async () => {
+  test('does not count a 503', async () => {
     const client = server.connect()
     server.answer = server.first(1, refuse(503, { 'Retry-After': '1' }))
     const result = patch(client)

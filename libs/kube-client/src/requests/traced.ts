@@ -27,7 +27,9 @@ function attemptsOf({ attempts }: ApiCall): { readonly 'http.request.resend_coun
   return attempts > 1 ? { 'http.request.resend_count': attempts - 1 } : {}
 }
 
-/** Names of objects are in the path alone: those of spans are to be few. */
+/**
+ * Returns the name of a span. It omits object names so that there are few different names; the path attribute has them.
+ */
 function spanName({ method, resource, name }: ApiRequest, path: string): string {
   if (resource === undefined) return method
   const subresource = resource.subresources.find((each) => name !== undefined && path.endsWith(`/${name}/${each}`))

@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 describe('the rate', () => {
-  test('of a bucket is exact, watches do not count, and the lease has as much for itself', async () => {
+  test('limits requests exactly with a bucket, ignores watches, and gives the lease a separate bucket', async () => {
     const client = server.connect({ kind: 'bucket', qps: 5, burst: 2, perGroup: false })
     const results = Array.from({ length: 4 }, () => patch(client))
     results.push(...Array.from({ length: 2 }, () => patch(client, { lane: 'lease' })))
@@ -30,7 +30,7 @@ describe('the rate', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 0, 0, 200, 400])
   })
 
-  test('of zero gives each group a bucket of its own', async () => {
+  test('gives each API group a separate bucket if the rate is zero', async () => {
     const client = server.connect({ kind: 'bucket', qps: 5, burst: 1, perGroup: true })
     const { LEASES } = await import('@csi-sidecars/kube-types')
     const other = client.get(LEASES, { name: 'l', namespace: 'ns' })

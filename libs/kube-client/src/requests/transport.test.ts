@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 describe('the guard of a write', () => {
-  test('has its say after the wait, right before the bytes leave', async () => {
+  test('runs after the wait, right before the bytes are sent', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const asked: number[] = []
     const client = guarded(server.connect(), () => asked.push(clock.monotonic()))
@@ -29,7 +29,7 @@ describe('the guard of a write', () => {
     expect(asked).toEqual([0, 2000])
   })
 
-  test('that throws keeps the write from being sent, also one that waited for its turn', async () => {
+  test('prevents a write if it throws, even a write that waited for its turn', async () => {
     let leading = true
     const client = guarded(server.connect({ kind: 'bucket', qps: 1, burst: 1, perGroup: false }), () => {
       if (!leading) throw new Error('the lease is lost')
@@ -46,7 +46,7 @@ describe('the guard of a write', () => {
     expect(server.seen).toHaveLength(2)
   })
 
-  test('is not asked for reads', async () => {
+  test('does not run for reads', async () => {
     const client = guarded(server.connect(), () => {
       throw new Error('the lease is lost')
     })
@@ -67,20 +67,20 @@ test('a guarded write reports the phase `writing` under its signal, and a read r
 })
 
 describe('connections', () => {
-  test('are kept and used again, one for as many requests as follow each other', async () => {
+  test('sends consecutive requests on one connection', async () => {
     const client = server.connect()
     for (let i = 0; i < 5; i += 1) await patch(client)
     expect(new Set(server.seen.map(({ socket }) => socket)).size).toBe(1)
   })
 
-  test('of the lease are its own', async () => {
+  test('uses a separate connection for the lease', async () => {
     const client = server.connect()
     await patch(client)
     await patch(client, { lane: 'lease' })
     expect(new Set(server.seen.map(({ socket }) => socket)).size).toBe(2)
   })
 
-  test('that turn out to be closed cost a read nothing; a write is not sent twice', async () => {
+  test('sends a read again after a closed connection, but not a write', async () => {
     const drop = (response: ServerResponse): void => void response.destroy()
     const client = server.connect()
     await get(client)
@@ -97,7 +97,7 @@ describe('connections', () => {
     expect(server.seen).toHaveLength(4)
   })
 
-  test('are closed when they were idle for long', async () => {
+  test('closes a connection that is idle for long', async () => {
     const client = server.connect()
     await patch(client)
     const socket = server.seen[0]?.socket
@@ -106,7 +106,7 @@ describe('connections', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('that end by the server are not used again', async () => {
+  test('does not use a connection again that the server ends', async () => {
     server.answer = (response) => void response.writeHead(200, { Connection: 'close' }).end(OBJECT)
     const client = server.connect()
     await patch(client)
@@ -128,7 +128,7 @@ describe('a call', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('that is not answered in time is an error that Go users know', async () => {
+  test('fails with the text of Go if the server does not answer in time', async () => {
     server.answer = () => undefined
     const result = patch(server.connect(), { timeoutMs: 5000 }).catch((error: unknown) => error)
     await server.until(() => server.seen.length === 1)
@@ -224,7 +224,7 @@ describe('a 401', () => {
     expect(server.seen).toHaveLength(2)
   })
 
-  test('of a watch does the same', async () => {
+  test('renews the credentials for a watch too', async () => {
     server.answer = server.first(1, refuse(401))
     const frames = server.connect(UNLIMITED, renewing(['old', 'new'])).watch(PERSISTENT_VOLUMES, {})
     for await (const frame of frames) expect(frame.type).toBe('END')
@@ -281,7 +281,7 @@ describe('errors', () => {
     await expect(patch(server.connect())).rejects.toMatchObject({ outcomeUnknown })
   })
 
-  test('what cannot be a path is never sent', async () => {
+  test('does not send an invalid path or header', async () => {
     await expect(server.connect().discover('/api HTTP/1.1\r\nX: y')).rejects.toThrow('invalid request path')
     await expect(async () => get(server.connect(UNLIMITED, fixedCredentials('Bearer a\r\nX: y')))).rejects.toThrow(
       'invalid header field value for "Authorization"',

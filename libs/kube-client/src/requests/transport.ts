@@ -197,7 +197,7 @@ export class Transport {
   }
 
   #mayRetry(call: ApiCall, { status, retryAfterMs = 0 }: ApiAnswer): boolean {
-    // A caller that has to wait for longer knows best what to do meanwhile.
+    // The caller decides about longer waits, because it knows better how to use the time.
     if (retryAfterMs > call.lane.longestWaitMs || call.request.options?.priority === 'spare') return false
     if (call.refusals < MAX_RETRIES) return true
     return (

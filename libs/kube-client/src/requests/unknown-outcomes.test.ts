@@ -45,12 +45,12 @@ describe('after a write without an answer', () => {
     await server.until(() => reread.length === 1)
     expect(reread).toEqual(['pv 1'])
     expect(verbs()).toEqual(['PATCH', 'GET'])
-    // By now the writer can know, so the next write goes out as any other.
+    // The object was read, so the writer can know its state and the next write is sent.
     expect(await patch(client)).toEqual(JSON.parse(OBJECT))
     expect(verbs()).toEqual(['PATCH', 'GET', 'PATCH'])
   })
 
-  test('that there is no object any more is news too', async () => {
+  test('reports to listeners that the object no longer exists', async () => {
     listen()
     await writeLost(refuse(404))
     await server.until(() => reread.length === 1)

@@ -10,12 +10,12 @@ interface Doubt {
   reading: Promise<boolean> | undefined
 }
 
-/** Reads one object past everything that may hang; rejects where there is none. */
+/** Reads one object on a path that cannot hang behind other requests. Rejects if the object does not exist. */
 export type ReadObject = (resource: Resource<unknown>, ref: ObjectRef) => Promise<unknown>
 
 /**
- * Writes without an answer: the server may have carried them out. Their objects are read again at once, so that
- * controllers decide by the actual state, and no further write to such an object goes out before it was read.
+ * Handles writes without an answer, which the server may have carried out. Reads their objects again at once, so that
+ * controllers see the actual state. Holds back further writes to such an object until it was read.
  */
 export class UnknownOutcomes {
   readonly #read: ReadObject
@@ -47,7 +47,7 @@ export class UnknownOutcomes {
     }
   }
 
-  /** What was decided before the object was read may be wrong by now: that is a conflict, as with any other writer. */
+  /** Throws a conflict if the object has changed, because the caller decided on an older state. */
   async #settle(doubt: Doubt, path: string, signal: AbortSignal | undefined): Promise<void> {
     if (!(await abortable(this.#reading(doubt, path), signal))) return
     const message = `${doubt.ref.name} has changed: a write before this one was carried out without an answer`

@@ -32,7 +32,7 @@ export class AnsweringServer {
   readonly seen: Seen[] = []
   readonly metrics = new Metrics()
   answer: Answering = ok
-  /** Of the clients that are made from now on. */
+  /** The tracer of clients that the test creates later. */
   tracer: Tracer | undefined
   readonly #clock: FakeClock
   readonly #server: Server

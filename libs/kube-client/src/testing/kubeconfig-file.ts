@@ -14,7 +14,7 @@ export interface KubeconfigParts {
   readonly top?: object
 }
 
-/** A kubeconfig in a folder of its own, with what it names beside it. */
+/** A kubeconfig in a separate folder, together with the files that it names. */
 export class KubeconfigFile {
   readonly folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'))
   readonly path = join(this.folder, 'config')

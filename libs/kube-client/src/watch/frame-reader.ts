@@ -4,11 +4,14 @@ import { type ByteReader, LONGEST_FRAME } from './line-reader.ts'
 /** Each frame begins with its length, as a number of four bytes. */
 const HEADER = 4
 const FIRST_SIZE = 16 * 1024
-/** What is larger is given back when all of it was read: one large list would be paid for as long as the watch lasts. */
+/**
+ * The largest buffer that is kept after all bytes were read. A larger buffer, after a long list, would last as long as
+ * the watch.
+ */
 const LARGEST_KEPT = 64 * 1024
 const NOTHING: Buffer = Buffer.alloc(0)
 
-/** Cuts a stream of bytes into frames when they are asked for. Their bytes are as they are until the next `push`. */
+/** Cuts a stream of bytes into frames on request. The bytes of a frame are valid until the next `push`. */
 export class FrameReader implements ByteReader<ByteSpan> {
   readonly #longest: number
   /** The unread bytes in one piece, however the chunks were cut. */

@@ -7,7 +7,7 @@ interface Read {
   readonly waiting: number
 }
 
-/** What is read from a text that comes in pieces, with a look for lines after every `pause` of them. */
+/** Reads a text that arrives in pieces. The reader is asked for lines after every `pause` pieces. */
 function read(
   text: string,
   { size = 1, pause = 1, longest }: { size?: number; pause?: number; longest?: number },

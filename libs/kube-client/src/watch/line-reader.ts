@@ -10,13 +10,13 @@ export interface ByteReader<Frame> {
   readonly waiting: number
   /** Whether the last frame is not complete. */
   readonly partial: boolean
-  /** The next complete frame. Throws RangeError where one is too long. */
+  /** Returns the next complete frame. Throws RangeError if a frame is too long. */
   next(): Frame | undefined
 }
 
 /**
- * Cuts a stream of bytes into lines when the reader asks for them. Unread lines stay the bytes that came: as text
- * on the heap it would be copied by one garbage collection and kept by the next.
+ * Cuts a stream of bytes into lines on request. Unread lines stay bytes: strings on the heap would be copied and kept
+ * by the garbage collector.
  */
 export class LineReader implements ByteReader<string> {
   readonly #longest: number

@@ -21,7 +21,7 @@ import {
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
-/** What one line of a watch says. Whatever is no watch event is the end of the stream: events may have been lost. */
+/** Decodes one line of a watch. A line that is not a watch event ends the stream, because events may be lost. */
 export function frameOf<T>(line: string): WatchFrame<T> {
   let value: unknown
   try {
@@ -44,7 +44,7 @@ export function frameOf<T>(line: string): WatchFrame<T> {
   }
 }
 
-/** What one message of a watch says. */
+/** Decodes one message of a watch. */
 export function frameOfMessage<T>(event: ByteSpan, read: MessageReader<T>): WatchFrame<T> {
   try {
     const type = textOf(fieldOf(event, FIELD_1))

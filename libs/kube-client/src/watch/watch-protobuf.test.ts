@@ -51,13 +51,13 @@ describe('a stream of protobuf', () => {
     expect(accepted).toEqual([`${STREAM}, application/json`])
   })
 
-  test('is asked for only by who can read it', async () => {
+  test('requests protobuf only if the caller has a reader for it', async () => {
     serve((response) => response.end(), 'application/json')
     expect(await read({ message: undefined })).toEqual(['END closed'])
     expect(accepted).toEqual(['application/json'])
   })
 
-  test('is JSON from a server that has no protobuf', async () => {
+  test('reads JSON from a server that does not support protobuf', async () => {
     const line = JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'a' } } })
     serve((response) => response.end(`${line}\n`), 'application/json')
     expect(await read()).toEqual(['ADDED a', 'END closed'])
@@ -121,13 +121,13 @@ describe('a stream of protobuf', () => {
     expect((await read()).at(-1)).toBe(`END ${end}`)
   })
 
-  test('that was not asked for ends', async () => {
+  test('ends if the client did not request protobuf', async () => {
     serve((response) => response.end(change('ADDED', 'a')))
     const why = 'no watch event: protobuf that was not asked for'
     expect(await read({ message: undefined })).toEqual([`END badFrame: ${why}`])
   })
 
-  test('that is refused throws what the Status says', async () => {
+  test('throws the error in the Status if the server refuses the request', async () => {
     server.answer = (response) =>
       void response.writeHead(410, { 'content-type': STREAM }).end(status('too old resource version', 'Expired'))
     await expect(read()).rejects.toMatchObject({ code: 410, reason: 'Expired', message: 'too old resource version' })
@@ -159,7 +159,7 @@ describe('a list as protobuf', () => {
     expect(accepted).toEqual(['application/vnd.kubernetes.protobuf, application/json'])
   })
 
-  test('that is none is an error of the request', async () => {
+  test('a body that is not a list is an error of the request', async () => {
     serve((response) => response.end('oops'), 'application/vnd.kubernetes.protobuf')
     await expect(list()).rejects.toMatchObject({ code: 0, message: expect.stringContaining('is no list: protobuf') })
   })

@@ -94,14 +94,14 @@ describe('where no stream can be opened', () => {
     await clock.advance(45_000)
   })
 
-  test('one that is silent for 30 s more is over', async () => {
+  test('ends a stream that is silent for 30 s more', async () => {
     await clock.advance(29_999)
     expect(streams.feed.over).toBeUndefined()
     await clock.advance(1)
     expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
   })
 
-  test('one that brings something stays', async () => {
+  test('keeps a stream that delivers data', async () => {
     await clock.advance(15_000)
     brings(opened[0])
     await clock.advance(15_000)
@@ -130,7 +130,7 @@ describe('the other requests', () => {
     expect(resumed).toHaveLength(everyMs === 600_000 ? opened.length - 1 : 0)
   })
 
-  test('of a stream that was resumed come as soon as for any other', async () => {
+  test('a resumed stream is resumed again as soon as any other stream', async () => {
     await open()
     await clock.advance(45_000)
     brings(opened[1])

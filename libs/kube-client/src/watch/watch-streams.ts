@@ -4,28 +4,28 @@ import { WatchFeed } from './watch-feed.ts'
 
 export interface WatchStreamsOptions {
   readonly clock: Clock
-  /** Where a stream may be resumed; undefined until everything that exists has come. */
+  /** The version from which a stream can resume. Undefined until all existing objects were received. */
   readonly from: string | undefined
-  /** A stream that cannot be resumed is given up when nothing came for this time. */
+  /** The time without bytes after which a stream that cannot resume is given up. */
   readonly silenceMs: number
   readonly signal: AbortSignal | undefined
   readonly onActivity: (() => void) | undefined
-  /** Opens a stream; one that is resumed begins after a version. */
+  /** Opens a stream. A resumed stream begins after the version `after`. */
   open(feed: WatchFeed, signal: AbortSignal, after?: string): Promise<HttpConnection>
-  /** The stream was silent, and another one has taken its place. */
+  /** Called when a new stream has replaced a silent stream. */
   onResumed(silentMs: number): void
 }
 
-/** After this time without a byte it is found out whether the stream is alive. Bookmarks come once a minute. */
+/** The time without bytes after which a trial checks whether the stream is alive. Bookmarks come once a minute. */
 const SILENT_MS = 45_000
-/** A stream that is alive brings its bookmark in this time. */
+/** The time in which a living stream receives its bookmark. */
 const TRIAL_MS = 30_000
-/** What a new stream brings the old one, if it is alive, brings in this time as well. */
+/** The time in which a living old stream receives the bytes that the new stream has received. */
 const TOGETHER_MS = 2000
-/** No more than two trials in this time. */
+/** The time in which at most two trials begin. */
 const TWO_TRIALS_MS = 120_000
 
-/** A stream that is resumed beside the silent one. Its bytes are kept, and nothing of them is read yet. */
+/** A new stream that is opened next to the silent stream. Its bytes are kept until the trial ends. */
 interface Trial {
   readonly feed: WatchFeed
   readonly own: Scope
@@ -35,10 +35,12 @@ interface Trial {
 }
 
 /**
- * The stream of a watch. Nothing on the way reports that a server has died: a proxy answers TCP keep-alive itself, and
- * HTTP/1.1 carries no second request on the connection of a stream. So one that is silent is resumed, from the last
- * version, on a new connection. The first that brings something stays: if it is the old one, nothing has happened; if
- * it is the new one, it begins where the old one has ended, so nothing is missed and nothing comes twice.
+ * The stream of a watch. Nothing reports the death of a server behind a proxy: the proxy answers TCP keep-alive, and
+ * HTTP/1.1 allows no second request on the connection.
+ *
+ * If a stream is silent, a trial resumes it from the last version on a new connection. If the old stream receives
+ * bytes, it stays. Otherwise the new stream replaces it and continues at the same version, so no change is lost or
+ * comes twice. If no new stream opens, the watch ends as silent.
  */
 export class WatchStreams {
   readonly #options: WatchStreamsOptions
@@ -58,7 +60,7 @@ export class WatchStreams {
     this.#feed = new WatchFeed(options)
   }
 
-  /** What is read from now; another one once the stream was resumed. */
+  /** The current feed. It changes when the stream is resumed. */
   get feed(): WatchFeed {
     return this.#feed
   }
@@ -69,7 +71,7 @@ export class WatchStreams {
     this.#schedule()
   }
 
-  /** Everything up to this version was read. */
+  /** Records that all changes up to this version were read. */
   reached(version: string): void {
     const first = this.#from === undefined
     this.#from = version

@@ -114,7 +114,7 @@ describe('a stream', () => {
     expect((await read()).at(-1)).toBe(`END ${end}`)
   })
 
-  test('that is refused throws', async () => {
+  test('throws if the server refuses the request', async () => {
     const status = JSON.stringify({ kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' })
     serve = (response) => response.writeHead(410).end(status)
     await expect(read()).rejects.toMatchObject({ code: 410, reason: 'Expired', message: 'too old resource version' })
@@ -122,7 +122,7 @@ describe('a stream', () => {
 })
 
 describe('silence', () => {
-  test('of the server ends a watch that cannot be resumed half a minute after its time', async () => {
+  test('a silent server ends a watch that cannot resume half a minute after its time', async () => {
     serve = (response) => response.flushHeaders()
     const seen: string[] = []
     const done = read({}, seen)
@@ -164,7 +164,7 @@ describe('silence', () => {
     expect(await done).toEqual(['ADDED a', 'ADDED b', 'ADDED c', 'END closed'])
   })
 
-  test('of the head is an error of the request', async () => {
+  test('a missing head is an error of the request', async () => {
     serve = () => undefined
     const done = read().catch((error: unknown) => error)
     await until(() => open !== undefined)
@@ -174,7 +174,7 @@ describe('silence', () => {
 })
 
 describe('a reader', () => {
-  test('that stops reading closes the connection and leaks nothing', async () => {
+  test('closes the connection and leaks nothing if the reader stops', async () => {
     serve = (response) => void response.write(line('ADDED', pod('a')))
     for await (const frame of client.watch(PODS, {})) {
       expect(frame.type).toBe('ADDED')
@@ -197,7 +197,7 @@ describe('a reader', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('that is slow slows the server down and loses nothing', async () => {
+  test('a slow reader slows the server down and loses nothing', async () => {
     const big = 'x'.repeat(64 * 1024)
     const count = 400
     let sent = 0
@@ -226,7 +226,7 @@ describe('a reader', () => {
   })
 })
 
-test('what is asked for is in the query', async () => {
+test('sends the options of a watch in the query', async () => {
   serve = (response) => response.end()
   await read({ namespace: 'ns', resourceVersion: '7', fieldSelector: 'metadata.name=a', timeoutSeconds: 60 })
   await read({ sendInitialEvents: true })

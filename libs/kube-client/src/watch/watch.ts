@@ -9,7 +9,7 @@ import { WatchStreams } from './watch-streams.ts'
 
 const MIN_TIMEOUT_S = 300
 const MAX_TIMEOUT_S = 600
-/** What the server may be late with ending the stream. */
+/** The time that the server may take to end the stream after its limit. */
 const GRACE_MS = 30_000
 
 interface WatchParts {
@@ -17,7 +17,7 @@ interface WatchParts {
   readonly clock: Clock
 }
 
-/** One watch and everything that comes of it, as `KubeClient.watch` promises. */
+/** Reads one watch, as `KubeClient.watch` promises. */
 export async function* watchFrames<T>(
   parts: WatchParts,
   resource: Resource<T>,
@@ -94,7 +94,7 @@ class VersionRead {
     this.#ordered = resourceVersion !== undefined && !sendInitialEvents
   }
 
-  /** Undefined where the frame does not say. */
+  /** Returns the version after the frame. Undefined if the frame does not contain it. */
   after(frame: WatchFrame<unknown>): string | undefined {
     if (frame.type === 'END') return undefined
     if (frame.type === 'BOOKMARK') {

@@ -23,8 +23,8 @@ export interface DriverAnswersOptions {
 type Result = 'ready' | 'not ready' | 'no answer'
 
 /**
- * Reports whether the driver answers. A driver may hang while its connection is open, so it is probed, but only while a
- * client asks, and at most once in ten seconds.
+ * Reports whether the driver answers. It sends probes because a driver with an open connection may hang. It probes only
+ * while a client asks, at most once in ten seconds.
  */
 export class DriverAnswers {
   readonly #options: DriverAnswersOptions

@@ -20,7 +20,7 @@ export interface DriverFlags {
   readonly shared: ReadonlySet<string>
 }
 
-/** The apps that one process can run. */
+/** The apps that a process can run. */
 export interface AppChoice<A extends FlaggedApp> {
   /** The apps that run without --controllers. */
   readonly byDefault: readonly A[]
@@ -56,7 +56,7 @@ export type CombinedFlags<A extends FlaggedApp> =
       readonly running: readonly A[]
       readonly singleLease: string
       readonly flagsOf: (app: A) => FlagsOfApp
-      /** The standard flags, without those of a single app. */
+      /** The standard flags of the process. Flags of a single app are not included. */
       readonly standard: FlagsOfApp
     }
 

@@ -15,14 +15,17 @@ const LARGEST_LIMIT = 5000
 
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' }
 
-/** What is shown: pending work, and what may hold all of it up. */
+/** The content of the page: pending work, and the limits of the API server that may block all of it. */
 export interface Shown {
   /** Undefined until the service has started. */
   readonly backlog: Backlog | undefined
   readonly limits: ServerLimits
 }
 
-/** All pending work, oldest first, a page of it: `?limit=` objects after the last one of the page before. */
+/**
+ * Returns a page of the pending work, oldest first. `?limit=` sets its length, and each page begins after the last
+ * object of the previous page.
+ */
 export async function debugStuck({ backlog, limits }: Shown, query: URLSearchParams): Promise<EndpointReply> {
   if (backlog === undefined) return refuse(503, 'starting')
   const limitText = query.get('limit')
@@ -47,7 +50,7 @@ export async function debugStuck({ backlog, limits }: Shown, query: URLSearchPar
   return { status: 200, body: `${JSON.stringify(body)}\n`, headers: JSON_HEADERS, compressible: true }
 }
 
-/** Why everything is slow, where the API server refuses requests at present. */
+/** Returns the current refusals of the API server, which may slow down all work. */
 function refusalsOf({ count, since }: NonNullable<ServerLimits['refusals']>, inFlight: number | undefined): object {
   return { refused: count, since: rfc3339Milli(since), inFlight }
 }

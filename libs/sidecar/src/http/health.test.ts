@@ -7,7 +7,7 @@ import { Health } from './health.ts'
 const ANSWERS = { whyNotReady: async () => undefined }
 const LATE = 'failed election to renew leadership on lease '
 
-/** What /healthz/leader-election says where the electors of these roles say this. */
+/** Returns the reasons that /healthz/leader-election gives for electors with these unhealthy reasons. */
 async function notElected(roles: Readonly<Record<string, string | undefined>>): Promise<readonly string[] | undefined> {
   const health = new Health(new FakeClock(), new Metrics())
   const service = {

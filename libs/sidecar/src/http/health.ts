@@ -4,12 +4,16 @@ import type { DriverAnswers } from '../driver/answers.ts'
 import type { StartedService } from '../serve/serve.ts'
 import type { HealthChecks } from './server.ts'
 
-/** A second late is load, ten are a process that no longer answers its lease either. */
+/**
+ * The limit of a stalled event loop. One second is load; a process that stalls for ten seconds cannot renew its lease.
+ */
 const STALLED_MS = 10_000
 /** The API server ends a watch after ten minutes at the latest, and sends a bookmark about once a minute. */
 const SILENT_MS = 15 * 60_000
 
-/** What the health paths say. The server listens before the service has started, so that comes later. */
+/**
+ * The results of the health paths. The server listens before the service has started, so the service is added later.
+ */
 export class Health {
   readonly #loop: EventLoopWatch
   #service: StartedService | undefined

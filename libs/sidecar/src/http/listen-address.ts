@@ -1,4 +1,4 @@
-/** What Node needs to listen where Go's `net.Listen("tcp", address)` would. */
+/** The options with which Node listens like Go's `net.Listen("tcp", address)`. */
 export interface ListenAddress {
   /** Undefined: every address of the machine, IPv6 and IPv4. */
   readonly host: string | undefined
@@ -13,7 +13,7 @@ export class ListenError extends Error {
 /** Go carries a table of services; these two are the ones in use. */
 const SERVICES: Readonly<Record<string, number>> = { http: 80, https: 443 }
 
-/** For Go each of them means all addresses, of both families where the machine has them. */
+/** Hosts that Go reads as all addresses, IPv4 and IPv6 if the machine has both. */
 const WILDCARDS = ['', '0.0.0.0', '::']
 
 /** Reads `:8080`, `0.0.0.0:3303`, `localhost:8203`, `[::1]:80`. */
@@ -50,7 +50,7 @@ function parsePort(text: string): number {
   return port
 }
 
-/** What Go says instead of Node's code. */
+/** The texts of Go for the error codes of Node. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'bind: address already in use',
   EADDRNOTAVAIL: 'bind: cannot assign requested address',

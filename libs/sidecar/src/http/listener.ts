@@ -28,10 +28,10 @@ export interface Asked {
   readonly signal: AbortSignal
 }
 
-/** What answers a path; a path without an entry is not found. */
+/** The handlers by path. A path without a handler is not found. */
 export type Routes = ReadonlyMap<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>
 
-/** Decides whether a request for a path is answered. Returns what refuses it. */
+/** Decides whether a request for a path is answered. Returns the refusal, or undefined. */
 export type EndpointGuard = (request: IncomingMessage, path: string) => Promise<EndpointReply | undefined>
 
 /** Makes the server that speaks TLS. */
@@ -49,7 +49,7 @@ export interface ListenOptions {
 }
 
 export interface HttpServer {
-  /** Where it listens; the one that was chosen when the address asks for port 0. */
+  /** The port of the server. If the address has port 0, the port that the system chose. */
   readonly port: number
   /** Resolves if the server ends by itself, which it never should. */
   readonly failed: Promise<Error>
@@ -115,7 +115,7 @@ function close(server: Server | SecureServer, connections: ReadonlySet<Socket>):
 }
 
 export const PLAIN = { 'Content-Type': 'text/plain; charset=utf-8' }
-/** What Go's own error replies carry. */
+/** The headers of Go's error replies. */
 export const ERROR_HEADERS = { ...PLAIN, 'X-Content-Type-Options': 'nosniff' }
 const NOT_FOUND: EndpointReply = { status: 404, body: '404 page not found\n', headers: ERROR_HEADERS }
 const NO_VERSION: EndpointReply = {

@@ -26,7 +26,7 @@ export class ProtocolError extends Error {
 /** No span is older: smaller numbers are milliseconds or microseconds. */
 const EARLIEST = 1_000_000_000_000_000_000n
 
-/** Throws for what the protocol, or the data model behind it, forbids. */
+/** Throws if the span violates the protocol or its data model. */
 export function checkSpan(span: ReceivedSpan): void {
   const require = (holds: boolean, what: string): void => {
     if (!holds) throw new ProtocolError(`${what}: ${span.name} ${span.spanId}`)

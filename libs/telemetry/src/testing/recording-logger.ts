@@ -4,7 +4,7 @@ import type { Logger } from '../logger.ts'
 export interface RecordedLine {
   readonly level: number | 'warning' | 'error' | 'fatal'
   readonly message: string
-  /** Those of the context first. */
+  /** The pairs of the line. The pairs of the context come first. */
   readonly pairs: Pairs
   readonly error?: unknown
 }
@@ -14,7 +14,7 @@ export interface RecordingLogger extends Logger {
   readonly lines: RecordedLine[]
 }
 
-/** For tests: keeps what is logged, at every level. */
+/** Returns a logger for tests that keeps all lines of every level. */
 export function recordingLogger(): RecordingLogger {
   return recorder([], {})
 }

@@ -4,11 +4,11 @@ export interface RecordedSpan {
   readonly name: string
   readonly traceparent: string
   readonly attributes: Readonly<Record<string, unknown>>
-  /** What it ended with; undefined while it has not. */
+  /** The error of the span's end. Undefined while the span runs. */
   readonly end: { readonly error: unknown } | undefined
 }
 
-/** For tests of what records its requests. */
+/** A tracer for tests. It keeps the recorded requests. */
 export class RecordingTracer implements Tracer {
   readonly spans: RecordedSpan[] = []
   /** Whether a run is under way. */

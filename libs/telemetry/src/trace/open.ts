@@ -15,7 +15,7 @@ export interface TracingOptions {
   readonly log: Logger
   readonly metrics: Metrics
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Who sends the spans, where the environment does not say it otherwise. */
+  /** The sender of the spans, unless the environment names another. */
   readonly program: { readonly name: string; readonly version: string; readonly hostName: string }
 }
 
@@ -25,7 +25,10 @@ export interface Tracing {
   close(signal: AbortSignal): Promise<void>
 }
 
-/** Tracing as the environment configures it. Undefined without configuration, or with an invalid one, which is logged. */
+/**
+ * Opens tracing as the environment configures it. Returns undefined if the configuration is absent or invalid. Logs an
+ * invalid one.
+ */
 export function openTracing(options: TracingOptions): Tracing | undefined {
   const { log, program, env } = options
   const own: Attributes = {

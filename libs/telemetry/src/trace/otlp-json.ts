@@ -10,7 +10,7 @@ export interface SpanBatch {
 /** As numbered by the protocol. */
 export const SPAN_KINDS = { internal: 1, client: 3 } as const
 export const STATUS_ERROR = 2
-/** The lowest byte of a span's flags are those of the W3C; only what is sampled is sent. */
+/** The W3C flag in the lowest byte of a span's flags. It is constant, because only sampled spans are sent. */
 export const SAMPLED = 1
 
 /** An ExportTraceServiceRequest in JSON: ids in hexadecimal digits, times as texts. */

@@ -2,7 +2,7 @@ import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { nanoseconds, SAMPLED, SPAN_KINDS, type SpanBatch, STATUS_ERROR } from './otlp-json.ts'
 import type { Attributes, Span } from './span.ts'
 
-/** An ExportTraceServiceRequest in the binary form; the numbers are those of opentelemetry/proto/trace/v1. */
+/** Returns an ExportTraceServiceRequest in binary form. The field numbers come from opentelemetry/proto/trace/v1. */
 export function toProtobuf({ resource, scope, spans }: SpanBatch): Buffer {
   const writer = new BinaryWriter()
   message(writer, 1, () => {

@@ -143,7 +143,7 @@ test.each([
   expect(await send()).toEqual(delivery)
 })
 
-test('what cannot be encoded is not tried again', async () => {
+test('does not retry spans that cannot be encoded', async () => {
   client = undefined
   const [span] = BATCH.spans
   if (span === undefined) throw new Error('no span')
@@ -151,7 +151,7 @@ test('what cannot be encoded is not tried again', async () => {
   expect(await send({}, undefined, bad)).toMatchObject({ kind: 'refused' })
 })
 
-test('one connection serves request after request', async () => {
+test('sends all requests on one connection', async () => {
   client = undefined
   receiver.answer = () => ({ status: 200 })
   await send()

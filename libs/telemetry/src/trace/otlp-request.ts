@@ -123,7 +123,7 @@ interface PartialSuccess {
 }
 
 const NONE: Rejected = { rejected: 0, why: '' }
-/** Of a collector's error message. */
+/** The maximum length of a collector's error message. */
 const LONGEST_MESSAGE = 1000
 
 /** The rejected spans of an ExportTraceServiceResponse. One that cannot be read counts as none. */

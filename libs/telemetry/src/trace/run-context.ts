@@ -2,24 +2,27 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '@csi-sidecars/base'
 import type { RunTrace } from './span.ts'
 
-/** What all code in the async context of a run can read about it. */
+/** The facts about a run that all code in its async context can read. */
 export interface RunContext {
-  /** 32 hexadecimal digits, the same in every line of the run; the id of its trace where there is one. */
+  /** The ID in every line of the run, 32 hexadecimal digits. It is also the ID of the trace, if there is one. */
   readonly traceId: string
   /** Undefined without tracing. */
   readonly trace?: RunTrace | undefined
 }
 
 interface Held {
-  /** Undefined once the run has ended: what it has started, such as a connection, may live longer. */
+  /** Undefined after the end of the run. Objects that the run started, such as a connection, may live longer. */
   context: RunContext | undefined
 }
 
-/** The current runs, found by async context. Created only on demand: an AsyncLocalStorage costs a little in each turn. */
+/**
+ * Finds the current run by its async context. The process creates it only if needed, because AsyncLocalStorage costs
+ * time in each turn.
+ */
 export class RunContexts {
   readonly #storage = new AsyncLocalStorage<Held>()
 
-  /** Of the run that this is part of. */
+  /** The context of the current run. Undefined outside of a run. */
   get current(): RunContext | undefined {
     return this.#storage.getStore()?.context
   }
@@ -33,7 +36,7 @@ export class RunContexts {
     }
   }
 
-  /** Outside of any run: for what is shared by all runs, although one of them starts it. */
+  /** Runs `work` outside of any run. Resources that all runs share need it, because a single run starts them. */
   outside<T>(work: () => T): T {
     return this.#storage.exit(work)
   }
@@ -41,7 +44,7 @@ export class RunContexts {
 
 type Random = Pick<Clock, 'random'>
 
-/** Neither of them is ever zero: that is how the W3C's format says that there is none. */
+/** Returns an ID that is never zero, because zero means "no ID" in the W3C format. `newSpanId` guarantees the same. */
 export function newTraceId(clock: Random): string {
   return newSpanId(clock) + newSpanId(clock)
 }

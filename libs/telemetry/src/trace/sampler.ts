@@ -24,7 +24,7 @@ function rootSampler(name: string, argument: string): Sampler | undefined {
   }
 }
 
-/** By the same digits of the id as Go's SDK, so that components that sample alike keep the same traces. */
+/** Samples by the same digits of the ID as Go's SDK, so that components with the same ratio keep the same traces. */
 function ratioSampler(argument: string): Sampler | undefined {
   const part = argument === '' ? 1 : Number(argument)
   if (!(part >= 0 && part <= 1)) return undefined

@@ -6,13 +6,13 @@ import type { Attributes } from './span.ts'
 
 export type Encoding = 'protobuf' | 'json'
 
-/** Where spans go, and how. */
+/** The destination and the form of the spans. */
 export interface ExportSettings {
   readonly url: URL
   readonly encoding: Encoding
   readonly gzip: boolean
   readonly headers: Readonly<Record<string, string>>
-  /** Of one request. */
+  /** The time limit of one request. */
   readonly timeoutMs: number
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
 }
@@ -55,7 +55,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const PROTOCOLS: Readonly<Record<string, Encoding>> = { 'http/protobuf': 'protobuf', 'http/json': 'json' }
 
-/** What the `OTEL_*` variables ask for. Throws VariableError. */
+/** Reads the settings from the `OTEL_*` variables. Throws VariableError. */
 export function readSettings(env: Environment, own: Attributes): TraceSettings {
   const variables = new Variables(env)
   if (variables.text('OTEL_SDK_DISABLED').toLowerCase() === 'true') {

@@ -93,7 +93,7 @@ test('as many as fit in a request go at once, the rest after its delay', async (
   expect(sent).toEqual(['abc@0', 'd@5000'])
 })
 
-test('one request at a time, the next one at once when it is full', async () => {
+test('sends one request at a time, and the next request at once if the batch is full', async () => {
   const first = Promise.withResolvers<Delivery>()
   answer = () => first.promise
   add('abcdefgh')

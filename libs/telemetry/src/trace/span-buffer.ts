@@ -59,7 +59,9 @@ export class SpanBuffer {
     else if (this.#cancelTimer === undefined) outside(() => this.#arm())
   }
 
-  /** Sends the waiting spans, unless the collector is known to fail, and accepts no more. Bounded by the signal. */
+  /**
+   * Sends the waiting spans, unless the collector is failing, and accepts no further spans. The signal limits the time.
+   */
   async close(signal: AbortSignal): Promise<void> {
     this.#closing = true
     this.#cancelTimer?.()
@@ -121,7 +123,7 @@ export class SpanBuffer {
       if (delivery.kind !== 'later') return delivery
       this.#failing = true
       if (limit.signal.aborted || this.#closing) return delivery
-      // One failure may be a connection that was closed meanwhile.
+      // A single failure may only mean that the collector closed the connection, so it is not reported.
       if (pauses.failures > 0) this.#reportFailure(delivery.why)
       try {
         const pause = pauses.next()

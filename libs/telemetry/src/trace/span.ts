@@ -2,16 +2,16 @@ export type Attributes = Readonly<Record<string, string | number | boolean>>
 
 /** A part of a run in progress. */
 export interface ActiveSpan {
-  /** For the headers of its requests, so that the other side continues the same trace. */
+  /** The header for the requests of the span, so that the other side continues the trace. */
   readonly traceparent: string
   set(attributes: Attributes): void
-  /** To be called once. With an error it has failed. */
+  /** Ends the span. Callers call it once. With an error the span has failed. */
   end(error?: unknown): void
 }
 
-/** What clients record their requests with. */
+/** Records the requests of a client. */
 export interface Tracer {
-  /** A request that is part of the run under way; undefined outside of any. */
+  /** Begins the span of a request in the current run. Returns undefined outside of a run. */
   begin(name: string, attributes: Attributes): ActiveSpan | undefined
 }
 

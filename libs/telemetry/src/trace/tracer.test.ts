@@ -92,7 +92,7 @@ describe('a run without requests', () => {
     expect(spans).toEqual([])
   })
 
-  test('is recorded when it failed', () => {
+  test('records a failed run', () => {
     tracer().start(RUN).trace.end({}, new Error('no volume'))
     expect(spans.map(({ name, error }) => [name, error])).toEqual([
       ['wait in queue', undefined],
@@ -111,7 +111,7 @@ describe('a traceparent on the object', () => {
     expect(spans.at(-1)).toMatchObject({ traceId: PARENT.traceId, parentSpanId: PARENT.spanId })
   })
 
-  test('that is not sampled is respected and passed on', async () => {
+  test('respects an unsampled traceparent and passes it on', async () => {
     const tracing = tracer()
     const context = tracing.start({ ...RUN, traceparent: of('00') })
     const header = await runs.run(context, async () => {
@@ -124,17 +124,17 @@ describe('a traceparent on the object', () => {
     expect(spans).toEqual([])
   })
 
-  test('that is invalid starts a new trace', () => {
+  test('starts a new trace if the traceparent is invalid', () => {
     expect(tracer().start({ ...RUN, traceparent: 'mine' }).traceId).not.toBe(PARENT.traceId)
   })
 })
 
 describe('work outside of any run', () => {
-  test('is not recorded', () => {
+  test('does not record a request', () => {
     expect(tracer().begin('GET lease', {})).toBeUndefined()
   })
 
-  test('is what continues after the run has ended', async () => {
+  test('includes work that continues after the end of its run', async () => {
     const tracing = tracer()
     const later = Promise.withResolvers<void>()
     const begun = await runs.run(tracing.start(RUN), async () => ({
@@ -144,7 +144,7 @@ describe('work outside of any run', () => {
     expect(await begun.seen).toEqual([undefined, undefined])
   })
 
-  test('is what is shared, although a run has started it', async () => {
+  test('includes shared work, although a run has started it', async () => {
     const seen = await runs.run(tracer().start(RUN), async () => runs.outside(() => runs.current))
     expect(seen).toBeUndefined()
   })

@@ -100,7 +100,7 @@ export class Process {
     this.#client.deliver()
   }
 
-  /** From now on changes are delivered at once. */
+  /** Delivers all later changes at once. */
   deliverAtOnce(): void {
     this.#client.watchesLag = false
   }

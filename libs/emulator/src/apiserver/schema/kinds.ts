@@ -30,13 +30,13 @@ export interface ServedKind {
 }
 
 /**
- * One row for each kind: its path as in a URL, which begins with the version for kinds of the core group, its name, and
- * words for what it has:
+ * The served kinds, one row each: the path as in a URL, the name of the kind, and its properties. The path of a kind of
+ * the core group begins with the version. The properties:
  *
  *     short:po       a short name
  *     /status        a subresource
- *     namespaced     it lies in a namespace
- *     all            it is of the category `all`
+ *     namespaced     its objects have a namespace
+ *     all            it belongs to the category `all`
  *     upsert         createOnUpdate
  *     versioned      no unconditionalUpdate
  *     returned       returnsDeleted

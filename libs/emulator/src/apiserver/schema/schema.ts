@@ -11,9 +11,9 @@ import { GROUP_SNAPSHOTS, SNAPSHOTS } from './snapshots.ts'
 import { STORAGE } from './storage.ts'
 
 /**
- * The notation of the types: a name on its own line, then its fields. A field is a name, its number in protobuf,
- * flags and a type, `string` when none is given. A number `2.5` is that of field 5 in the message that is field 2: in
- * JSON the two are one.
+ * The notation of the types: the name of a type on a separate line, then its fields. A field has a name, a number in
+ * protobuf, flags and a type, by default `string`. The number `2.5` means field 5 of the message in field 2. JSON has
+ * one object for both messages.
  *
  *     name:1               left out when it is "", 0, false or empty; a structure or a time is always written
  *     name:1?              kept also when it is empty: only null and absent leave it out
@@ -21,7 +21,7 @@ import { STORAGE } from './storage.ts'
  *     name:1~              a structure that is left out when it is empty
  *     [T] {T}              a list of T, a map from text to T
  *     [T]@key [T]@         strategic merge by a key of the items, or by their value
- *     [T]@key+             the same, where the patch also says which fields stay
+ *     [T]@key+             the same, and the patch also lists the fields that stay
  */
 const SCALARS = [
   'string',

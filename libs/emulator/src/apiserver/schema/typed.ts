@@ -9,7 +9,7 @@ export function completed(kind: ServedKind, object: ApiObject): ApiObject {
   return typed(kind, conform(schemaOf(kind), fields).value)
 }
 
-/** Returns the object with its apiVersion and kind first. */
+/** Returns the object with its `apiVersion` and `kind` first. */
 export function typed(kind: ServedKind, value: { readonly metadata?: unknown }): ApiObject {
   const metadata = isObject(value.metadata) ? value.metadata : {}
   return { apiVersion: groupVersionOf(kind), kind: kind.kind, ...value, metadata }

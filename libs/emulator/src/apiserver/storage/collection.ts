@@ -7,7 +7,7 @@ export interface StoredEntry {
   /** `name`, or `namespace/name`. */
   readonly key: string
   readonly object: ApiObject
-  /** The JSON of the object without apiVersion and kind, which the items of a list do not have. */
+  /** The JSON of the object without `apiVersion` and `kind`, which list items do not have. */
   readonly text: string
   readonly revision: number
 }

@@ -42,7 +42,9 @@ async function readPair(certFile: string, keyFile: string, read: ReadText): Prom
   }
 }
 
-/** Node takes a certificate with a key of another one, or with none; the reasons are Go's. */
+/**
+ * Checks that the key belongs to the certificate, because Node accepts a pair without a match. The reasons equal Go's.
+ */
 function checkedPair(pair: Pair): Pair {
   const [first = ''] = blocksIn(pair.cert)
   if (first === '') throw new Error('tls: failed to find any PEM data in certificate input')

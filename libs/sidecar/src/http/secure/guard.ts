@@ -24,7 +24,7 @@ const UNAVAILABLE: EndpointReply = {
   headers: ERROR_HEADERS,
 }
 
-/** First who asks, then whether they may. */
+/** Returns a guard that first authenticates the client and then authorizes its request. */
 export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): EndpointGuard {
   const open = new Set(alwaysAllow.filter((path) => !path.endsWith('/*')))
   const openBelow = alwaysAllow.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1))

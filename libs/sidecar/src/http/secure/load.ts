@@ -3,7 +3,7 @@ import type { StartContext } from '../../process.ts'
 import { failing } from '../../start-error.ts'
 import type { Security } from './open.ts'
 
-/** Undefined where no flag asks for it; the code is loaded only then. Throws StartError. */
+/** Loads the code of secure serving. Returns undefined if no flag requests it. Throws StartError. */
 export async function loadSecurity(context: StartContext): Promise<Security | undefined> {
   if (!asksForSecurity(context.standard.values)) return undefined
   const { openSecurity } = await import('./open.ts')

@@ -19,7 +19,7 @@ export class Reloaded<T> {
   #complaint: string | undefined
   value: T
 
-  /** Throws where there is nothing to begin with. */
+  /** Reads the first value. Throws if the source has no valid value. */
   static async open<T>(source: FileSource<T>, log: Logger): Promise<Reloaded<T>> {
     const texts = await source.read()
     return new Reloaded(source, { log, texts, value: source.make(texts) })
@@ -35,7 +35,7 @@ export class Reloaded<T> {
     this.value = value
   }
 
-  /** Looks at the source. Returns whether the value is another one. */
+  /** Reads the source. Returns whether the value has changed. */
   async look(): Promise<boolean> {
     try {
       const texts = await this.#source.read()

@@ -13,7 +13,7 @@ const MOST_QUESTIONS = 16
  */
 export class ReviewCache<T> {
   readonly #clock: Clock
-  /** In the order in which they were given. */
+  /** The answers, oldest first. */
   readonly #answers = new Map<string, { readonly value: T; readonly until: number }>()
   readonly #asking = new Map<string, Promise<T>>()
 

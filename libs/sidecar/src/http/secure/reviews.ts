@@ -42,10 +42,10 @@ const SUBJECT_ACCESS_REVIEWS: Resource<SubjectAccessReview> = {
   kind: 'SubjectAccessReview',
 }
 
-/** A scraper gives up after ten seconds, most of them. */
+/** The time limit of a review. Most scrapers give up after ten seconds. */
 const ANSWER_MS = 5_000
 
-/** What the API server says about who asks, and what they may. */
+/** Asks the API server who a client is and whether its request is allowed. */
 export class Reviews {
   readonly #clock: Clock
   readonly #client: () => KubeClient

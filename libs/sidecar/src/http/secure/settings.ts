@@ -10,7 +10,7 @@ export interface TlsSettings {
   readonly ciphers: string
 }
 
-/** What the flags ask for; one that has no meaning without another is refused. */
+/** The secure serving that the flags request. A flag that needs another flag is refused without it. */
 export interface SecuritySettings {
   readonly tls: TlsSettings | undefined
   readonly authorize: boolean

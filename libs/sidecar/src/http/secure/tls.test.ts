@@ -75,7 +75,7 @@ describe('the certificate', () => {
 })
 
 describe('the handshake', () => {
-  /** What a client that offers this gets: the protocol and cipher, or why not. */
+  /** Returns the protocol and the cipher that a client with these options gets, or the error code. */
   function offer(port: number, options: object): Promise<string> {
     return new Promise((resolve) => {
       const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () => {

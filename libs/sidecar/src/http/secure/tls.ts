@@ -8,13 +8,13 @@ import { Reloaded } from './reloaded.ts'
 import { selfMadeSource } from './self-made.ts'
 import type { TlsSettings } from './settings.ts'
 
-/** What a handshake may take. */
+/** The time limit of a handshake. */
 const HANDSHAKE_MS = 5_000
-/** Soon enough after a Secret is replaced; the kubelet takes a minute to update the files. */
+/** The interval in which the files are read. The kubelet takes up to a minute to update them after a Secret changes. */
 const LOOK_MS = 5_000
 /**
- * Neither sessions nor tickets: each handshake shows and verifies certificates, so that none outlives a change of
- * the authorities. SSL_OP_NO_TICKET of OpenSSL.
+ * Disables tickets, so that each handshake verifies the certificates against the current authorities. The value is
+ * OpenSSL's `SSL_OP_NO_TICKET`.
  */
 const NO_TICKETS = 1 << 14
 

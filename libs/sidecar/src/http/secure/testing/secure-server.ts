@@ -89,7 +89,7 @@ export class SecureServer implements AsyncDisposable {
   /** Lets the time come at which the files are looked at, and the look end. */
   async look(): Promise<void> {
     await this.clock.advance(5_000)
-    // The next look is arranged when this one is over.
+    // The next look is scheduled when the current look ends.
     while (this.clock.pending === 0) await this.get('/livez')
   }
 
