@@ -1,7 +1,7 @@
-// Bundles src/main.ts of the package in the working directory and makes it a single executable:
+// Bundles src/main.ts of the package in the working directory and packs it into a single executable:
 //   node ../../tools/build.mjs <name> [--bundle-only]
-// Left in dist: <name>, the executable; <name>.cjs and <name>.cache, what it runs, for images and executables of other
-// places; <name>.mjs, the same in readable form, for profiles.
+// The folder dist then has <name>, the executable; <name>.cjs and <name>.cache, which it runs, for images and for
+// executables of other platforms; and <name>.mjs, the same code in readable form, for profiles.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -87,15 +87,18 @@ async function readableBundle() {
   writeFileSync(`dist/${name}.mjs`, outputFiles[0].contents)
 }
 
-/** What --version says: that of the release being built, else the package's own. */
+/**
+ * Returns the version that --version prints: the version of the release being built, otherwise the version of the
+ * package.
+ */
 function version() {
   const own = JSON.parse(readFileSync('package.json', 'utf8')).version
   return process.env.RELEASE_VERSION || (own === undefined ? 'unknown' : `v${own}`)
 }
 
 /**
- * A process of its own makes it, with the flags that the executable starts with. All of its surroundings are given: what
- * it opens at its start, be it standard output, shifts the numbers by which V8 counts functions.
+ * Creates the code cache in a separate process with the start flags of the executable. The environment and the streams
+ * are fixed: a file that the process opens at its start shifts the numbers by which V8 counts functions.
  */
 function codeCache() {
   const maker = join(import.meta.dirname, 'make-code-cache.cjs')

@@ -12,7 +12,7 @@ const LOGGER = /\b(log|\w+Log)\)?\??$|\bverbose\?$/
 const LEVEL = /\.v\([^()]*\)\s*\?$/
 /** The logger itself. */
 const EXEMPT = /[\\/]telemetry[\\/]src[\\/]/
-/** Tables of flags, with what the chart needs to know of each. */
+/** Tables of flags, with the data that the chart needs about each flag. */
 const FLAGS = /flags\.ts$/
 
 export const callSites = {
@@ -30,7 +30,10 @@ function contentsOf(path) {
   return withCallSites(FLAGS.test(path) ? withoutChartKeys(source) : source, path)
 }
 
-/** Neither lines nor what a line says change. Throws for a call whose receiver is no logger that it knows. */
+/**
+ * Adds the call sites to the log calls of a source, without moving its lines. Throws for a call whose receiver is not a
+ * known logger.
+ */
 export function withCallSites(source, path) {
   const place = placeOf(path)
   return source.replace(CALL, (call, method, offset) => {

@@ -2,7 +2,7 @@
 
 const FIELD = /\bchart: /g
 
-/** The source of a table of flags without the field `chart` of its rows. Lines stay where they are. */
+/** Returns the source of a table of flags without the field `chart` of its rows. Keeps the line numbers. */
 export function withoutChartKeys(source) {
   let rest = source
   let result = ''

@@ -1,6 +1,7 @@
-// Reports every pair of neighbours in one package's src that import each other, types included: two folders, or a folder
-// and a file beside it. Such a pair is one unit that only looks like two. Tests and src/testing are not read.
-// `node tools/check-folders.mjs [PACKAGE...]`: all packages, or the folders given, as libs/sidecar. Exits with 1 for a pair.
+// Reports every pair of neighbours in the src of one package that import each other, types included. A neighbour is a
+// folder, or a file next to it. Such a pair is really one unit. Tests and src/testing are not read.
+// `node tools/check-folders.mjs [PACKAGE...]` checks all packages, or the given folders such as libs/sidecar. A pair
+// makes it exit with 1.
 
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'

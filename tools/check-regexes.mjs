@@ -1,6 +1,6 @@
-// Refuses regular expressions of the sidecars and of kubectl csi whose time grows faster than the text they look at: a
-// driver, an API server or a file could keep the process busy with a few kilobytes. Where the text is short for another
-// reason, the line above says `// bounded: <reason>`; so does one above an expression that is made of parts.
+// Refuses regular expressions of the sidecars and of kubectl csi whose time grows faster than the text: a driver, an
+// API server or a file could block the process with a few kilobytes. If the text is short for another reason, the line
+// above says `// bounded: <reason>`. An expression that is built from parts needs such a line, too.
 import { globSync, readFileSync } from 'node:fs'
 import { RegExpParser } from '@eslint-community/regexpp'
 import { parseSync, Visitor } from 'oxc-parser'
@@ -70,7 +70,7 @@ function isSearchedAgain(source, flags) {
   })
 }
 
-/** The parts of a sequence, those of its groups among them. */
+/** Returns the parts of a sequence, including the parts of its groups. */
 function inOrder({ elements }) {
   return elements.flatMap((element) =>
     (element.type === 'Group' || element.type === 'CapturingGroup') && element.alternatives.length === 1
@@ -88,7 +88,7 @@ function mayBeOf(element, set, how) {
   return element.type !== 'Quantifier' || element.min === 0 || mayBeOf(element.element, set, how)
 }
 
-// What it is for must not pass unseen, should an analyser change its mind.
+// These examples fail if a new version of an analyser decides differently.
 for (const [source, refused] of [
   ['/+$', true],
   ['error: (.*)$', true],

@@ -8,8 +8,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 
-// What is refused, what to write instead, and an example. A pattern is compared with plain text in lower case, in which
-// names are split: `tellEvery`, `TELL_EVERY` and `tell-every` all read "tell every". Its spaces match line ends too.
+// The refused words, the replacement, and an example. A pattern is compared with plain text in lower case, in which
+// names are split: `tellEvery`, `TELL_EVERY` and `tell-every` all read "tell every". The spaces of a pattern also match
+// line ends.
 const WORDS = [
   ['told|tells?|telling|tellers?', 'report, record, log, list, print', 'tellEvery'],
   ['story|stories', 'test, end-to-end test', 'STORIES_OF_DRAIN'],
@@ -62,7 +63,8 @@ const WORDS = [
 
 const FINE = ['slow down', 'bearer tokens', 'understands', 'a standby', 'it goes on the list', 'history', 'a long word']
 
-// Where a refused text is allowed, and why. A path ends in / if it is a folder. An entry that nothing needs is refused.
+// The paths in which a refused text is allowed, with the reason. The path of a folder ends in /. An unused entry is
+// refused.
 const EXCEPTIONS = [
   { path: 'tools/check-words.mjs', texts: /.*/, why: 'the words are listed here' },
   { path: 'apps/attacher/src/published-nodes/', texts: /^goes on$/, why: 'an error in the log' },

@@ -1,4 +1,4 @@
-// Looks for weak spots in workflows with zizmor (https://docs.zizmor.sh), where it is installed.
+// Searches workflows for weak spots with zizmor (https://docs.zizmor.sh), if it is installed.
 import { spawnSync } from 'node:child_process'
 
 const args = ['--offline', '--no-progress', '--quiet', '--min-severity=medium', '.github']

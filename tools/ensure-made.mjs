@@ -1,5 +1,5 @@
-// For a program that is run from source without `npm start`, imported before the rest of it: makes what is missing, and
-// does not look at what is there.
+// Builds missing files, but does not check existing ones. A program that runs from source without `npm start` imports
+// this file before the rest of the program.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fail, isNewEnough, make, OLDEST_NODE, ownSidecars, root } from './from-source.mjs'

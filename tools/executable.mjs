@@ -1,6 +1,6 @@
-// Makes a single executable of Node.js and a program, in the working directory:
+// Packs Node.js and a program into a single executable, in the working directory:
 //   node executable.mjs MAIN OUTPUT
-// The executable contains the path of MAIN as it is written here, so it must not name the folder of the build.
+// The executable contains the path of MAIN as given, so the path must not name the folder of the build.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'

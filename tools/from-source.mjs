@@ -1,5 +1,5 @@
-// What programs need that run from the repository's source: a Node that is new enough, generated code, and the embedded
-// cluster also the sidecars. After `npm ci` alone all of it can be made.
+// Provides the needs of programs that run from the source of the repository: a new enough Node, generated code, and for
+// the embedded cluster the sidecars. After `npm ci` alone, all of it can be built.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'

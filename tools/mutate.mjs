@@ -1,9 +1,9 @@
-// `npm run mutate -- <package> <glob>...`: how many faults put into the files do the package's tests find?
+// `npm run mutate -- <package> <glob>...`: how many faults in the files do the tests of the package find?
 //     npm run mutate -- apps/attacher 'src/volume-attachment/decide-*.ts' src/volume-attachment/patches.ts
-// Faults are put into a copy of the tree, so that you can keep editing, and an interrupted run leaves no fault.
-// A fault in a rule is for the rule's own tests to find: only those beside the files are run. Files that perform what was
-// decided have their tests elsewhere, and those are named: --tests 'src/volume-attachment/reconcile*.test.ts'
-// Less than 90 % ends with 1.
+// Faults are injected into a copy of the tree, so that you can keep editing, and an interrupted run leaves no fault.
+// A rule's own tests must find a fault in the rule, so only the tests next to the files run. Files that perform
+// decisions have their tests elsewhere, which you name: --tests 'src/volume-attachment/reconcile*.test.ts'
+// The exit code is 1 if the tests find less than 90 %.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

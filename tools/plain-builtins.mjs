@@ -1,7 +1,7 @@
-// esbuild plugin: an import of one of Node's own modules becomes a require of which only the imported names are read.
-// Left alone, Node (for an import) or esbuild's helper (for a require) would look at every export of the module, also at
-// those that are loaded only then: node:http brings undici's fetch and WebSocket that way, node:util worker threads and
-// a differ. That is time to start and memory that nothing uses.
+// esbuild plugin: turns an import of one of Node's modules into a require of which only the imported names are read.
+// Otherwise Node (for an import) or esbuild's helper (for a require) looks at every export of the module, and thereby
+// loads unused code: node:http loads undici's fetch and WebSocket, node:util loads worker threads and a differ. That
+// costs start time and memory.
 
 import { isBuiltin } from 'node:module'
 

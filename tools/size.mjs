@@ -1,6 +1,6 @@
 // usage: node tools/size.mjs
-// Prints the source lines of each group beside their budget, and fails above one. Lines of `.ts` and `.mjs` files count,
-// except tests, `src/testing/` and generated code.
+// Prints the source lines of each group next to its budget, and fails if a group exceeds its budget. Lines of `.ts` and
+// `.mjs` files count, except tests, `src/testing/` and generated code.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 

@@ -1,6 +1,6 @@
 // usage: node tools/start.mjs devcluster|driver-test ARGUMENTS, for `npm start` and `npm run driver-test`
 // Builds the program and its sidecars, unless they are up to date, and starts the program with the arguments.
-// package.json says `exec`: after Ctrl-C the shell in between would end with 130, whatever this ends with.
+// package.json uses `exec`, because a shell in between would exit with 130 after Ctrl-C, whatever this script returns.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -23,7 +23,7 @@ async function cluster() {
   const child = spawn(node, [...flags, main, ...args], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Ctrl-C reaches every process of the terminal; anything else only this one.
+      // Ctrl-C reaches every process of the terminal. Any other signal reaches only this process.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
   }

@@ -7,7 +7,7 @@ const before = readFileSync(file, 'utf8').split('\n').slice(0, Number(line))
 // The name of a test, or of a table of tests behind its rows.
 const NAME = /(?:\b(?:it|test)(?:\.\w+)*\(|^\s*\][^(]*\)\()\s*(['"`])(?<name>.*?)\1/
 const name = before.findLast((text) => NAME.test(text))?.match(NAME)?.groups?.name ?? ''
-// What a row fills in may be anything.
+// A row of a table can put any text in place of a placeholder.
 const pattern = RegExp.escape(name).replaceAll(/(?:%|\\x25)\w|\\\$[\w.\\]+/g, '.*')
 const options = ['--runInBand', '--testTimeout=3600000', '--runTestsByPath', file, '--testNamePattern', pattern]
 process.exitCode =

@@ -1,14 +1,17 @@
-// `npm run walk`: what a newcomer does, as a script. The lines of README.md's "See it" are run in a copy of the last
-// commit that has no git history, on a PATH without Go. Each has to end with 0 and without a warning.
-// `npm run walk -- start` runs only those with the word.
-// Written for any Node: a newcomer's is old.
+// `npm run walk` does what a newcomer does. It runs the lines of the section "See it" of README.md in a copy of the
+// last commit without git history, on a PATH without Go. Each line must exit with 0 and without a warning.
+// `npm run walk -- start` runs only the lines with the word `start`.
+// The script runs on any Node, because a newcomer may have an old one.
 import { execFileSync, spawn } from 'node:child_process'
 import { createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What a newcomer must not see: warnings of npm, of turbo and of Node. Titles of tests may contain the word. */
+/**
+ * Output that a newcomer must not see: warnings of npm, of turbo and of Node. Titles of tests may contain the word in
+ * lower case.
+ */
 const WARNING = /\bnpm (?:warn|WARN)\b|\bWARN(?:ING)?\b|\(node:\d+\)|\bEBADENGINE\b/
 const LOG = 'walk.log'
 
@@ -35,7 +38,7 @@ function linesOf(text) {
 
 async function walked(line) {
   const began = Date.now()
-  // npm ci of the line before is not what this one is about, but a newcomer may begin with either.
+  // A line starts with `npm ci`, although the line before has already installed: a newcomer may begin with either line.
   const { code, output } = await run(line)
   const warnings = output.split('\n').filter((each) => WARNING.test(each))
   const seconds = Math.round((Date.now() - began) / 1000)

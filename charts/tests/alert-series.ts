@@ -11,7 +11,7 @@ export interface AlertCase {
   /** Minutes after which it has begun to fire. */
   readonly after: number
   readonly fires: readonly Series[]
-  /** What its labels and its summary say then, beside severity. */
+  /** The labels of the firing alert, without `severity`. `summary` is its summary. */
   readonly labels: Labels
   readonly summary: string
   /** As close to firing as possible. */

@@ -44,7 +44,7 @@ function mentions(text: string, flag: string): boolean {
 
 withHelm('rendered arguments', () => {
   const base = readValues(exampleFile('driver'))
-  /** What flags about files are rendered with. */
+  /** The values with which flags about files are rendered. */
   const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
   /** --timeout would silence the resizer's other two; a certificate is either from files or self-signed. */
   const isAlone = (app: AppName, flag: string): boolean =>
@@ -105,7 +105,7 @@ withHelm('rendered arguments', () => {
     expect(sidecar(defaults, 'attacher').args).toContain('--http-endpoint=:8081')
   })
 
-  // one-process.test.ts starts the other one.
+  // The example one-process is started by one-process.test.ts.
   describe.each(EXAMPLES.filter((example) => example !== 'one-process'))('of examples/%s.yaml', (example) => {
     const containers = podSpecs(render({ files: [exampleFile(example)] })).flatMap((pod) => pod.containers)
     const sidecars = APPS.flatMap((app) => {

@@ -29,12 +29,12 @@ export type Example = (typeof EXAMPLES)[number]
 
 export const exampleFile = (example: Example): string => join(CHART, 'examples', `${example}.yaml`)
 
-/** Helm's path; undefined where there is none. */
+/** Returns the path of Helm. Undefined if Helm is neither installed nor built. */
 export function helmPath(): string | undefined {
   return onPath('helm') ?? (existsSync(BUILT) ? BUILT : undefined)
 }
 
-/** Builds Helm where it is missing. Returns the line that says why it is still missing. */
+/** Builds Helm if it is missing. Returns a line with the reason if Helm is still missing. */
 export function provideHelm(): string | undefined {
   if (helmPath() !== undefined) return undefined
   const remedy = 'The rendered chart is not tested'
@@ -75,7 +75,7 @@ export interface RenderOptions {
   readonly release?: string
   /** `storage` unless given. */
   readonly namespace?: string
-  /** Also what `helm test` creates. */
+  /** True to render the objects of `helm test`, too. */
   readonly tests?: boolean
 }
 

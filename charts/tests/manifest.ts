@@ -1,7 +1,7 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
 import type { AppName } from '@csi-sidecars/sidecars'
 
-/** What the tests read of rendered objects. */
+/** The fields of rendered objects that the tests read. */
 export interface Manifest {
   readonly apiVersion: string
   readonly kind: string

@@ -36,7 +36,7 @@ function typeOf({ name, buckets }: Spec): MetricFamily['type'] {
   return name.endsWith('_total') ? 'counter' : 'gauge'
 }
 
-/** Those that a process reads off itself, from an exposition. */
+/** Returns the metrics that a process measures about itself, read from an exposition. */
 async function measured(): Promise<MetricFamily[]> {
   const metrics = new telemetry.Metrics()
   telemetry.registerProcessMetrics(metrics)

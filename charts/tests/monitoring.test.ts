@@ -12,7 +12,7 @@ import { withHelm } from './with-helm.ts'
 const read = (file: string): string => readFileSync(join(CHART, file), 'utf8')
 const ALERTS = load(read('files/alerts.yaml')) as readonly AlertRule[]
 
-/** Labels that Prometheus or its operator add to what they scrape. */
+/** Labels that Prometheus or its operator adds to scraped series. */
 const OF_THE_TARGET = ['namespace', 'container', 'pod', 'le']
 /** Keywords of PromQL. */
 const PROMQL = /^(?:absent|sum|max|by|rate|changes|histogram_quantile|label_values)$/
@@ -157,7 +157,7 @@ withHelm('rendered monitoring', () => {
     rendered.flatMap(({ kind, metadata: { name } }) => {
       if (kind === 'StatefulSet') return [`${name}-0`]
       if (kind === 'DaemonSet') return [`${name}-x2x9z`]
-      // A ReplicaSet's name is cut where the whole would be too long.
+      // The name of the pod contains a truncated name of the ReplicaSet if the full name would be too long.
       return kind === 'Deployment' ? [`${`${name}-5d4f8c7b9f-`.slice(0, 58)}x2x9z`] : []
     })
 

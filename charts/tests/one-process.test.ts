@@ -11,7 +11,10 @@ const ONE = merged(readValues(exampleFile('driver')), { process: 'one' })
 const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
-/** Flags that the one process takes for each of its sidecars; those of the process are in section `sidecars`. */
+/**
+ * The flags that the one process takes for each of its sidecars. The flags of the process itself are in section
+ * `sidecars`.
+ */
 const OWN = APPS.flatMap((app) =>
   FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
     // --timeout would silence two others.
@@ -29,7 +32,10 @@ function leavesOf(value: unknown, path: string): readonly (readonly [path: strin
   return path.endsWith('.enabled') && path.split('.').length === 2 ? [] : [[path, otherThan(path, value)]]
 }
 
-/** Of the flags their sample, of the rest what the example of every value has, or what the schema takes. */
+/**
+ * Returns another value than the given one: the sample of a flag, the value in the example every-value, or a value that
+ * the schema accepts.
+ */
 function otherThan(path: string, value: unknown): unknown {
   const flag = FLAG_KEYS.find((key) => APPS.some((app) => pathOf(key, app) === path))
   if (flag !== undefined) return flag.sample
@@ -146,7 +152,7 @@ withHelm('process one', () => {
 
   describe('reads or refuses every value of the section of one sidecar', () => {
     const base = JSON.stringify(defaults)
-    /** A sentence that names the value has read it, too: it may contradict another one. */
+    /** Reports whether the chart ignores a value. An error that names the value shows that the chart has read it. */
     const isPassedOver = (path: string, value: unknown): boolean => {
       const rendered = tryRender({ values: merged(ONE, at(path, value)) })
       if (rendered.kind === 'rendered') return JSON.stringify(rendered.objects) === base

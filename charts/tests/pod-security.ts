@@ -1,8 +1,8 @@
 import type { Container, PodSpec } from './manifest.ts'
 
 /**
- * What the Pod Security Standards refuse, as far as a rendered pod can show it. The end-to-end tests ask the API
- * server's own admission.
+ * Returns the violations of the Pod Security Standards that a rendered pod can show. The end-to-end tests use the
+ * admission of the API server.
  */
 export function baselineViolations(pod: PodSpec): readonly string[] {
   const host = (['hostNetwork', 'hostPID', 'hostIPC'] as const).filter((field) => pod[field] === true)

@@ -8,7 +8,7 @@ export function promtoolPath(): string | undefined {
   return onPath('promtool')
 }
 
-/** What `promtool test rules` says about rules and tests of them: the empty string when all came true. */
+/** Returns the output of `promtool test rules` about failed tests. Returns the empty string if all tests pass. */
 export function ruleFailures(groups: unknown, tests: readonly object[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'promtool-'))
   try {

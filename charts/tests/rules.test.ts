@@ -12,7 +12,7 @@ const rule = (apiGroup: string, resource: string, verbs: readonly string[]): Pol
   verbs: [...verbs],
 })
 
-/** The permissions that the sidecars use, and those that drivers' charts grant today. */
+/** The permissions that the sidecars use, and the permissions that the charts of drivers grant today. */
 const ATTACHER = [
   rule('', 'persistentvolumes', [...READ, 'patch']),
   rule('storage.k8s.io', 'csinodes', READ),

@@ -1,4 +1,4 @@
-// Once before all tests: Helm is built where it is not installed and Go is. What is missing is said.
+// Runs once before all tests. Builds Helm if it is missing and Go is installed, and prints which programs are missing.
 import { provideHelm } from './helm.ts'
 import { promtoolPath } from './promtool.ts'
 

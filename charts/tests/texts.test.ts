@@ -3,7 +3,7 @@ import { exampleFile, render } from './helm.ts'
 import { at, isMap, merged, readValues, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-/** Where the same names are texts of one and something else of the other: the paths. */
+/** Returns the paths of texts in `one` that are not texts in `other`. */
 function turned(one: unknown, other: unknown, path = ''): readonly string[] {
   if (typeof one === 'string') return typeof other === 'string' ? [] : [path]
   if (Array.isArray(one))

@@ -101,7 +101,7 @@ describe('examples/every-value.yaml', () => {
     const ofFlags = APPS.flatMap((app) => keysOf(app).map((key) => pathOf(key, app)))
     const missing = (key: string): boolean => get(EVERY, key) === undefined && !ofFlags.includes(key)
     const kept = leaves(DEFAULTS).filter((key) => same(get(DEFAULTS, key), get(EVERY, key)) || missing(key))
-    // What must stay for the rest to be rendered, or to be used at all.
+    // These values keep their default. Otherwise the other values are not rendered, or not used.
     expect(kept).toEqual([
       'mode',
       'process',
@@ -131,7 +131,7 @@ describe('examples/every-value.yaml', () => {
   })
 })
 
-/** What the comments of values.yaml show as an example, with the key below them. */
+/** Returns the examples in the comments of values.yaml, each with the key below it. */
 function shownExamples(): [key: string, text: string][] {
   const examples: [string, string][] = []
   const path: string[] = []

@@ -2,8 +2,8 @@ import type { PolicyRule } from '@csi-sidecars/kube-types'
 import type { AppName } from '@csi-sidecars/sidecars'
 
 /**
- * How public CSI drivers start the two sidecars, and what their accounts may do: the manifests and charts of August 2026,
- * of ceph-csi those of October 2024.
+ * The arguments and the permissions of the two sidecars in public CSI drivers. The sources are the manifests and charts
+ * of August 2026, for ceph-csi of October 2024.
  */
 
 export interface Vendor {

@@ -11,10 +11,10 @@ import { VENDOR_VALUES } from '../tests/vendor-values.ts'
 import { checkOf, type Swagger } from './kubernetes-schema.ts'
 
 const VERSIONS = ['v1.30.14', 'v1.36.3', 'v1.37.1']
-/** Whose definitions no API server has by itself. */
+/** API versions of operators: no API server has their definitions by itself. */
 const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
 
-/** What an example shows that a version does not have yet. */
+/** Fields of the examples that an older version of Kubernetes does not have. */
 const NOT_YET: Readonly<Record<string, RegExp>> = { 'v1.30.14': /CSIDriver .*"nodeAllocatableUpdatePeriodSeconds"/ }
 
 const lacking = provideHelm()

@@ -22,7 +22,7 @@ export const FLAG_TABLES: Readonly<Record<AppName, FlagTable>> = each(({ flags }
 
 export const GATES: Readonly<Record<AppName, GateTable>> = each(({ gates }) => gates)
 
-/** Flags that one of several sidecars in a process may take otherwise than the others. */
+/** Flags whose value one sidecar of a process can set for itself. */
 const FOR_ONE: ReadonlySet<string> = new Set(
   SIDECARS.flatMap(({ value }) => flagsForOne(value)).map(({ name }) => name),
 )
@@ -31,8 +31,8 @@ const FOR_ONE: ReadonlySet<string> = new Set(
 export interface FlagKey extends Exclude<ChartKey, { none: string }> {
   readonly flag: Flag
   /**
-   * Whose section of the values has the key: a sidecar's, that of each process, that of each sidecar; or the name of a
-   * section about all.
+   * The section of the values that has the key: of one sidecar, of each process, of each sidecar, or of a common
+   * subject.
    */
   readonly section: string
   /** Below the section: `labels`. */
@@ -57,7 +57,7 @@ function keyOf(flag: Flag, own: string): readonly FlagKey[] {
   ]
 }
 
-/** Flags of a sidecar that only additionalArgs passes, with the reason. */
+/** Returns the flags of a sidecar that only `additionalArgs` can set, each with the reason. */
 export function notInValues(app: AppName): Readonly<Record<string, string>> {
   return Object.fromEntries(
     FLAG_TABLES[app].flatMap(({ name, chart }: Flag) =>
@@ -76,7 +76,7 @@ export function pathOf({ key, section }: FlagKey, app: AppName): string {
   return isOf([PROCESS, EACH, ...APPS], section) ? `${app}.${key}` : key
 }
 
-/** What the sample is passed as. */
+/** Returns the sample as the text of an argument. */
 export function textOf({ sample, text }: FlagKey): string {
   return text ?? String(sample)
 }

@@ -26,7 +26,7 @@ function gatesTemplate(app: AppName): string {
   })
 }
 
-/** What one process for both sidecars reads of the section of one. */
+/** Reports whether the process of several sidecars reads this key in the section of one sidecar. */
 function isReadByOneProcess(app: AppName, name: string): boolean {
   return (
     ['enabled', 'additionalClusterRoleRules', 'leaderElection'].includes(name) ||
@@ -50,7 +50,7 @@ function jsonTemplate(name: string, value: unknown): string {
   return `{{- define "csi-sidecars.${name}" -}}\n${JSON.stringify(value, null, 2)}\n{{- end }}\n`
 }
 
-/** What is about one sidecar or process first. */
+/** Returns the position of a section. Sections about one sidecar or process come first. */
 function rank(section: string): number {
   const own = [...APPS, EACH, PROCESS].indexOf(section)
   return own < 0 ? APPS.length + 2 : own

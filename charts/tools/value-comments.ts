@@ -5,7 +5,7 @@ import { get, isMap, readValues, VALUES_FILE, type Values } from '../tests/value
 export interface DocumentedValue {
   /** From the root: `attacher.image.tag`. */
   readonly key: string
-  /** Empty where there is no comment. */
+  /** The comment of the key. Empty if there is no comment. */
   readonly description: string
   readonly default: unknown
   /** Whether the keys below have comments of their own. */

@@ -72,7 +72,7 @@ async function tryWith(version: string, { archives, kubeconfig, globalConfig }: 
   mkdirSync(place, { recursive: true })
   const env = {
     ...process.env,
-    // npm looks for it beside the Node.js that runs it.
+    // npm searches this file next to the Node.js that runs it.
     npm_config_globalconfig: globalConfig,
     PATH: `${dirname(node)}${delimiter}${process.env['PATH']}`,
     npm_config_cache: join(work, 'cache'),

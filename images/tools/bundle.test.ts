@@ -133,7 +133,10 @@ describe('the script that a manifest names', () => {
   })
 })
 
-/** Of the text, which V8 keeps for as long as the process lives, and of the code cache. What grows beyond it has a reason. */
+/**
+ * The largest size of a bundle's text, which V8 keeps in memory. The code cache is smaller than the text. A larger size
+ * needs a reason.
+ */
 const MOST_BYTES = {
   'csi-attacher': 770_000,
   'csi-resizer': 785_000,

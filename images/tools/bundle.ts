@@ -4,10 +4,13 @@ import { RELEASED } from './released.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 type Released = (typeof RELEASED)[number]
-/** What is shipped as an executable: each sidecar, all of them in one process, and the plugin of kubectl. */
+/**
+ * The name of a program that is shipped as an executable: each sidecar, the process of all sidecars, and the kubectl
+ * plugin.
+ */
 export type Program = Released['name']
 export const PROGRAMS: readonly Program[] = RELEASED.map(({ name }) => name)
-/** What is shipped as an image too. */
+/** The name of a program that is also shipped as an image. */
 export type Sidecar = Extract<Released, { readonly image: true }>['name']
 export const SIDECARS: readonly Sidecar[] = RELEASED.flatMap((row) => (row.image ? [row.name] : []))
 
@@ -38,14 +41,14 @@ export interface BundledPackage {
   readonly folder: string
 }
 
-/** What runs first, in an executable and in an image. */
+/** The script that runs first in an executable and in an image. */
 export const START = join(ROOT, 'tools/start-bundle.cjs')
 
 interface Lockfile {
   readonly packages: Readonly<Record<string, { version?: string; license?: string }>>
 }
 
-/** What esbuild reports about a bundle. */
+/** The report of esbuild about a bundle. */
 export interface Metafile {
   readonly outputs: Readonly<Record<string, { inputs: Readonly<Record<string, { bytesInOutput: number }>> }>>
 }

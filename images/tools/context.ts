@@ -1,4 +1,5 @@
-// `npm run build` of this package: what the Dockerfile needs, in dist. Each sidecar has a folder with its files.
+// `npm run build` of this package: writes the files that the Dockerfile needs into dist, in one folder for each
+// sidecar.
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Bundle, ROOT, readBundle, SIDECARS, START } from './bundle.ts'

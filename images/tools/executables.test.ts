@@ -54,7 +54,7 @@ onLinux('executables', () => {
       stdout: '',
       stderr: expect.stringMatching(/^kubectl-csi: .*absent.*\n$/),
     })
-    // The page with the advice is inside: it is not beside the executable.
+    // The executable contains the page with the advice. The page is no file next to it.
     expect(run('explain', '--help').stdout).toContain('explain')
   })
 

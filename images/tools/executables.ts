@@ -40,7 +40,7 @@ export function executableName(name: Program, version: string, architecture: Arc
   return `${name}-${version}-linux-${architecture}`
 }
 
-/** `npm run build` has made those of the sidecars. */
+/** Writes the executable of a program. `npm run build` has already created the executables of the sidecars. */
 function makeExecutable({ name, file }: Bundle, output: string): void {
   const built = join(dirname(file), name)
   if (existsSync(built)) copyFileSync(built, output)

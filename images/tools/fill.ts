@@ -24,7 +24,7 @@ export function homeOf(root: string): Home {
   return homeFrom(repository.replace(/^github:/, ''))
 }
 
-/** Where that repository's releases leave images and charts. Registries know no capital letters. */
+/** Returns the registry to which a repository's releases push images and charts. Registry names are lower case. */
 export const registryOf = (home: Home): string => `ghcr.io/${ownerOf(home).toLowerCase()}`
 
 export function withHome(text: string, from: Home, to: Home): string {

@@ -255,7 +255,7 @@ class ImageStore implements Disposable {
     return OCIv1
   }
 
-  /** In bytes, of each layer, as a registry stores it. */
+  /** Returns the size of each layer in bytes, as a registry stores it. */
   compressedSizes(image: string): readonly number[] {
     const layout = join(this.folder, 'layout')
     this.#buildah('push', '--quiet', image, `oci:${layout}:${image}`)
@@ -357,7 +357,7 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** What /readyz says once it says something good; caches take a moment. */
+/** Waits up to ten seconds for `ok` from /readyz, because caches need a moment. Returns the last answer. */
 async function readiness(port: number): Promise<string> {
   let text = ''
   for (let tries = 0; tries < 100 && text !== 'ok'; tries += 1) {

@@ -1,4 +1,4 @@
-// What a release ships in addition to images. Run from the root after `npm run build`:
+// Writes the files that a release ships in addition to images. Run it from the root after `npm run build`:
 //   npm exec -- node images/tools/main.ts executables [--out FOLDER]   for this machine, with licences and checksums
 //   npm exec -- node images/tools/main.ts programs [--out FOLDER]      archives of kubectl-csi and of the npm packages, krew.yaml
 //   npm exec -- node images/tools/main.ts krew [--out FOLDER]          krew.yaml again, with the archives of other machines

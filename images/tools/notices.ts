@@ -30,7 +30,7 @@ function section(title: string, text: string): string {
   return `${'='.repeat(80)}\n${title}\n${'='.repeat(80)}\n\n${text.trim()}\n`
 }
 
-/** The package's own files; where it has none, the standard text of each of its licences. */
+/** Returns the licence files of a package. If it has none, returns the standard text of each of its licences. */
 function licenceText({ folder, licence }: BundledPackage): string {
   const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|notice|copying)(?:[-.]\w+)*$/i.test(file))
   if (files.length > 0) return files.map((file) => readFileSync(join(folder, file), 'utf8').trim()).join('\n\n')
@@ -42,7 +42,7 @@ function standardText(id: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
-/** A Node.js of a distribution has no licence beside it. */
+/** Returns the licence of Node.js, or its address, because a Node.js from a distribution has no licence file. */
 function nodeLicence(): string {
   const file = join(process.env['BUILD_NODE'] || process.execPath, '../../LICENSE')
   return existsSync(file) ? readFileSync(file, 'utf8') : 'https://github.com/nodejs/node/blob/main/LICENSE'

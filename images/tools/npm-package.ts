@@ -57,7 +57,7 @@ function manifest(program: ProgramName): object {
   }
 }
 
-/** By platform, the package that has the Node.js with which this repository is tested. */
+/** Returns the npm package of the tested Node.js for each platform. */
 function nodePackages(): Readonly<Record<string, string>> {
   const { optionalDependencies } = readJson<{ optionalDependencies: Readonly<Record<string, string>> }>(
     join(ROOT, 'package.json'),

@@ -3,7 +3,10 @@ import { cpSync, globSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ROOT } from './bundle.ts'
 
-/** Names that .gitignore has; its paths are those of generated code. Git is not asked: an archive has no history. */
+/**
+ * The names in .gitignore. Its paths are left out, because they belong to generated code. Git is not called, because an
+ * archive has no history.
+ */
 const NOT_SOURCES: ReadonlySet<string> = new Set([
   '.git',
   ...readFileSync(join(ROOT, '.gitignore'), 'utf8')
@@ -13,13 +16,13 @@ const NOT_SOURCES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Copies the sources of this repository with what is installed and generated, and without anything built. The links of
- * npm from one package of the repository to another are relative, so those of the copy stay in the copy.
+ * Copies the sources of this repository with installed and generated files, but without built files. npm links packages
+ * of the repository by relative paths, so the links of the copy stay in the copy.
  */
 export function copySources(folder: string): void {
   const isSource = (path: string): boolean => path === ROOT || !NOT_SOURCES.has(basename(path))
   cpSync(ROOT, folder, { recursive: true, filter: isSource })
-  // Without a second copy where the file system allows it.
+  // `cp` links the files if both folders are in one file system, which saves a second copy.
   const link = statSync(folder).dev === statSync(join(ROOT, 'node_modules')).dev ? ['--link'] : []
   for (const modules of [
     'node_modules',

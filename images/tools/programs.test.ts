@@ -28,7 +28,7 @@ describe('what people run on their own machines', () => {
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'programs-'))
     mkdirSync(join(folder, 'first'))
-    // In place of the executables, which are made and run elsewhere; the other architecture was not built here.
+    // These files replace the executables, which other tests build and run. The other architecture is not built here.
     for (const name of EXECUTABLES) writeFileSync(join(folder, 'first', name), name)
     files = makePrograms(join(folder, 'first'))
   }, 60_000)

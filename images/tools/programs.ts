@@ -23,9 +23,10 @@ const BUILT = join(ROOT, 'apps/kubectl-csi/dist')
 export const KREW = join(BUILT, 'krew.yaml')
 
 /**
- * What people run on their own machines: the plugin of kubectl, as a JavaScript file and with each of its executables
- * that the folder has, and both the plugin and the embedded cluster as archives
- * that npm installs. Archives of equal files are equal.
+ * Packs the programs that people run on their own machines. The kubectl plugin is packed as a JavaScript file, and as
+ * each executable that the folder has. `NPM_PACKAGES` are packed as archives that npm installs.
+ *
+ * The archives of equal files are equal.
  */
 export function makePrograms(out: string): readonly string[] {
   if (!existsSync(join(BUILT, `${PLUGIN}.cjs`))) throw new Error(`${BUILT} has no ${PLUGIN}.cjs: npm run build`)
@@ -76,7 +77,7 @@ function pluginArchive({ archive, program, as }: Packed, notices: string, out: s
   }
 }
 
-/** What npm installs: a folder is made, and `npm pack` makes the archive of it. */
+/** The npm packages. `make` writes a folder, and `npm pack` creates the archive of the folder. */
 export const NPM_PACKAGES = [
   ...(['csi-devcluster', 'csi-driver-test'] as const).map((program) => ({
     file: `${program}-${releaseVersion().slice(1)}.tgz`,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { ROOT } from './bundle.ts'
 
-/** The scripts of the workflows, with programs in place of those that need a network. */
+/** Tests of the workflow scripts, with fakes for the programs that need a network. */
 
 let folder: string
 beforeEach(() => {

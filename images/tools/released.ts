@@ -1,4 +1,4 @@
-/** What a release ships, in one table: workflows and scripts follow it. */
+/** A row of the table of released programs. Workflows and scripts use the table. */
 interface Row {
   /** The name of the executable, and of the image. */
   readonly name: string

@@ -19,7 +19,7 @@ export class Child<Message> implements AsyncDisposable {
     this.#child.send(message)
   }
 
-  /** The next message, as the answer to this one if there is one. */
+  /** Sends the question, if there is one, and returns the next message. */
   async next(question?: object | string): Promise<Message> {
     const gone = this.#exited.then((): never => {
       throw new Error(`${this.#child.spawnfile} ${this.#child.spawnargs[1]} has ended with ${this.#child.exitCode}`)

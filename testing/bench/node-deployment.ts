@@ -1,5 +1,6 @@
-// What --node-deployment costs: the API server that 100 instances watch, and the memory of one instance among volumes of
-// other nodes. `node_modules/.bin/node testing/bench/node-deployment.ts`, 6 minutes, on a real kube-apiserver.
+// Measures the cost of --node-deployment: the load of an API server that 100 instances watch, and the memory of one
+// instance among volumes of other nodes. `node_modules/.bin/node testing/bench/node-deployment.ts` takes 6 minutes on a
+// real kube-apiserver.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'

@@ -3,7 +3,7 @@ import { type Memory, memoryOf } from '../e2e/harness/process/memory.ts'
 
 const TICKS_PER_SECOND = 100
 
-/** What a process has cost so far. */
+/** The resources that a process has used so far. */
 export interface Cost extends Memory {
   readonly cpuSeconds: number
 }

@@ -1,6 +1,6 @@
-// Where the time of CPU profiles went: node testing/bench/profile.ts FILE.cpuprofile ...
-// Shares of the busy time: who runs, on whose behalf (what a package calls in Node is its own then), and which functions.
-// Bundles are taken apart by the comments that esbuild leaves in them.
+// Prints how CPU profiles spent their time: node testing/bench/profile.ts FILE.cpuprofile ...
+// The shares of the busy time are by running code, by the package that caused it (Node code counts for its caller), and
+// by function. The comments that esbuild leaves in bundles name the packages.
 import { existsSync, readFileSync } from 'node:fs'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'

@@ -129,7 +129,7 @@ function add(total: { -readonly [K in keyof Tally]: Tally[K] }, tally: Tally): v
   total.failed += tally.failed
 }
 
-/** Creates the folder of this run, and removes those of older runs. */
+/** Creates the folder of this run, and deletes the oldest folders of earlier runs. */
 function reportFolder(): string {
   const parent = join(root, '.cache', 'e2e')
   mkdirSync(parent, { recursive: true })

@@ -1,6 +1,6 @@
 import type { Command } from './commands.ts'
 
-/** What runs a command that a document names: a file of this repository, and a text in it that shows that it does. */
+/** The file of this repository that runs a command of a document. `sign` is a text in the file that shows this. */
 export interface RunBy {
   readonly lines: RegExp
   readonly by: string
@@ -17,9 +17,12 @@ const WORKFLOW = '.github/workflows/e2e.yml'
 const CHECK = '.github/workflows/check.yml'
 const LINES_OF_DOCUMENTS = 'testing/e2e/tests/ground/documents.ts'
 
-/** Of `path: line`. The first one that fits counts. A command with other options is run where its program is. */
+/**
+ * The patterns match `path: line`, and the first match counts. A command with other options counts as run if its
+ * program is run.
+ */
 export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
-  // Of a user, on a cluster.
+  // A user runs these commands on a cluster.
   ...['set image', 'rollout status', 'rollout undo'].map((verb) => ({
     // bounded: three texts of ours
     lines: new RegExp(`^README\\.md: kubectl --namespace storage ${verb}`),

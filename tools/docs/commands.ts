@@ -11,7 +11,7 @@ export interface Command {
   readonly line: string
 }
 
-/** What cannot be tried here: it needs a cluster, a registry or a person. Its first words must be known all the same. */
+/** Programs that cannot run here, because they need a cluster, a registry or a person. */
 const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'gh', 'git', 'open', 'docker', 'buildah', 'kind']
 
 /** The lines of shell blocks, and of blocks without a language that begin with a program we know; spans that do. */
@@ -71,7 +71,7 @@ function whyNotOne(program: string, args: readonly string[], { folder, withHelm 
   if (ELSEWHERE.includes(program) || ['grep', 'sed', 'jq', 'rm', 'sha256sum'].includes(program)) return undefined
   if (/[<>]/.test(program)) return undefined
   const file = join(folder, program)
-  // What `npm run build` leaves may not be there yet.
+  // The output of `npm run build` may not exist yet.
   if (/^(?:\.\/)?apps\/\w+\/dist\/csi-\w+$/.test(program) || existsSync(file)) return undefined
   return `unknown program ${program}`
 }
@@ -106,7 +106,7 @@ function whyNotHelm(args: readonly string[]): string | undefined {
   const [verb = '', ...rest] = args
   if (!['install', 'upgrade', 'template', 'lint', 'show'].includes(verb)) return undefined
   const own = fromHere(rest.filter((word) => !['--install', '--create-namespace', '--wait'].includes(word)))
-  // What an earlier line has given is not known here.
+  // The values of an earlier line are not known here.
   if (own.some((word) => /[<>]/.test(word) || word === '--reset-then-reuse-values')) return undefined
   const asked = verb === 'install' || verb === 'upgrade' ? ['template', ...own] : [verb, ...own]
   const { status, stderr } = runHelm(asked.map((word) => (existsSync(join(ROOT, word)) ? join(ROOT, word) : word)))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ROOT } from './source-texts.ts'
 
 export interface Document {
-  /** From the root of the repository. */
+  /** The path from the root of the repository. */
   readonly path: string
   readonly text: string
 }

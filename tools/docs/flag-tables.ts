@@ -42,7 +42,7 @@ export function ownFlags(app: AppName): string {
   )
 }
 
-/** As they are called beside other controllers. */
+/** Returns the table of the livenessprobe's flags, with their names in a process with other controllers. */
 export function livenessprobeFlags(): string {
   const { prefix } = LIVENESSPROBE
   return table(
@@ -56,7 +56,7 @@ export function livenessprobeFlags(): string {
   )
 }
 
-/** What the standard flags mean for it. */
+/** The meaning of the standard flags for the livenessprobe. */
 const LIVENESSPROBE_HELP: Readonly<Record<string, string>> = {
   'http-endpoint': 'Address of /healthz and of its metrics, instead of the port.',
   'metrics-address': 'Deprecated: address of its metrics alone.',
@@ -92,7 +92,7 @@ function keyText(key: string | undefined): string {
   return key === undefined ? '' : code(key)
 }
 
-/** What a gate is for; the tables in the code know only its stage. */
+/** The purpose of each gate. The tables in the code contain only its stage. */
 const GATE_MEANINGS: Readonly<Record<string, string>> = {
   AnnotateFsResize: 'Note on the PersistentVolume the size before an expansion that the node has yet to finish.',
   MutableCSINodeAllocatableCount:
@@ -139,7 +139,7 @@ function meaning(name: string): string {
   return text
 }
 
-/** Those that are only accepted, as one sentence. */
+/** Returns one sentence with the gates that are accepted without effect. */
 export function genericGates(): string {
   return `Accepted without effect: ${Object.keys(GENERIC_GATES).sort().map(code).join(', ')}.`
 }

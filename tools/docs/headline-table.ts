@@ -22,7 +22,7 @@ const IDLE = 'Idle, on an empty API'
 const OPENED = '1,000 attachments at once, with raised limits'
 const ONE_PROCESS = 'Both in one process'
 
-/** In the order of the table; `headlines` decides which half. */
+/** The rows in the order of the table. `headlines` decides in which half a row is. */
 const HEADLINES: readonly Headline[] = [
   line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
   line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),
@@ -52,7 +52,7 @@ const HEADLINES: readonly Headline[] = [
   ),
 ]
 
-/** What is said, and both figures with their unit. */
+/** The text of a row, and both figures with their unit. */
 export type HeadlineFigures = readonly [says: string, ours: string, theirs: string]
 
 export interface Headlines {

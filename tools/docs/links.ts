@@ -26,7 +26,7 @@ function leadsSomewhere(from: string, text: string, link: string): boolean {
   return anchorsOf(target).has(anchor)
 }
 
-/** What the headings of a document are called in links. */
+/** Returns the names of a document's headings in links. */
 export function anchorsOf(text: string): ReadonlySet<string> {
   const headings = [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)
   return new Set(headings.map(slugOf))

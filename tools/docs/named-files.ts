@@ -3,7 +3,7 @@ import { basename, dirname, join, matchesGlob } from 'node:path'
 import { type Document, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
-/** What is there after a build or a run only, or never was in the repository. */
+/** Paths that exist only after a build or a run, or that are never in the repository. */
 const MADE = /(?:^|\/)(?:dist|\.cache|node_modules|coverage)(?:\/|$)/
 const FOLDERS = 'apps|libs|testing|docs|charts|images|tools|proto|\\.github|\\.ci|\\.changeset'
 /** `libs/x/src/y.ts`, `apps/*`, `y.ts`: what can only be meant as a file or folder of the repository. */
@@ -32,7 +32,7 @@ export function filesNamedIn(text: string): readonly string[] {
   return [...new Set(spans)].filter((span) => OF_THE_REPOSITORY.test(span) && !MADE.test(span))
 }
 
-/** From the root, from the document, or, as a reader looks for it, anywhere below. */
+/** Reports whether a path exists: from the root, from the folder of the document, or anywhere below the root. */
 function isThere(name: string, from: string, paths: readonly string[]): boolean {
   const places = [name, join(dirname(from), name), join('**', name)]
   return paths.some((path) => places.some((place) => path === place || matchesGlob(path, place)))

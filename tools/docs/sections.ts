@@ -19,7 +19,7 @@ import { publicDriversTable } from './public-drivers-table.ts'
 import { rollbackTable } from './rollback-table.ts'
 import { START_LINES } from './start-lines.ts'
 
-/** What documents may have made from the code, by the name in their marks. */
+/** The sections of documents that are generated from the code, by the name in their marks. */
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
   'standard-flags': standardFlags,
   ...Object.fromEntries(APPS.map((app) => [`${app}-flags`, () => ownFlags(app)])),
@@ -41,7 +41,10 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
 
 const flagSections = APPS.map((app) => ({ name: `${app}-flags`, heading: `### Flags of the ${app}` }))
 
-/** The document with a section for each sidecar that it does not describe yet, where it describes another one. */
+/**
+ * Returns the document with a section for each sidecar that it does not describe yet. A document that describes no
+ * sidecar stays unchanged.
+ */
 export function withMissingSections(document: string): string {
   const known = flagSections.findLast(({ name }) => sectionNames(document).includes(name))
   if (known === undefined) return document

@@ -20,7 +20,7 @@ export function runtimeSources(): string {
 
 /** The messages of the warnings and error lines that are literals in the sources. */
 export function errorMessages(sources: string): ReadonlySet<string> {
-  // The first literal after the call is the message: what comes before it is an error, which is a name or `new Error`.
+  // The first literal after the call is the message. An argument before the message is an error: a name or `new Error`.
   const calls = sources.matchAll(
     /[lL]og\)?\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|`([^`]+)`)/g,
   )

@@ -78,7 +78,7 @@ describe('the documentation', () => {
   it('names no flag that is not there', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
     const ofCommands = ['help', 'previous', 'context', 'older-than', 'reset-then-reuse-values']
-    // Those of the test of a driver are the keys of a table.
+    // The flags of the driver test are the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
     const removed = ['csiTimeout', 'enable-leader-election', 'leader-election-type', 'enable-volume-group-snapshots']

@@ -1,5 +1,5 @@
-// What `helm test` runs: whether each sidecar of the release leads, has its driver, and may do its work. EXPECTED says
-// what the release should have; every check is one line, and the exit code is 1 if one of them fails.
+// `helm test` runs this script: it checks that each sidecar of the release leads, has its driver, and has its
+// permissions. EXPECTED describes the release. Every check prints one line, and the exit code is 1 if a check fails.
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 

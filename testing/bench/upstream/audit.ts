@@ -29,7 +29,7 @@ export function notedRequests(lines: readonly string[]): NotedRequest[] {
   })
 }
 
-/** What changed something; leases and events are looked at apart. */
+/** Reports whether a request changes an object of the work. Leases and events are examined separately. */
 export function isWork({ verb, resource }: NotedRequest): boolean {
   return isWrite(verb) && resource !== 'leases' && resource !== 'events'
 }

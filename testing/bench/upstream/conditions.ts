@@ -3,7 +3,7 @@ import { cpus, loadavg, release, totalmem } from 'node:os'
 import type { App } from '../../e2e/harness/subject.ts'
 import type { Side } from './side.ts'
 
-/** What figures depend on and a reader cannot know. */
+/** The conditions that influence the figures and that a reader cannot know otherwise. */
 export interface Conditions {
   readonly machine: string
   readonly versions: string

@@ -29,8 +29,8 @@ export interface Copies {
 }
 
 /**
- * Many objects like those that are there, written into the server's store: it would take minutes to ask for them one
- * by one. What named each other by uid does so in each set of copies. Returns what was written, set after set.
+ * Writes copies of existing objects directly into the server's store, because single requests would take minutes.
+ * References by UID stay within one set of copies. Returns the written entries, set by set.
  */
 export async function makeCopies({ api, cluster }: Server, copies: Copies): Promise<readonly Put[]> {
   const { originals, count, from = 0, rename } = copies

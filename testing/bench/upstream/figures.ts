@@ -37,7 +37,7 @@ export function markdown(rows: readonly Row[]): string {
   return ['| sidecar | what | ours | Go original | ours / Go |', '|---|---|---|---|---|', ...lines].join('\n')
 }
 
-/** Each round's ratio where the rounds are pairs, else that of the medians. */
+/** Returns the ratio of each round if the rounds are pairs. Otherwise returns the ratio of the medians. */
 function ratios(ours: readonly number[], original: readonly number[]): number[] {
   const divided =
     ours.length === original.length

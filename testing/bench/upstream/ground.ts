@@ -19,10 +19,10 @@ import { Subject, type SubjectOptions } from './subject.ts'
 /** Requests at a time when objects are made or removed: what saturates the server on two cores. */
 const HANDS = 16
 export interface GroundOptions {
-  /** Where etcd and kube-apiserver are. */
+  /** The folder of etcd and kube-apiserver. */
   readonly binaries: string
   readonly executables: Executables
-  /** For the logs of everything that runs. */
+  /** The folder for the logs of all processes. */
   readonly logs: string
   /** When given, ours run as bundles under Node, and leave a CPU profile there. */
   readonly profiles?: string | undefined

@@ -55,7 +55,7 @@ export async function moreBound(ground: Ground, { count, prefix }: Many): Promis
   await copiesOfFirst(ground, { count, prefix }, originals)
 }
 
-/** Of what is named after `<prefix>-0`. */
+/** Creates copies of the originals, whose names contain `<prefix>-0`. */
 export async function copiesOfFirst(
   ground: Ground,
   { count, prefix }: Many,

@@ -41,7 +41,7 @@ export class Relay implements AsyncDisposable {
     return new Relay(own, sockets, close)
   }
 
-  /** The connections of now stay open and carry nothing any more; what is sent on them is taken. New ones work. */
+  /** Silences the open connections: they stay open and accept data, but forward none. New connections work. */
   silence(): void {
     for (const socket of this.#sockets) {
       socket.unpipe()

@@ -22,7 +22,7 @@ export function section({ scene, rows, failure }: Outcome, measured: string): st
   return parts.join('\n\n')
 }
 
-/** When and where a scene was measured, once it is over. */
+/** Returns the line about the time and the machine of a scene that is over. */
 export function measuredText({ machine, versions }: Conditions, begun: Moment, rounds: number): string {
   return `Measured on ${begun.date} UTC, ${rounds} rounds, ${machine}; load ${begun.load} before and ${moment().load} after; ${versions}.`
 }
@@ -44,7 +44,7 @@ and anonymous is the part of it that no file backs. Each section says when it wa
 | environment of ours | \`MALLOC_ARENA_MAX=1\`, as in the image |
 `
 
-/** Renews the section of a scene. Those of the others stay, and what is written by hand. */
+/** Replaces the section of a scene. Keeps the sections of the other scenes, and the text that is written by hand. */
 export function writeSection(file: string, text: string, scenes: readonly BenchScene[]): void {
   const old = readFileSync(file, 'utf8')
   const hand = old.indexOf(KEPT)

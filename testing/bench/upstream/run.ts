@@ -61,7 +61,7 @@ export interface RunOptions {
   readonly rounds: number
   /** 0.1 for a rehearsal with a tenth of the objects, 5 for five times as many. */
   readonly scale: number
-  /** Where ours leave CPU profiles. They run as bundles then, so the figures are not to be kept. */
+  /** The folder for CPU profiles of our processes. They then run as bundles, so the figures must not be kept. */
   readonly profiles: string | undefined
   readonly say: (line: string) => void
 }
@@ -70,8 +70,8 @@ export interface RunOptions {
 const LEAST_ROUNDS = 3
 
 /**
- * Runs the scenes one after another and resolves with the exit code. In full size each renews its section of
- * testing/bench/RESULTS.md as soon as it is over, so that a run that is cut short keeps what it has measured.
+ * Runs the scenes in sequence and returns the exit code. A scene in full size renews its section of
+ * testing/bench/RESULTS.md when it is over, so that an interrupted run keeps its results.
  */
 export async function benchAgainstUpstream(options: RunOptions): Promise<number> {
   const { root, only, rounds, scale, profiles } = options
@@ -123,7 +123,7 @@ async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<O
   return { scene, rows: figures.rows, seconds: (performance.now() - started) / 1000, failure }
 }
 
-/** Finds or builds all executables, and copies those that are measured: a build made meanwhile changes nothing. */
+/** Finds or builds all executables. Copies the measured executables, so that a concurrent build cannot change them. */
 function prepare({
   root,
   profiles,
@@ -155,7 +155,7 @@ function prepare({
   }
   if (profiles === undefined) return { binaries: assets.folder, executables: measured, measured }
   mkdirSync(profiles, { recursive: true })
-  // Where they are built: the profiles name them, and who reads those wants to see inside.
+  // The bundles run from their build folder: a profile names their paths, and a reader of the profile needs the files.
   const bundles = { ...bySubject((app) => `${found.ours[app]}.mjs`), both: `${found.ours.both}.mjs` }
   return { binaries: assets.folder, executables: { ...measured, ours: bundles }, measured }
 }

@@ -2,12 +2,12 @@ import type { Figures } from './figures.ts'
 import type { Ground } from './ground.ts'
 import { SIDES, type Side } from './side.ts'
 
-/** What a scene is given. */
+/** The tools that a scene receives. */
 export interface Bench {
   readonly rounds: number
   readonly figures: Figures
   readonly say: (line: string) => void
-  /** The size asked for, smaller where the whole run is to be a rehearsal. */
+  /** Adapts a number of objects to the size of the run. A rehearsal uses smaller numbers. */
   sized(count: number): number
   /** An API server with nothing in it; it is removed with the objects of the scene. */
   ground(): Promise<Ground>
@@ -17,7 +17,7 @@ export interface BenchScene {
   /** For `--only`. */
   readonly name: string
   readonly title: string
-  /** What a reader must know to take the figures for what they are. */
+  /** The facts that a reader needs to interpret the figures. */
   readonly conditions: string
   run(bench: Bench): Promise<void>
 }

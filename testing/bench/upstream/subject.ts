@@ -108,7 +108,7 @@ export class Subject {
     if (exit !== undefined) throw this.#ended(exit)
   }
 
-  /** Waits, and fails early when it ends meanwhile. */
+  /** Waits until `look` succeeds. Fails early if the process ends first. */
   async until<T>(what: string, look: () => Promise<T | false | undefined>, within = 30_000): Promise<T> {
     const gone = this.sidecar.exited.then((exit) => {
       throw this.#ended(exit)

@@ -16,7 +16,7 @@ export function workCalls(app: App, { calls }: Driver): readonly Call[] {
   return calls.filter(({ method }) => method === FACTS[app].call)
 }
 
-/** What a piece of work needs that is not its own. */
+/** Creates the objects that the work of a driver shares. */
 export async function prepareWork(ground: Ground, app: App, driver: string): Promise<void> {
   if (app === 'attacher') await nodes(ground, driver)
   else await growing(ground, driver)

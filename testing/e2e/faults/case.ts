@@ -26,7 +26,7 @@ const SETTLED_WITHIN_MS = 60_000
 /** Read for few objects only, so not in these cases. */
 const RARE: ReadonlySet<string> = new Set(['leases', 'pods', 'volumeattributesclasses'])
 
-/** Of the requests that the sidecar makes for its work. */
+/** Returns the resources that the sidecar uses with this verb for its work. */
 export function resourcesWith(app: App, verb: string): readonly string[] {
   const resources = FACTS[app].rules.flatMap((rule) => (rule.verbs.includes(verb) ? rule.resources : []))
   return resources.filter((resource) => !RARE.has(resource))
@@ -42,7 +42,10 @@ export async function done(t: TestContext): Promise<void> {
   await work.done(t, { within: SETTLED_WITHIN_MS })
 }
 
-/** The work is done although the fault applies from the start; `meanwhile` runs before its end. */
+/**
+ * Checks that the sidecar completes the work although the fault applies from the start. The callback runs before the
+ * end of the work.
+ */
 export async function survives(
   t: TestContext,
   { args = [], ...setup }: WorkSetup,

@@ -68,7 +68,7 @@ async function soak(ms: number): Promise<number> {
   const workers = Array.from({ length: AT_WORK }, (_, worker) => work(at, worker, { going, tally }))
   await Promise.all([...workers, disturb(at, { going, tally }), watch(at, { going, tally }, samples)])
   const quarter = Math.floor(samples.length / 4)
-  // Of less than four samples nothing can be said.
+  // Fewer than four samples show no trend.
   const typical = (what: keyof Sample, from: number, to?: number): number =>
     median(samples.slice(from, to).map((sample) => sample[what]))
   const grown = (['anonymousMiB', 'descriptors'] as const).filter(
@@ -152,7 +152,7 @@ async function disturb({ attacher, driver }: AttacherScene, { going, tally }: So
     gate.rules.length = 0
     await pick(random, faults)?.()
     tally.faults += 1
-    // What has been seen is not needed any more; hours of it would fill this process.
+    // The requests and calls are dropped, because hours of them would fill the memory of this process.
     gate.requests.length = 0
     driver.calls.length = 0
   }

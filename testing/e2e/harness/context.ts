@@ -137,7 +137,10 @@ export class TestContext extends TestObjects {
     return sidecar
   }
 
-  /** The binary under test beside a driver, a full one unless it is given, once it watches these resources. */
+  /**
+   * Starts the binary under test with a driver, and waits until it watches these resources. The default driver is a
+   * full driver.
+   */
   async running(setup: SidecarSetup = {}, ...plurals: readonly string[]): Promise<RunningSidecar> {
     const sidecar = await this.sidecar({ ...setup, driver: setup.driver ?? (await this.fullDriver()) })
     await this.watching(sidecar, ...(plurals.length > 0 ? plurals : ['persistentvolumes']))

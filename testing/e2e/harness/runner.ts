@@ -19,9 +19,9 @@ export interface RunOptions {
   readonly originals: Readonly<Record<App, string>>
   readonly cluster: Cluster
   readonly concurrency: number
-  /** Also tests that these binaries need not pass: they show what differs. */
+  /** True to also run tests that these binaries need not pass. Such tests show differences. */
   readonly differences?: boolean
-  /** Where the reports of failed tests go. */
+  /** The folder for the reports of failed tests. */
   readonly reports: string
   readonly progress: Progress
 }
@@ -29,7 +29,7 @@ export interface RunOptions {
 export interface Tally {
   readonly passed: number
   readonly failed: number
-  /** Tests of what this Kubernetes does not have. */
+  /** The number of tests that need a feature which this Kubernetes does not have. */
   readonly absent: number
 }
 

@@ -12,11 +12,11 @@ export interface TestOptions {
   /** Nothing else runs at the same time: the test measures time or changes what all tests share. */
   readonly alone?: boolean
   readonly within?: number
-  /** Runs only with the long tests. With a target: it counts as long on that target, where it mostly waits. */
+  /** Runs only with the long tests. A test with a target is long on this target only, because it mostly waits there. */
   readonly long?: boolean | Target
 }
 
-/** For tests in which the API server has no part. */
+/** Options of tests that do not depend on the API server. */
 export const WITHOUT_API = { target: 'emulator' } as const
 
 export interface EndToEndTest extends TestOptions {
@@ -50,7 +50,7 @@ export function allTests(): readonly EndToEndTest[] {
 
 export interface Ground {
   readonly cluster: Cluster
-  /** Where a check writes what explains its failure. */
+  /** The folder for files that explain a failed check. */
   readonly folder: string
   readonly executables: Executables
 }

@@ -7,8 +7,8 @@ interface Described {
 }
 
 /**
- * What must be the same for every implementation, by name without the side's own part: of the objects that users want
- * what a sidecar writes and no invariant is about.
+ * Returns the end state that all implementations must share, by object name without the part of the side. It covers the
+ * fields of wanted objects that a sidecar writes and no invariant checks.
  */
 export function endsOf(
   { attachments, slots }: AttachmentState,
@@ -32,7 +32,10 @@ function metadataOf(object: Described | undefined): object {
   return { annotations: annotations.filter(([name]) => name !== NOTE) }
 }
 
-/** Where the ends of two implementations differ, a line each. What users want on one side only is left out. */
+/**
+ * Lists the differences between the end states of two implementations, one line each. Omits objects that users want on
+ * one side only.
+ */
 export function endDifferences(
   ours: ReadonlyMap<string, string>,
   original: ReadonlyMap<string, string>,

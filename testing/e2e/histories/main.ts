@@ -1,4 +1,4 @@
-// The same random history for ours and for the Go originals, checked for what must hold when all is done.
+// Runs the same random history against our sidecars and the Go originals, and checks the invariants at its end.
 import { statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { messageOf } from '@csi-sidecars/base'
@@ -53,7 +53,10 @@ const { values } = readArguments(
 
 /** A history that fails and then holds so often is not made smaller: most smaller ones would hold too. */
 const REPETITIONS = 3
-/** For the verdict about ours, on a machine with other work too; for the originals; and for what may hold by chance. */
+/**
+ * The time in which a history must converge. `ours` allows for other work on the machine. `shrinking` is for smaller
+ * histories, which may hold by chance.
+ */
 const SETTLED_WITHIN_MS = { ours: 60_000, originals: 30_000, shrinking: 15_000 }
 const profile: Profile = values.profile === 'storm' ? 'storm' : 'small'
 /** A storm has the machine to itself. */
@@ -107,7 +110,7 @@ interface Outcome {
   readonly findings: readonly Finding[]
 }
 
-/** The history for both; their ends are compared only where both are right. */
+/** Runs the history with both implementations. Compares their end states only if neither has findings. */
 async function both(cluster: Cluster, history: History, report: boolean): Promise<Outcome> {
   const [end, original] = await Promise.all([
     live(cluster, history, { executables: ours, report }),

@@ -4,7 +4,7 @@ import type { App as AnyApp } from '../harness/subject.ts'
 import type { Outcome } from '../model/back-end.ts'
 import { ATTACHMENT_MOVES, type AttachmentMove, CLAIM_MOVES, type ClaimMove } from '../model/moves.ts'
 
-/** What fails, and for how long. */
+/** A fault, with its duration or its number of occurrences. */
 export type FaultStep = { readonly of: 'fault' } & (
   | { readonly do: 'calls'; readonly method: string; readonly times: number; readonly outcome: Outcome }
   | { readonly do: 'requests'; readonly resource: string; readonly way: string; readonly times: number }
@@ -57,7 +57,7 @@ interface Subject {
   readonly written: readonly string[]
 }
 
-/** How often each move is made, and what can fail under it. */
+/** The frequency of each move, and the calls, watches and writes that can fail. */
 const SUBJECTS: Readonly<Record<App, Subject>> = {
   attacher: {
     moves: {

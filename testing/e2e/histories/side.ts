@@ -14,7 +14,7 @@ import { Sidecars } from '../model/sidecars.ts'
 import { endsOf } from './ends.ts'
 import type { FaultStep, History, Step } from './plan.ts'
 
-/** And then nothing is done any more. */
+/** The time in which a settled side must not make calls or writes. */
 const QUIET_MS = 1200
 const LISTING = ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'] as const
 const RETRIES = ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=4']
@@ -28,7 +28,7 @@ const ELECTION = [
 
 export interface End {
   readonly findings: readonly Finding[]
-  /** What the objects look like when all is done, by their names without the side's own. */
+  /** The final state of the objects, by their names without the part of the side. */
   readonly objects: ReadonlyMap<string, string>
   readonly calls: readonly Call[]
 }
@@ -196,7 +196,10 @@ export class Side {
     return converge(() => this.#differences(), { clock, withinMs: this.#settledWithinMs, everyMs: 500 })
   }
 
-  /** What was under way when all was as it should be may still end, so the first of three looks that finds nothing counts. */
+  /**
+   * Looks up to three times for late work, because running work may end after the state has converged. One look without
+   * findings is enough.
+   */
   async #quiet(): Promise<readonly Finding[]> {
     for (let left = 2; ; left -= 1) {
       const findings = await this.#lateWork()
@@ -229,7 +232,10 @@ export class Side {
     return [...(await this.#settled()), ...(await this.#attachments.deleteVolumes())]
   }
 
-  /** What holds at any time of ours. A frozen leader cannot end its calls, and the originals make two at once. */
+  /**
+   * Returns violations of the rules that our sidecars always keep. Overlaps are ignored for several replicas, because a
+   * frozen leader cannot end its calls. The originals are skipped, because they make two calls at once.
+   */
   #always(): readonly Finding[] {
     if (!this.#t.ours) return []
     const findings = this.#history.replicas > 1 ? [] : overlaps(this.#driver.calls)

@@ -31,7 +31,7 @@ export interface AttachmentState {
 
 type Found = ReturnType<Invariant<AttachmentState>['broken']>[number]
 
-/** What holds of attachments when nothing has changed or failed for a while. */
+/** The rules for attachments after a period without changes and failures. */
 export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
   {
     name: 'an attachment that a user wants is attached',

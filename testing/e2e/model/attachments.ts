@@ -16,7 +16,7 @@ import type { AttachmentMove } from './moves.ts'
 const AT_A_TIME = 8
 const UNSET = { status: { attached: false } }
 const GONE_WITHIN_MS = 30_000
-/** What is created and reaches a sidecar by another watch is given this time. */
+/** The time that a created object has to reach a sidecar through another watch. */
 const SEEN_AFTER_MS = 150
 
 export interface AttachmentsOptions {
@@ -102,7 +102,7 @@ export class Attachments {
     }
   }
 
-  /** What only a process that has ended, or a person, can know is lost. */
+  /** Records the facts that are lost because only an ended process, or a person, can know them. */
   interrupted(): Promise<void> {
     return this.#lost.interrupted(this.#slots, this.#backEnd)
   }
@@ -133,7 +133,7 @@ export class Attachments {
     }
   }
 
-  /** Where the API and the driver do not agree, or something is under way. */
+  /** Returns findings if the API and the driver disagree, or if work is still in progress. */
   async differences(rules: readonly Invariant<AttachmentState>[] = INVARIANTS): Promise<readonly Finding[]> {
     return findingsIn(rules, await this.state())
   }
@@ -146,7 +146,7 @@ export class Attachments {
     })
   }
 
-  /** And then the volumes, of which none may stay. */
+  /** Deletes the volumes, after the attachments. Returns a finding for each volume that keeps its finalizer. */
   async deleteVolumes(): Promise<readonly Finding[]> {
     const names = Array.from({ length: this.#options.volumes }, (_, index) => this.#ids.volume(index))
     await inParallel(AT_A_TIME, names, (name) => refused(this.#t.api.delete(PERSISTENT_VOLUMES, { name })))
@@ -206,7 +206,10 @@ export class Attachments {
     )
   }
 
-  /** Inline volumes of a driver without an in-tree plugin are not compared with what the driver lists. */
+  /**
+   * Unpublishes a wanted volume without a call, if the driver lists volumes. Inline volumes are omitted: without an
+   * in-tree plugin, they are not compared with the list of the driver.
+   */
   #lose(index: number): void {
     if (this.#options.listing !== true) return
     const published = [...this.#slots.values()]

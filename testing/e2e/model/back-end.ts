@@ -26,9 +26,9 @@ export interface Outcome {
 
 const WELL: Outcome = { ms: 5, applies: true, ends: 'well' }
 
-/** What a call does to its volume, once it is its turn. */
+/** The effect of a call on its volume, when its turn comes. */
 interface Work {
-  /** No second one meanwhile: the driver itself answers Aborted to it. */
+  /** The key of calls that must not overlap: the driver answers the second call with Aborted. */
   readonly key: string
   readonly apply: () => void
   readonly reply: () => object
@@ -38,11 +38,11 @@ interface Work {
 
 /** The volumes behind a driver: they outlive it, and a call that fails may have changed them nevertheless. */
 export class BackEnd {
-  /** The publish contexts of what is published, by `pairOf`: a volume that is published again has another one. */
+  /** The publish contexts of published volumes, by `pairOf`. Each publication has a new context. */
   readonly published = new Map<string, Readonly<Record<string, string>>>()
-  /** While it is, every call that can go well does. */
+  /** While this is true, every call that can succeed succeeds. */
   calm = true
-  /** What happens to the next call while nothing is calm; undefined: it goes well. */
+  /** Returns the outcome of the next call while `calm` is false. Undefined means success. */
   readonly #disturb: (call: Call, random: Random) => Outcome | undefined
   readonly #occurrences: Occurrences
   readonly #known = new Set<string>()
@@ -77,7 +77,7 @@ export class BackEnd {
     return !this.#unheard.has(pair)
   }
 
-  /** The driver dies: what it was about to do is not done. */
+  /** Simulates the end of the driver process: its running calls have no further effect. */
   forgetCalls(): void {
     this.#running = new Set()
   }

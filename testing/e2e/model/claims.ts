@@ -23,14 +23,14 @@ const FOREIGN = 'Unused'
 const GIBIBYTE = 1024 ** 3
 const AT_A_TIME = 8
 
-/** What a user wants of one claim. */
+/** The state of one claim that a user wants. */
 interface Request {
   /** Its volume has another handle each time. */
   generation: number
   gibibytes: number
   tier: string
   flagged: boolean
-  /** What a person has written into the volume; an expansion replaces it. */
+  /** The size in bytes that a person has written into the PersistentVolume. An expansion replaces it. */
   paper: number | undefined
 }
 
@@ -71,7 +71,7 @@ const RULES: readonly Rule[] = [
   ],
 ]
 
-/** What holds of claims when nothing has changed or failed for a while. */
+/** The rules for claims after a period without changes and failures. */
 const INVARIANTS: readonly Invariant<readonly ClaimState[]>[] = RULES.map(([name, wrong]) => ({
   name,
   broken: (states) =>
@@ -155,7 +155,7 @@ export class Claims {
     })
   }
 
-  /** Where the API and the driver do not agree, or something is under way. */
+  /** Returns findings if the API and the driver disagree, or if work is still in progress. */
   async differences(): Promise<readonly Finding[]> {
     return findingsIn(INVARIANTS, await this.state())
   }

@@ -19,7 +19,7 @@ interface Kept {
   readonly metadata?: Metadata | undefined
 }
 
-/** What other writers put on objects: a finalizer and an annotation. Whatever a sidecar writes, they stay as they are. */
+/** The finalizer and the annotation that other writers put on objects. No write of a sidecar may change them. */
 export class Foreign {
   readonly #t: TestContext
   readonly #finalized = new Set<string>()
@@ -56,7 +56,7 @@ export class Foreign {
     else this.#notes.set(uid, value)
   }
 
-  /** What is not as it was left. `ours` are finalizers that a sidecar may add. */
+  /** Returns the changes of foreign finalizers and annotations. `ours` are finalizers that a sidecar may add. */
   troubles({ metadata }: Kept, ours: readonly string[] = []): readonly string[] {
     const uid = metadata?.uid ?? ''
     const left = metadata?.finalizers?.filter((each) => !ours.includes(each)) ?? []

@@ -1,6 +1,9 @@
 import { pairOf } from './back-end.ts'
 
-/** Of four volumes one may be on several nodes, and one has no PersistentVolume. */
+/**
+ * Reports whether a volume may be on several nodes. Volumes without a PersistentVolume are a different quarter
+ * (`isInline`).
+ */
 export function isShared(index: number): boolean {
   return index % 4 === 0
 }
@@ -9,7 +12,7 @@ export function isInline(index: number): boolean {
   return index % 4 === 3
 }
 
-/** What volumes and nodes are called, by the API and by the driver: one that is replaced keeps only its name. */
+/** The names of volumes and nodes in the API and in the driver. A replaced volume or node keeps only its API name. */
 export class Identities {
   readonly #name: (what: string) => string
   readonly #nodes = new Map<number, number>()

@@ -7,8 +7,9 @@ import { holds } from './foreign.ts'
 import type { Identities } from './identities.ts'
 
 /**
- * What no attacher can know any more, because a person has removed by hand what it knows things by. That person also
- * unpublishes by hand what may be left, and no finalizer is expected where no living process has seen one.
+ * The facts that no attacher can know, because a person has removed by hand the records that it relies on. This person
+ * also unpublishes by hand the volumes that may remain. A finalizer is expected only on objects that a living process
+ * has seen with the finalizer.
  */
 export class LostKnowledge {
   readonly #t: TestContext
@@ -16,7 +17,7 @@ export class LostKnowledge {
   readonly #finalizer: string
   /** Nothing in the API says that they may be published. */
   readonly #unsure = new Set<string>()
-  /** Of volumes that were replaced: only a process that has published them knows of them. */
+  /** The handles of replaced volumes. Only a process that has published these volumes knows them. */
   readonly #formerHandles = new Set<string>()
   readonly #lostHandles = new Set<string>()
   readonly #strippedVolumes = new Set<number>()
@@ -103,7 +104,7 @@ export class LostKnowledge {
     )
   }
 
-  /** By hand, what no user wants. */
+  /** Unpublishes by hand the volumes that no user wants. */
   unpublish(backEnd: BackEnd, slots: Iterable<Slot>): void {
     const wanted = new Set([...slots].flatMap((each) => (each.wanted ? [this.#ids.pair(each.index, each.node)] : [])))
     for (const pair of this.#unsure) if (!wanted.has(pair)) backEnd.published.delete(pair)

@@ -1,4 +1,4 @@
-/** What users, other controllers and people with kubectl do to attachments of one volume. */
+/** An action of a user, of another controller or of a person with kubectl on attachments of one volume. */
 export interface AttachmentMove {
   readonly of: 'attachment'
   readonly do: keyof typeof ATTACHMENT_MOVES
@@ -23,7 +23,7 @@ export const ATTACHMENT_MOVES = {
   nodeAgain: 'deletes the attachments of the node and recreates the node with another id',
 } as const
 
-/** What users, other controllers and people with kubectl do to one claim. */
+/** An action of a user, of another controller or of a person with kubectl on one claim. */
 export interface ClaimMove {
   readonly of: 'claim'
   readonly do: keyof typeof CLAIM_MOVES

@@ -23,7 +23,10 @@ export function isVolumeCall({ method }: Call): boolean {
   return METHODS.some((each) => each === method)
 }
 
-/** Of each group one call at a time. An expand and a modify of one volume may overlap. */
+/**
+ * Returns the groups of a call. Calls of one group must not overlap, but an expansion and a modification of one volume
+ * may.
+ */
 function groupsOf(call: Call): readonly string[] {
   const handle = handleOf(call)
   switch (call.method) {

@@ -15,7 +15,10 @@ export interface SidecarsOptions {
   /** Each replica knows its name, and has a gate of its own. */
   readonly replicas: number
   readonly rule: FaultRule
-  /** Before a process ends, and until the next one has read the objects: none has seen what was changed meanwhile. */
+  /**
+   * Called when a process ends or freezes, and again when a process has read the objects. No process has seen the
+   * changes in between.
+   */
   readonly interrupted?: () => Promise<void>
   /** An end that nothing here has caused. */
   readonly ended?: (sidecar: RunningSidecar) => void
@@ -25,7 +28,7 @@ interface Replica {
   readonly gate: Gate
   readonly hostname: string
   sidecar: RunningSidecar | undefined
-  /** Not to be started again by itself. */
+  /** True from the end of a process until the next start. */
   down: boolean
 }
 
@@ -72,7 +75,10 @@ export class Sidecars {
     await this.#end(nth, 'SIGTERM')
   }
 
-  /** Not before the process that a rollout ends is gone: it may still finish its calls. */
+  /**
+   * Waits until the process that a rollout stops has exited, because it may still finish its calls. Then starts the
+   * replica.
+   */
   async up(nth: number): Promise<void> {
     const replica = this.#replicas[nth]
     if (replica?.down !== true) return

@@ -40,7 +40,7 @@ async function serve({ metadata, spec, status }: VolumeAttachment, api: Api): Pr
     const body = { status: handle.includes('refused') ? refused : { attached: true } }
     await api.merge(VOLUME_ATTACHMENTS, { ...ref, subresource: 'status' }, body)
   } catch (error) {
-    // Another client has changed or deleted it meanwhile; the next pass reads it again.
+    // Another client has changed or deleted the attachment. The next pass reads it again.
     if (!(error instanceof ApiFailure)) throw error
   }
 }

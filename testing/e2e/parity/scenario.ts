@@ -8,7 +8,7 @@ export interface ScenarioSide {
   readonly id: string
   /** The driver that can create, attach and delete volumes. */
   readonly driver: string
-  /** `pv` -> `p07-pv`, for what has no namespace. */
+  /** Returns the name of an object without a namespace: `pv` becomes `p07-pv`. */
   name(what: string): string
 }
 

@@ -12,7 +12,7 @@ export interface PublicDriver {
   readonly inMemory?: boolean
   readonly flags?: readonly string[]
   readonly csiDriver?: { readonly name: string; readonly spec: object }
-  /** What the findings of docs/driver-findings are about. */
+  /** The checks that the findings of docs/driver-findings concern. */
   readonly known: readonly CheckName[]
 }
 

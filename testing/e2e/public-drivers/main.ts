@@ -1,6 +1,6 @@
-// The driver test on drivers of other authors, as root. It fails for what docs/driver-findings does not know.
+// Runs the driver test on drivers of other authors, as root. It fails for findings that docs/driver-findings lacks.
 //   npm run public-drivers -- [--only NAME] [--drivers FOLDER] [--seeds 1-3]
-// In the folder NAME-VERSION is the executable of a driver. Those that are Go modules are built without it.
+// FOLDER has a folder NAME-VERSION with the executable of each driver. Drivers that are Go modules are built instead.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'

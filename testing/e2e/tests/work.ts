@@ -8,7 +8,7 @@ import { raised } from './resizer/scene.ts'
 /** Work of the sidecar under test, whichever it is: a volume to attach, or a claim to expand. */
 export interface Work {
   readonly suffix?: string
-  /** For the call of the driver. */
+  /** The Secret for the call of the driver. */
   readonly secret?: { readonly name: string; readonly namespace: string }
 }
 
@@ -31,11 +31,14 @@ export interface WorkSetup extends SidecarSetup {
   readonly app?: Subject
   /** Prepares the driver before the sidecar starts. */
   readonly prepare?: (driver: Driver) => void
-  /** What the sidecar has to watch before the test continues; all that it works with unless given. */
+  /** The resources that the sidecar must watch before the test continues. Default: all resources that it works with. */
   readonly watches?: readonly string[]
 }
 
-/** What any work needs, a driver that attaches and expands, and the sidecar, watching. */
+/**
+ * Creates the objects that any work needs and a driver that attaches and expands. Starts the sidecar and waits for its
+ * watches.
+ */
 export async function scene(t: TestContext, { prepare, watches, ...setup }: WorkSetup = {}): Promise<WorkScene> {
   const driver = setup.driver ?? (await t.fullDriver())
   prepare?.(driver)

@@ -42,7 +42,7 @@ export function isDefaultKubernetes(): boolean {
   return kubernetes()?.name === DEFAULT_KUBERNETES
 }
 
-/** What the chosen kube-apiserver answers as, with the flags for it. */
+/** Returns the minor version as which the chosen kube-apiserver answers, with the flags for it. */
 export function apiServer(): { readonly minor: number; readonly apiServerArgs: readonly string[] } {
   const { name = DEFAULT_KUBERNETES, emulated } = kubernetes() ?? {}
   return {
@@ -70,7 +70,10 @@ const ORIGINALS: Readonly<Record<string, Build>> = Object.fromEntries(
   }),
 )
 
-/** Originals whose libraries conflict with those of the attacher and the resizer: each release has a module folder. */
+/**
+ * Originals whose libraries conflict with the libraries of the attacher and the resizer. Each release has a module
+ * folder.
+ */
 const OTHER_ORIGINALS: Readonly<Record<string, Build>> = {
   'csi-provisioner': {
     module: 'originals/provisioner',
@@ -106,7 +109,7 @@ const COLLECTOR: Readonly<Record<string, Build>> = {
   'otel-collector': { module: 'collector', package: '.', ldflags: '-s -w' },
 }
 
-/** Drivers of other authors that are Go modules; the libraries of one conflict with those of the other. */
+/** Drivers of other authors that are Go modules. Each has a module folder, because their libraries conflict. */
 const MOCK_DRIVERS: Readonly<Record<string, Build>> = {
   'mock-csi-test': {
     module: 'public-drivers/csi-test',
@@ -129,12 +132,15 @@ const OTHERS: Readonly<Record<string, Build>> = {
 const REMEDY =
   'e2e needs kube-apiserver and etcd: install Go 1.26 (https://go.dev/dl), or run setup-envtest and set KUBEBUILDER_ASSETS'
 
-/** What does not depend on the version of Kubernetes: the originals, csi-sanity, the collector of traces. */
+/**
+ * Returns the folder of the programs that do not depend on the version of Kubernetes: the originals, csi-sanity, the
+ * collector of traces.
+ */
 export function cacheFolder(root: string): string {
   return join(root, '.cache', 'control-plane', 'bin')
 }
 
-/** The control plane that is chosen. */
+/** Returns the folder of the chosen control plane. */
 export function controlPlaneFolder(root: string): string {
   const { name = DEFAULT_KUBERNETES, module } = kubernetes() ?? {}
   const isDefault = module === undefined || module === KUBERNETES[DEFAULT_KUBERNETES]?.module
@@ -145,7 +151,7 @@ export function originals(root: string): Readonly<Record<App, string>> {
   return bySubject((app) => join(cacheFolder(root), `csi-${app}`))
 }
 
-/** The executables under test, or those that the environment names. */
+/** Returns the paths of the executables under test. Environment variables can name other executables. */
 export function executablesOf(root: string, binaries: Binaries): Executables {
   const chosen = (app: string, usual: string): string => process.env[`E2E_${app.toUpperCase()}`] ?? usual
   const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)

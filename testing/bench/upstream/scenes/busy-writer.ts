@@ -1,8 +1,8 @@
-/** Writes into the server's store at a steady rate, in a process of its own: what it does must delay no measurement. */
+/** Writes into the server's store at a steady rate. A separate process does this, so that it delays no measurement. */
 import process from 'node:process'
 import { type Put, putAll } from '../etcd.ts'
 
-/** What the parent asks for: all of these objects, one after another and from the beginning again. */
+/** The order of the parent process: write these objects one after another, and repeat. */
 export interface Beats {
   readonly etcdUrl: string
   /** Their values contain `BEAT`, in whose place comes a number that grows. */
@@ -27,7 +27,7 @@ async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
   while (process.connected) {
     const due = Math.floor(((performance.now() - started) * perSecond) / 1000) - written - dropped
     const now = Math.min(due, MOST)
-    // What a stalled machine has missed is not made up for: a flood is no steady rate.
+    // Writes that a stalled machine has missed are dropped, because a burst would not be a steady rate.
     dropped += due - now
     if (now > 0) {
       await putAll(

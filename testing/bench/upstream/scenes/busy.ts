@@ -21,7 +21,7 @@ const SEEN_PER_SECOND = 2 * (FOREIGN_PER_SECOND + OWN_PER_SECOND)
 /** Objects of each kind that change in turn. */
 const FOREIGN_OBJECTS = 1000
 const OWN_OBJECTS = 100
-/** For each round; three rounds are a minute. */
+/** The measured time of one round. Three rounds take a minute. */
 const COUNTED_MS = 20_000
 const ATTACHES = 50
 const QUIET_MS = 8000
@@ -71,7 +71,7 @@ async function measure(bench: Bench, ground: Ground, { layout, round, writer }: 
   await pause(bench.sized(COUNTED_MS))
   const [after, writtenAfter] = [subjects.map((subject) => subject.cost()), await writtenBy(writer)]
   const seconds = (performance.now() - from) / 1000
-  // Of all that is written each sidecar sees two of three kinds.
+  // Each sidecar sees two of the three kinds of written objects.
   const seen = ((writtenAfter - writtenBefore) * 2) / KINDS
   const cpu = after.map(({ cpuSeconds }, index) => ((cpuSeconds - (before[index]?.cpuSeconds ?? 0)) * 1000) / seen)
   const [attacher] = subjects

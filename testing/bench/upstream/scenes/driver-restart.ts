@@ -9,7 +9,7 @@ import { giveWork, prepareWork, warmUp, workCalls } from '../work.ts'
 const AWAY_MS = 3000
 /** Each round is a little longer: both sides retry at fixed times, and one of them might match by chance. */
 const AWAY_LONGER_MS = 300
-/** What the kubelet takes to start an ended container for the first time, and its back-off from then on. */
+/** The delay after which the kubelet first restarts an ended container, and the back-off of later restarts. */
 const RESTART_MS = [1000, 10_000, 20_000, 40_000]
 
 export const driverRestart: BenchScene = {

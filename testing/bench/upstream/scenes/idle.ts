@@ -10,7 +10,7 @@ const START_MS = 3000
 const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 
-/** Leaders with nothing to do: how they start, and what a minute costs. */
+/** Leaders without work: their start, and the cost of a minute. */
 export const idle: BenchScene = {
   name: 'idle',
   title: 'Idle, on an empty API',

@@ -16,7 +16,7 @@ const RAISED_CLAIMS = 1000
 /** How the same work is run: both controllers in one process, livenessprobe with them, two of ours, or the two originals. */
 export type Layout = 'one' | 'three' | 'two' | 'original'
 
-/** Both controllers in one process, beside the same work in two processes. */
+/** Both controllers in one process, compared with the same work in two processes. */
 export const oneProcess: BenchScene = {
   name: 'one-process',
   title: 'Both in one process',
@@ -43,7 +43,7 @@ interface Memory {
   readonly prepare?: (ground: Ground) => Promise<void>
 }
 
-/** In the label of a figure. */
+/** The end of a figure's label. */
 const SUFFIX: Readonly<Record<Layout, string>> = {
   one: '',
   three: ', with livenessprobe',
@@ -90,7 +90,7 @@ export async function startLayout(
   return subjects
 }
 
-/** What the resizer does meanwhile. */
+/** The work of the resizer during the attaches. */
 interface Beside {
   readonly label: string
   readonly claims: number
@@ -126,7 +126,8 @@ async function attaches(
   const other = layout === 'two' ? await ground.start({ ...common, app: 'resizer' }) : undefined
   await pause(QUIET_MS)
   const raising = ground.each(claims, (index) => raise(ground, `claim-${index}`))
-  // Failing claims fail all the time; raised claims are raised meanwhile.
+  // Claims that fail are all raised before the attaches, because they fail continuously. Other claims are raised during
+  // the attaches.
   if (refused) await raising
   const times = await attachTimes(ground, subject, { count })
   await raising

@@ -7,7 +7,7 @@ import type { Subject } from '../subject.ts'
 import { giveWork, prepareWork, warmUp } from '../work.ts'
 
 const WITHIN_MS = 400_000
-/** With it the original loses its lease by the silence, and ends. */
+/** The original would lose its Lease because of the silence, and exit. */
 const ARGS = ['--leader-election=false']
 
 export const silence: BenchScene = {

@@ -6,13 +6,13 @@ import { attached, finalizerOf, nodeOf, nodes, volumes } from '../objects.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { DRIVER, startWithWork } from './loaded.ts'
 
-/** In all: half of them PersistentVolumes, half VolumeAttachments. */
+/** The total numbers of objects: half are PersistentVolumes, half VolumeAttachments. */
 const SIZES = [20_000, 60_000, 200_000]
 const FIRST = 'first'
 const SETTLED_MS = 25_000
 const DIGESTED_MS = 10_000
 
-/** How time and memory grow with what the attacher holds. */
+/** The growth of time and memory with the number of objects that the attacher holds. */
 export const sizes: BenchScene = {
   name: 'sizes',
   title: 'Ever more objects',
@@ -52,7 +52,7 @@ async function grow(ground: Ground, { from, to }: { from: number; to: number }):
     from,
     rename: (text, number) => text.replaceAll(`${FIRST}-0`, `set-${number}`),
   })
-  // What earlier rounds have asked for is there as well.
+  // The objects that earlier rounds requested exist, too.
   for (const resource of resources) {
     await mustHold(ground, resource, { count: to, atLeast: true })
     await mustBeCached(ground, resource)

@@ -11,11 +11,11 @@ export const OPENED = {
   resizer: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--workers=100'],
 }
 
-/** This much CPU in this long is what an idle sidecar takes. */
+/** The CPU time that an idle sidecar takes in this period. */
 const QUIET = { cpuSeconds: 0.02, ms: 1000 }
 const QUIET_WITHIN_MS = 15_000
 
-/** What the originals take for an object with their own limits, and some more. */
+/** The time that the originals need for one object under their default limits, with a margin. */
 export const PER_OBJECT_MS = 1500
 
 export interface Storm {
@@ -23,9 +23,9 @@ export interface Storm {
   readonly round: number
   readonly count: number
   readonly args: readonly string[]
-  /** So many times one after another, with other objects. */
+  /** The number of waves. They run one after another, each with different objects. */
   readonly waves: number
-  /** Before what is noted, where several storms share a table. */
+  /** The prefix of the noted figures, if several storms share a table. */
   readonly label?: string
 }
 
@@ -39,12 +39,12 @@ export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise
   await storm({ side: 'ours', round: 2, count: many, args: [], waves: 1, label: `${many}: ` })
 }
 
-/** The first wave of a process compiles what it runs, and fills the heap; the third is what it costs from then on. */
+/** The first wave of a process compiles code and fills the heap. The third wave shows the lasting cost. */
 export const WAVES = 3
 
 export interface Wave {
   readonly subject: Subject
-  /** Of the objects, which are this wave's alone. */
+  /** The names of the objects, which only this wave uses. */
   readonly names: readonly string[]
   readonly how: Storm
   readonly label: string | undefined

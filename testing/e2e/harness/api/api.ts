@@ -26,10 +26,10 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Not there, there already or changed meanwhile, and not allowed as it is now. */
+/** The codes for a missing object, for an existing or changed object, and for a change that its state forbids. */
 const REFUSALS = [404, 409, 422]
 
-/** Whether the server refused it, because of what the object is like by now; another failure is thrown. */
+/** Reports whether the server refused the request because of the state of the object. Throws any other failure. */
 export async function refused(request: Promise<unknown>): Promise<boolean> {
   try {
     await request

@@ -15,7 +15,7 @@ export interface User {
 /** An API server for the tests, real or emulated. */
 export interface Cluster {
   readonly url: string
-  /** Of Kubernetes 1.x, as which it answers. */
+  /** The minor version of the Kubernetes release as which the server answers. */
   readonly minor: number
   /** The server's own authority. */
   readonly ca: string

@@ -13,13 +13,13 @@ export interface ControlPlaneOptions {
   /** The folder of the logs of etcd and kube-apiserver. */
   readonly logs: string
   readonly apiServerArgs?: readonly string[]
-  /** Of the version as which it answers. */
+  /** The minor version of the Kubernetes release as which the server answers. */
   readonly minor: number
 }
 
 /** A real server and its store. */
 export interface ControlPlane extends Cluster {
-  /** Where etcd listens, for plain HTTP. */
+  /** The address of etcd, for plain HTTP. */
   readonly etcdUrl: string
 }
 

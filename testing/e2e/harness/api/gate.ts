@@ -79,7 +79,7 @@ export class Gate {
     })
   }
 
-  /** No server any more: connections are cut and new ones refused. */
+  /** Stops the server: cuts all connections and refuses new ones. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     for (const socket of this.#sockets) socket.destroy()
@@ -98,7 +98,7 @@ export class Gate {
     }
   }
 
-  /** Open watches stay open and deliver no more events, as behind a hanging proxy. */
+  /** Stops the events of open watches without closing the watches, like a hanging proxy. */
   muteWatches(plural?: string): void {
     for (const { request, answer, response } of this.#watches) {
       if (plural === undefined || request.resource === plural) answer?.unpipe(response)
@@ -130,8 +130,9 @@ export class Gate {
   }
 
   /**
-   * Injects a fault into all requests of a kind, or into the first `times` of them. The kind is a method and a resource
-   * as in `PATCH persistentvolumes`, or instead of the method WATCH, READ for GET and WATCH, WRITE for all others, or *.
+   * Injects a fault into all requests of a kind, or into the first `times` of them. The kind is a method and a
+   * resource, as in `PATCH persistentvolumes`. WATCH, READ (GET and WATCH), WRITE (all other methods) and * can replace
+   * the method.
    */
   inject(
     kind: `${string} ${string}`,

@@ -3,7 +3,7 @@ import type { TestContext } from '../context.ts'
 import type { User } from './cluster.ts'
 import { clusterRole } from './roles.ts'
 
-/** A user with exactly these permissions; `what` names the role where a test has two such users. */
+/** Creates a user with exactly these permissions. `what` names the role if a test has two such users. */
 export async function userWith(t: TestContext, rules: readonly PolicyRule[], what = 'role'): Promise<User> {
   const user = t.cluster.user('none')
   const name = t.name(what)

@@ -32,7 +32,7 @@ export interface AnswerFault {
   readonly headers?: Record<string, string>
 }
 
-/** What replaces or delays a request. */
+/** A replacement or a delay of the answer to a request. */
 export type Fault =
   | AnswerFault
   /** These bytes, followed by the end of the answer, the end of the connection, or neither. */

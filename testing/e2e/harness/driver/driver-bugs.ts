@@ -101,7 +101,7 @@ const CONTROLLER_BUGS: Readonly<Record<string, Planted>> = {
     }
     return own()
   }),
-  /** Fails for what it does not know, and then for ever. */
+  /** After one refused modification of a volume, fails every later modification that sets `tier`. */
   'modify-stuck-after-refusal': instead('converges', ControllerModifyVolume, ({ request, own, driver }) => {
     const refused = driver.log.matching({ method: 'ControllerModifyVolume', volumeId: request.volumeId, code: 3 })
     if (refused.length > 0 && 'tier' in request.mutableParameters) {

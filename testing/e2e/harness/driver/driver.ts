@@ -33,7 +33,10 @@ export interface Call {
   /** The returned code; undefined while the call hangs. */
   code: number | undefined
   cancelled: boolean
-  /** When the caller gave up, or the connection ended; the call may run on. Undefined where it was answered before. */
+  /**
+   * The time when the caller gave up or the connection ended. The call may still run. Undefined if the driver answered
+   * first.
+   */
   abandonedAt: number | undefined
 }
 
@@ -93,7 +96,7 @@ export class Driver {
   readonly socket: string
   name: string
   readonly calls: Call[] = []
-  /** By the name of the RPC. */
+  /** The scripts by the name of the RPC. */
   readonly scripts: Record<string, Script> = {}
   readonly capabilities: Capabilities
   #server: Server | undefined

@@ -40,7 +40,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   )
 }
 
-/** Where it listens until it has its state and its abilities: what connects earlier would not learn of them. */
+/**
+ * Returns the path of the socket until the driver has its state and its capabilities. Clients that connect earlier
+ * would not learn them.
+ */
 function unready(path: string): string {
   return `${path}.new`
 }

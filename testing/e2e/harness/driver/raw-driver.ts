@@ -22,11 +22,11 @@ const METHODS = [...Object.values(IdentityService), ...Object.values(ControllerS
 /** PUBLISH_UNPUBLISH_VOLUME and EXPAND_VOLUME, by number. */
 const CONTROLLER = [2, 9]
 
-/** A driver on plain HTTP/2, which can send what no gRPC server sends. By default it attaches and expands. */
+/** A driver on plain HTTP/2. It can send answers that no gRPC server sends, and it attaches and expands by default. */
 export class RawDriver {
   readonly socket: string
   readonly name: string
-  /** By the name of the RPC, in the order of their arrival. */
+  /** The calls with the name of the RPC, in the order of their arrival. */
   readonly calls: { readonly method: string; readonly request: unknown }[] = []
   readonly answers: Record<string, RawAnswer> = {}
   readonly #sessions = new Set<ServerHttp2Session>()
@@ -101,7 +101,7 @@ const CONTROLLER_SERVICE: PluginCapability = {
   type: { $case: 'service', value: { type: PluginCapability_Service_Type.CONTROLLER_SERVICE } },
 }
 
-/** A message as gRPC frames it. */
+/** Returns a message in a gRPC frame. */
 export function framed(message: Buffer, compressed = 0): Buffer {
   const head = Buffer.alloc(5)
   head.writeUInt8(compressed)

@@ -24,7 +24,7 @@ export interface MemoryLimit {
   remove(): void
 }
 
-/** Undefined where the user cannot create a control group. */
+/** Creates a memory limit. Returns undefined if the user cannot create a control group. */
 export function memoryLimit(
   mib: number,
   { name, program, folder }: { name: string; program: string; folder: string },

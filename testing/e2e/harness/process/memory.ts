@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 
 /** Memory of a process, in MiB. */
 export interface Memory {
-  /** In RAM, and the part of it that no file backs. */
+  /** The memory in RAM. `anonymous` is the part of it that no file backs. */
   readonly rss: number
   readonly anonymous: number
   /** The most that was ever in RAM. */
   readonly peak: number
 }
 
-/** Of a process that has ended and is not yet collected the figures are NaN. */
+/** Reads the memory of a process. The figures are NaN if the process has ended but still exists as a zombie. */
 export function memoryOf(pid: number): Memory {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const mebibytes = (field: string): number =>

@@ -69,7 +69,7 @@ export function exitOf(child: ChildProcess): Promise<Exit> {
   })
 }
 
-/** What these streams have brought so far. */
+/** Collects the output of these streams. The returned function returns all output so far. */
 export function textOf(...streams: readonly (Readable | null)[]): () => string {
   let text = ''
   for (const stream of streams) {
@@ -80,7 +80,7 @@ export function textOf(...streams: readonly (Readable | null)[]): () => string {
   return () => text
 }
 
-/** Runs a program to its end; `output` is what it wrote to standard output and standard error together. */
+/** Runs a program to its end. `output` is its standard output and standard error together. */
 export async function runToEnd(
   command: string,
   args: readonly string[],

@@ -27,7 +27,7 @@ function inRound(round: number, one: Scenario): Scenario {
   return { ...one, round }
 }
 
-/** What happens to a volume whose claim is deleted. */
+/** The scenarios for a volume whose claim is deleted. */
 export const reclaimScenarios: readonly Scenario[] = [
   used('retain: released', {}, [gone]),
   used('retain: the claim is recreated', {}, [gone], [claim('data')]),

@@ -10,7 +10,7 @@ interface RequestRow {
   readonly pv: VolumeParts
   readonly args?: readonly string[]
   readonly capabilities?: readonly ('PUBLISH_READONLY' | 'SINGLE_NODE_MULTI_WRITER')[]
-  /** What differs from the plainest request. */
+  /** The differences from the simplest request. */
   readonly request: Readonly<Record<string, unknown>>
 }
 

@@ -17,7 +17,7 @@ import {
   volumeCalls,
 } from './scene.ts'
 
-/** Objects that are recreated under the same name while work for the former one runs. */
+/** Tests of objects that are recreated under the same name while work for the deleted object runs. */
 
 const test = testsOf('attacher', 'identity', { only: 'ours' })
 /** Against the originals too. */

@@ -23,7 +23,9 @@ const test = testsOf('attacher', 'other writers', { only: 'ours' })
 /** Against the originals too. */
 const shared = testsOf('attacher', 'other writers')
 
-/** Another writer changes the VolumeAttachment right before our next patch, which is based on the former object. */
+/**
+ * Lets another writer change the VolumeAttachment right before our next patch, which is based on the unchanged object.
+ */
 function changedBefore(t: TestContext, { attacher }: Pick<AttacherScene, 'attacher'>, change: object): void {
   const changing = (): Fault => {
     attacher.gate.muteWatches()

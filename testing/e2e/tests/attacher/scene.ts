@@ -42,7 +42,7 @@ export function finalizerOf(driverName: string): string {
   return `external-attacher/${sanitised}${sanitised.endsWith('-') ? 'X' : ''}`
 }
 
-/** Where an attachment belongs: without a driver it is the test's. */
+/** The node and the driver of an attachment. Without a driver, the driver of the test. */
 type Place = Pick<AttacherScene, 'node'> & { readonly driver?: { readonly name: string } }
 
 export interface AttachParts {
@@ -149,7 +149,7 @@ export function changeOf(t: TestContext, request: WireRequest | undefined): unkn
   return Object.keys(others).length === 0 ? change : { metadata: others, ...change }
 }
 
-/** What removing a finalizer from the list of a VolumeAttachment looks like: the originals write the whole list. */
+/** Returns the patch that removes a finalizer from a VolumeAttachment. The originals write the whole list. */
 export function finalizerRemoved(
   t: TestContext,
   { finalizer }: Pick<AttacherScene, 'finalizer'>,

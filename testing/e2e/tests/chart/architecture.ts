@@ -17,7 +17,7 @@ const VOLUME_SEEN_MS = 200
 
 interface Message {
   readonly time: number
-  /** In the same millisecond, the driver's answer precedes the write about it. */
+  /** The order within one millisecond: the answer of the driver precedes the write about it. */
   readonly rank: number
   readonly text: string
 }

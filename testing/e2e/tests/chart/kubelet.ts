@@ -14,7 +14,7 @@ import { runContainer } from './run-container.ts'
 interface RunningContainer {
   readonly image: string
   readonly process: RunningSidecar
-  /** Asked for a 200; undefined where the container has no probe. */
+  /** The address of the probe, which must answer 200. Undefined if the container has no probe. */
   readonly probe: string | undefined
 }
 
@@ -35,14 +35,16 @@ const SOCKET_VOLUME = 'socket-dir'
 const LOOK_EVERY_MS = 100
 
 /**
- * Runs the pods of one namespace as a node would, with processes for containers: the arguments are those of the pod,
- * except that paths in the socket's volume, ports and the account's token become the machine's. The driver's container
- * is the test's driver. Pods are ready when their probes say so, and end with SIGTERM when they are gone.
+ * Runs the pods of one namespace like a node, with processes instead of containers. The processes get the arguments of
+ * the pod. Only the paths in the socket's volume, the ports and the account's token are replaced.
+ *
+ * The driver's container is the driver of the test. Pods are ready when their probes succeed. Deleted pods end with
+ * SIGTERM.
  */
 export class Kubelet implements AsyncDisposable {
   /** Rejects when it cannot run a pod, so that no test waits for one in vain. */
   readonly failed: Promise<never>
-  /** What the pods that run to their end have printed, by their names. */
+  /** The output of the pods that run to completion, by the name of the pod. */
   readonly printed = new Map<string, string>()
   readonly #t: TestContext
   readonly #options: KubeletOptions
@@ -124,7 +126,7 @@ export class Kubelet implements AsyncDisposable {
     try {
       await this.#t.api.merge(PODS, ref, { status })
     } catch (error) {
-      // Deleted meanwhile: the next pass handles it.
+      // The pod was deleted. The next pass handles the deletion.
       if (!(error instanceof ApiFailure && error.code === 404)) throw error
     }
   }

@@ -12,7 +12,7 @@ export interface ContainerSpec {
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
 }
 
-/** What a node reads of a pod. */
+/** The fields of a pod that a node reads. */
 interface PodSpec {
   readonly containers: readonly ContainerSpec[]
   readonly serviceAccountName?: string

@@ -23,7 +23,7 @@ function toRemove(app: App): ReadonlySet<string> {
   return new Set(rows.flatMap((row) => [...row.matchAll(/`--([\w-]+)`/g)].map(([, name = '']) => name)))
 }
 
-/** Every flag that the original does not have, each with a value other than its default where there is one. */
+/** Returns every flag that the original does not have, with a value other than its default if there is one. */
 function argsOfOurs(t: TestContext, app: App): readonly string[] {
   const table = FLAG_TABLES[app]
   const names = table.flatMap(({ name, aliases = [] }) => [name, ...aliases])

@@ -5,7 +5,7 @@ import { runToEnd } from '../../harness/process/processes.ts'
 import type { ContainerSpec } from './pod.ts'
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
-/** What an image of ours has under this name. */
+/** The path of Node.js in our images. */
 const NODE = '/bin/node'
 
 /** Runs the program of a container that only needs Node.js and its account, to its end. */

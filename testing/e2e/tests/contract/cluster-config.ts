@@ -9,7 +9,7 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { reading, works } from './cluster-config-scene.ts'
 
-/** An HTTP proxy that tunnels, and what it was asked for. */
+/** Starts an HTTP proxy that tunnels. `asked` lists the requested targets. */
 async function tunnel(): Promise<Listening & { readonly url: string; readonly asked: readonly string[] }> {
   const asked: string[] = []
   const server = createServer((_, response) => response.writeHead(400).end())

@@ -14,7 +14,7 @@ const NO_CLIENT = '"Failed to create CSI client" err='
 const NO_RESIZER = '"Failed to create CSI resizer" err='
 const UNKNOWN = `error getting controller capabilities: ${BROKEN_TEXT}`
 
-/** Answers that end the start, and what the last line contains. */
+/** The answers that end the start, and a part of the last log line. */
 const FAILURES: Readonly<
   Record<'attacher' | 'resizer', readonly (readonly [what: string, method: string, Answer, line: string])[]>
 > = {

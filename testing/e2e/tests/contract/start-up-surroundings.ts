@@ -27,7 +27,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     [128, false],
   ] as const) {
     const title = `a memory limit of ${mib} MiB is ${warns ? 'warned of in one line' : 'enough'}`
-    // Nothing is checked where no control group may be made.
+    // The test checks nothing if the user cannot create a control group.
     test(title, { notOne: true }, async (t) => {
       const name = t.name(`memory-${mib}`)
       const limit = memoryLimit(mib, { name, program: t.executable(), folder: t.folder })

@@ -33,7 +33,7 @@ for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
 }
 
 interface Collector {
-  /** What it has printed so far. */
+  /** Returns the output of the collector so far. */
   readonly output: () => string
   readonly stop: () => Promise<unknown>
 }

@@ -182,7 +182,7 @@ test('a pod whose volume a pod in Terminating has, on a node that is not ready',
 test('a PersistentVolume that is deleted while it is attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
-  // In this order: the attacher puts its finalizer back on a volume that is not being deleted.
+  // The order matters, because the attacher restores its finalizer on a volume that is not being deleted.
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
   // The attacher has to have seen that before it detaches.
   await pause(4 * WATCHES_DIFFER_MS)

@@ -114,7 +114,7 @@ test('the lines of docs/operations.md and apps/kubectl-csi/README.md, as a reade
   equal(paths, ['apps/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md'])
   for (const { line } of lines) {
     const { code, stdout } = await runToEnd('sh', ['-c', line.replace('<name>', name)], options)
-    // 0: nothing is stuck, 1: something is, of this test or of another one.
+    // Exit code 0: nothing is stuck. Exit code 1: an object of this test or of another test is stuck.
     ok(code === 0 || code === 1, `${line} ends with ${code}`)
     match(stdout, line.includes('explain') ? new RegExp(`^Pod default/${name}: `) : /stuck/)
   }
@@ -128,7 +128,7 @@ test('kubectl finds it as its plugin, and shows in one line why there is no answ
   match(stderr, /^kubectl-csi: .*127\.0\.0\.1:1.*connection refused\n/)
 })
 
-/** With kubectl-csi as a plugin of kubectl. */
+/** Creates a folder with kubectl-csi as a plugin of kubectl. */
 function pluginFolder(t: TestContext): string {
   const folder = join(t.folder, 'plugins')
   mkdirSync(folder)

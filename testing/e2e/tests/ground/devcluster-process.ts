@@ -8,7 +8,7 @@ import type { App } from '../../harness/subject.ts'
 
 const APPS_FOLDER = resolve(import.meta.dirname, '../../../../apps')
 
-/** The embedded cluster's program, and what it has written so far. */
+/** The program of the embedded cluster, and its output so far. */
 export interface Started {
   readonly child: ChildProcess
   readonly text: () => string

@@ -154,14 +154,15 @@ check('embedded cluster: a storm on three nodes ends', 'emulator', async ({ fold
   match(output, /all running after [\d.]+ s, all gone after [\d.]+ s more/)
 })
 
-/** Of a kubeconfig in JSON. */
+/** Returns a value of a kubeconfig in JSON. */
 function valueIn(config: string, key: string): string {
   return new RegExp(`"${key}": ?"([^"]+)"`).exec(config)?.[1] ?? ''
 }
 
 /** `npm start` in a terminal of its own. */
 function startInTerminal(folder: string, args: readonly string[]): Started {
-  // Not every shell replaces itself by its last command, and one that stays ends with 130 whatever that ended with.
+  // Some shells do not replace themselves with their last command. After Ctrl-C such a shell exits with 130, whatever
+  // the command's exit code is.
   const command = ['exec', 'npm', '--prefix', root, 'start', '--silent', '--', ...args].join(' ')
   const env = { ...process.env, SHELL: '/bin/sh' }
   return startWithOutput(folder, 'script', {

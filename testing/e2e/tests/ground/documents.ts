@@ -13,7 +13,7 @@ const MINUTES = 3 * 60_000
 interface Line {
   readonly path: string
   readonly line: string
-  /** What it prints, among other things. */
+  /** A pattern that the output must contain. */
   readonly prints: RegExp
 }
 
@@ -43,7 +43,7 @@ for (const { path, line, prints } of LINES) {
       allCommands().some((command) => command.path === path && command.line === line),
       `${path} has no such line any more`,
     )
-    // With the Node.js that runs the tests, as after `npm ci`.
+    // The command runs with the Node.js of the tests, as after `npm ci`.
     const PATH = `${dirname(process.execPath)}:${join(root, 'node_modules/.bin')}:${process.env['PATH']}`
     const options = { cwd: root, env: { ...process.env, PATH }, timeout: MINUTES, maxBuffer: 64 * 1024 * 1024 }
     const { stdout, stderr } = await promisify(execFile)('sh', ['-c', line], options)

@@ -42,7 +42,7 @@ check('npm package: an old Node.js has npm download a new one, and prints that',
     return runFile(process.execPath, [join(folder, 'start.cjs'), '--help'], { env: npmEnvironment() })
   }
   const needs = `csi-devcluster needs Node.js 1000 or newer, and this is ${process.version}`
-  // What npm would fetch is installed here already.
+  // The package that npm would fetch is already installed here.
   const own = join(root, `node_modules/node-linux-${process.arch}`)
   const { stdout, stderr } = await start({ [`linux-${process.arch}`]: own })
   match(stdout, /Usage: csi-devcluster \[options\]/)
@@ -58,7 +58,7 @@ async function rejection(run: Promise<unknown>): Promise<{ readonly code?: numbe
   )
 }
 
-/** With the Node that runs us before any other, and a cache of its own. */
+/** Runs npm with the Node.js of the tests first in the PATH, and with a separate cache. */
 async function npm(cwd: string, ...args: readonly string[]): Promise<string> {
   const { stdout } = await runFile('npm', args, { cwd, env: npmEnvironment() })
   return stdout

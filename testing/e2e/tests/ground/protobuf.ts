@@ -118,7 +118,7 @@ const KINDS = [
 function kind<T extends KubeObject>(resource: Resource<T>, message: MessageReader<T>) {
   return {
     resource,
-    /** What is read of a kind as protobuf, by a list and by a watch, must equal its JSON, with no field missing. */
+    /** Checks that the objects of a list and of a watch in protobuf equal their JSON, with no field missing. */
     compare: async (client: KubeClient): Promise<void> => {
       const json = await listed(client, resource, undefined)
       for (const messages of [await listed(client, resource, message), await watched(client, resource, message)]) {
@@ -173,7 +173,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-/** Of what JSON says the fields that a message may say, with or without a value. */
+/** Reduces the JSON to the fields of the message. Keeps a null only if the message also has a null there. */
 function onlyFieldsOf(message: unknown, json: unknown): unknown {
   if (Array.isArray(message) && Array.isArray(json)) return json.map((item, at) => onlyFieldsOf(message[at], item))
   if (!isFields(message) || !isFields(json)) return json

@@ -10,7 +10,7 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { get, listening, livenessprobe, messages, type Probe, type ProbeSetup, type Side } from './scene.ts'
 
-/** What clients and the kubelet see must be the same: the long tests run each case with the Go original, too. */
+/** Clients and the kubelet must see the same behaviour, so the long tests also run each case with the Go original. */
 const SIDES: readonly Side[] = LONG ? ['original', 'ours'] : ['ours']
 
 const test = testsOf('both', 'livenessprobe')

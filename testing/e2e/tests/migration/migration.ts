@@ -51,7 +51,7 @@ async function secretOf(t: TestContext, { volumes }: Plugin): Promise<Readonly<R
   return data
 }
 
-/** The attacher beside a driver of this name. */
+/** Starts the attacher with a driver of this name. */
 async function besideDriver(t: TestContext, name: string): Promise<AttacherScene> {
   return attacherScene(t, { driver: await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME'] }) })
 }
@@ -153,7 +153,7 @@ attacher('start: a second connection; Probe and GetPluginInfo as in the original
 attacher('a source that cannot be translated is an attach error, and blocks no other attachment', async (t) => {
   const at = await besideDriver(t, 'disk.csi.azure.com')
   await attach(t, at, { pv: { csi: null, azureDisk: AZURE_DISK } })
-  // Until the volume is in the cache, the error is that it is missing.
+  // The attach error reports a missing volume until the volume is in the cache.
   const text = 'failed to translate in tree pv to CSI: kind(Dedicated) is not supported in csi migration'
   const { status, metadata } = await attachFailed(t, text)
   equal(status?.attachError?.message, text)

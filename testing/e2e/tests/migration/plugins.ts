@@ -8,7 +8,7 @@ export interface InTreeVolume {
   readonly annotations?: Readonly<Record<string, string>>
   /** Named by two annotations of the volume. */
   readonly secret?: true
-  /** Named after the volume where the plugin does so. */
+  /** Returns the volume handle, which contains the name of the volume if the plugin does so. */
   readonly handle: (pv: string) => string
   readonly context?: Readonly<Record<string, string>>
   readonly fsType?: string

@@ -12,7 +12,7 @@ import { eventually } from '../../harness/waiting.ts'
 import { ask, GI, statusWord, untilClaim } from '../resizer/scene.ts'
 import { boundOn, createNode, RULES, selecting } from './scene.ts'
 
-/** hostpathplugin of csi-driver-host-path, where there is one: no module of Go brings it. */
+/** The path of hostpathplugin from csi-driver-host-path, or empty. No Go module provides this program. */
 const PLUGIN = process.env['E2E_HOSTPATH'] ?? ''
 const VOLUMES_OF_EACH = 10
 
@@ -61,7 +61,7 @@ test('three nodes with csi-driver-host-path expand their volumes, each by its ow
     for (const pvc of claims) await untilClaim(t, (claim) => statusWord(claim) === 'NodeResizePending', pvc)
     for (const { plugin, volumes } of sites) {
       const method = '/csi.v1.Controller/ControllerExpandVolume'
-      // A call has a line, and its answer another one without the volume.
+      // The plugin logs one line for a call, and a line without the volume for its answer.
       const calls = plugin.linesWith(method).filter((line) => line.includes('volume_id'))
       const seen = volumes.map(({ volumeHandle }) => calls.filter((line) => line.includes(volumeHandle)).length)
       equal([calls.length, new Set(seen)], [VOLUMES_OF_EACH, new Set([1])])

@@ -68,7 +68,7 @@ export async function sites(t: TestContext, ...names: readonly string[]): Promis
   )
 }
 
-/** What a driver with this topology writes into its volumes. */
+/** Returns the node affinity that a driver with this topology writes into its volumes. */
 export function onNodes(t: TestContext, ...nodes: readonly string[]): NodeAffinity {
   return selecting(nodeKey(t), ...nodes)
 }

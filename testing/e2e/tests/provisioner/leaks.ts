@@ -12,7 +12,7 @@ async function finalizers(t: TestContext): Promise<readonly string[]> {
   return (claim.metadata?.finalizers ?? []).filter((name) => name.startsWith('external-provisioner/'))
 }
 
-/** Kills the provisioner and deletes the claim; then another one starts. */
+/** Kills the provisioner, deletes the claim, and then starts a new provisioner. */
 async function crash(t: TestContext, { sidecar, driver }: Scene): Promise<void> {
   await sidecar.endBy('SIGKILL')
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))

@@ -25,7 +25,7 @@ export interface Scene {
 }
 
 export interface SceneSetup extends SidecarSetup {
-  /** In addition to those for volumes. */
+  /** Controller capabilities in addition to those for volumes. */
   readonly controller?: Capabilities['controller']
   readonly topology?: boolean
   readonly class?: Partial<StorageClass>

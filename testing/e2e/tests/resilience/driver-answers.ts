@@ -19,7 +19,7 @@ interface RawScene {
 
 const CALLS_THAT_FAIL = 40
 
-/** The attacher beside a driver of bare HTTP/2. */
+/** Starts the attacher with a driver on plain HTTP/2. */
 async function rawScene(t: TestContext, args: readonly string[] = []): Promise<RawScene> {
   const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
   await driver.start()

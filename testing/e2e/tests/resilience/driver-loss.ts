@@ -86,7 +86,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     const name = leaseName(app, t.driverName)
     equal((await t.api.get(LEASES, { namespace: 'default', name })).spec?.holderIdentity, 'second')
     equal(first.exit, undefined)
-    // With its driver back it is a standby again.
+    // The first process becomes a standby again when its driver is back.
     await driver.start()
     await eventually('ready again', () => ready(first))
     second.signal('SIGKILL')

@@ -135,7 +135,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       [],
     )
     equal(first.sidecar.exit, undefined)
-    // And it can lead again.
+    // The old leader can lead again.
     second.sidecar.signal('SIGKILL')
     const count = calls(t, first).length
     await eventually('calls of the old leader', () => calls(t, first).length > count, { within: 15_000 })

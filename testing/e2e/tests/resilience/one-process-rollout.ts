@@ -105,7 +105,7 @@ function works(pods: readonly Pod[]): boolean {
   return called('ControllerPublishVolume') && called('ControllerExpandVolume')
 }
 
-/** For one volume, no call begins before the last one has ended, from any process. */
+/** Returns the calls that begin before the last call for the same volume, from any process, has ended. */
 function overlaps(drivers: readonly Driver[]): readonly string[] {
   const byVolume = new Map<unknown, Call[]>()
   for (const call of drivers.flatMap((driver) => driver.callsOf(...CALLS))) {

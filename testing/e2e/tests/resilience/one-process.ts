@@ -145,7 +145,7 @@ test('a single lease waits for the former leases, and reports when one is acquir
   await attach(t, at)
   await never('an attach', () => at.driver.callsOf('ControllerPublishVolume').length > 0, 2000)
   equal(at.sidecar.gate.writes('leases'), [])
-  // The leader of now may be of the Deployment that waits for this pod.
+  // The pod must become ready, because the Deployment of the current leader may wait for it.
   await eventually('ready', async () => (await at.sidecar.http('/readyz')).code === 200)
   const ref = { namespace: 'default', name: old }
   await t.api.merge(LEASES, ref, { spec: { holderIdentity: '' } })

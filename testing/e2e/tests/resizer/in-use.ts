@@ -174,7 +174,7 @@ test('a volume that is still attached when its last pod has ended is expanded wi
   const at = await refusedOnce(t, { args })
   await usedBy(t)
   await ask(t, '2Gi')
-  // So often that the next retry would be much later.
+  // The test waits for so many attempts that the next retry would be much later.
   await eventually('some tries', async () => at.resizer.linesWith('only supports offline expansion').length >= 4)
   await t.api.delete(PODS, { namespace: 'default', name: t.name('pod') })
   const ended = expands(at).length

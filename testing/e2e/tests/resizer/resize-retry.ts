@@ -22,7 +22,10 @@ import {
 
 const test = testsOf('resizer', 'resize again')
 
-/** The originals can lock a claim that was written meanwhile into conflicts until another client changes it. */
+/**
+ * Changes the claim for the originals. After a concurrent write, they can fail with conflicts until another client
+ * changes the claim.
+ */
 async function nudge(t: TestContext): Promise<void> {
   if (t.ours) return
   await editClaim(t, { metadata: { labels: { nudged: String(Date.now()) } } })

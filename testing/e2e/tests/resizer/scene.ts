@@ -48,7 +48,7 @@ export async function scene(
 
 export interface BoundParts {
   readonly size?: string
-  /** What the volume has, where that is not what the claim has. */
+  /** The size of the volume, if it differs from the size of the claim. */
   readonly volumeSize?: string
   readonly pv?: VolumeParts
   readonly claim?: Partial<Parameters<typeof claim>[2]>
