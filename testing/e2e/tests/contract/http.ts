@@ -3,7 +3,7 @@ import { freePort } from '@csi-sidecars/emulator'
 import type { RunningSidecar } from '../../harness/context.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { connections, serving } from './http-scene.ts'
+import { serving } from './http-scene.ts'
 
 const NOT_FOUND = '404 page not found\n'
 
