@@ -18,7 +18,6 @@ import {
 import type { Caller, CallOptions } from './connection.ts'
 
 export type ControllerClient = ReturnType<typeof controllerClient>
-export type VolumeClient = ReturnType<typeof volumeClient>
 export type SnapshotClient = ReturnType<typeof snapshotClient>
 
 // Each sidecar bundles only the messages of its own client.
