@@ -11,7 +11,7 @@ import {
 import { FakeApi } from '@csi-sidecars/testkit'
 import { MIGRATED_TO_ANNOTATION } from '../../caches/volume.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
-import { ModelStorage, type PublishCall } from './driver.ts'
+import { AttacherModelStorage, type PublishCall } from './driver.ts'
 import { AttacherProcess, type AttacherProcessOptions } from './process.ts'
 
 /** The volumes of all kinds that an attachment can name. Any other name is like `own`. */
@@ -33,7 +33,7 @@ type ModelOptions = Pick<AttacherProcessOptions, 'settings' | 'lists'>
 export class AttacherModel {
   readonly clock = new FakeClock()
   readonly api: FakeApi<ApiError>
-  readonly storage = new ModelStorage()
+  readonly storage = new AttacherModelStorage()
   /** All publishes and unpublishes, in the order in which they started. */
   readonly calls: PublishCall[] = []
   process: AttacherProcess | undefined

@@ -20,7 +20,7 @@ export interface PublishCall {
 }
 
 /** The storage behind the driver. It outlives all processes. */
-export class ModelStorage {
+export class AttacherModelStorage {
   readonly attached = new Map<string, Set<string>>()
 
   has({ volumeId, nodeId }: Omit<PublishCall, 'method'>): boolean {
@@ -40,7 +40,7 @@ export class ModelStorage {
   }
 }
 
-export interface ModelDriverOptions {
+export interface AttacherModelDriverOptions {
   /** Called when a publish or an unpublish starts. */
   readonly onCall: (call: PublishCall) => void
   /** True if the driver lists volumes with the nodes that they are published to. */
@@ -50,14 +50,14 @@ export interface ModelDriverOptions {
 /** The driver of one process. */
 export class ModelDriver {
   readonly inFlight = new Set<PublishCall>()
-  readonly #storage: ModelStorage
+  readonly #storage: AttacherModelStorage
   readonly #gate: StepGate
   readonly #onCall: (call: PublishCall) => void
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #lists: boolean
   #lost = false
 
-  constructor(storage: ModelStorage, gate: StepGate, { onCall, lists }: ModelDriverOptions) {
+  constructor(storage: AttacherModelStorage, gate: StepGate, { onCall, lists }: AttacherModelDriverOptions) {
     this.#storage = storage
     this.#gate = gate
     this.#onCall = onCall

@@ -20,7 +20,7 @@ import { volumeProjection } from '../../caches/volume.ts'
 import type { AttacherSettings } from '../../term/deps.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 
-import { ModelDriver, type ModelStorage, type PublishCall } from './driver.ts'
+import { type AttacherModelStorage, ModelDriver, type PublishCall } from './driver.ts'
 
 export const SETTINGS: AttacherSettings = {
   driverName: DRIVER,
@@ -40,7 +40,7 @@ export const SETTINGS: AttacherSettings = {
 
 export interface AttacherProcessOptions {
   readonly api: FakeApi<ApiError>
-  readonly storage: ModelStorage
+  readonly storage: AttacherModelStorage
   readonly clock: Clock
   readonly onCall: (call: PublishCall, process: AttacherProcess) => void
   readonly settings: Partial<AttacherSettings>
