@@ -14,7 +14,6 @@ export {
   controllerClient,
   type SnapshotClient,
   snapshotClient,
-  type VolumeClient,
   volumeClient,
 } from './controller-client.ts'
 export { createDriver, type Driver, type DriverEvent, guardedDriver, LOST_CONNECTION_EXITING } from './driver.ts'
