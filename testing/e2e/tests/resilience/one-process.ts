@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { inParallel } from '@csi-sidecars/base'
 import { CLUSTER_ROLES, LEASES } from '@csi-sidecars/kube-types'
-import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
+import { LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { partOf } from '../../harness/api/gate.ts'
 import { lease } from '../../harness/api/objects.ts'
@@ -171,7 +171,7 @@ test('every flag of both exists, in groups, and is accepted with its prefix', ON
   for (const name of ['controllers', 'single-lease', 'csi-address', 'leader-election', 'v']) {
     ok(shared.includes(`\n  -${name}`), name)
   }
-  const values = [...SIDECARS.map(({ value }) => value), LIVENESSPROBE]
+  const values = [...[...SIDECARS, ...PREVIEWS].map(({ value }) => value), LIVENESSPROBE]
   equal(groups.length, values.length)
   for (const [index, { prefix, flags }] of values.entries()) {
     const names = [...(groups[index] ?? '').matchAll(/^ {2}-(\S+)/gm)].map(([, name]) => name)
@@ -184,7 +184,7 @@ test('every flag of both exists, in groups, and is accepted with its prefix', ON
 const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
   [
     ['--controllers=driver'],
-    'invalid value "driver" for flag -controllers: "driver" is none of attacher, resizer, livenessprobe',
+    'invalid value "driver" for flag -controllers: "driver" is none of attacher, resizer, provisioner, snapshotter, livenessprobe',
   ],
   [
     ['--controllers=attacher', '--resizer-workers=3'],
