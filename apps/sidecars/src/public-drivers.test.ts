@@ -29,7 +29,7 @@ const PROGRAMS: Readonly<Record<AppName | PreviewName, Program>> = {
   snapshotter: programOf(snapshotter),
 }
 
-/** What the present original refuses at its start, and the warning for it here. */
+/** Arguments that end the start of the present original, and our warning for each. */
 const REFUSED_BY_ORIGINAL: readonly (readonly [argument: RegExp, warning: RegExp])[] = [
   [/--enable-leader-election/, /"Warning: this flag was removed, and is read as another flag" .*"leader-election"/],
   [/--leader-election-type/, /"Warning: this flag was removed, and has no effect" flag="leader-election-type"/],

@@ -5,7 +5,7 @@ import { type Logger, type Metrics, MISSING_PERMISSION } from '@csi-sidecars/tel
 /** Retries of a refused cache write no line in between. */
 const REPEAT_MS = 600_000
 
-/** What an informer reads. */
+/** The kind and the selection of objects that an informer reads. */
 export interface ReadScope {
   readonly resource: Pick<Resource<unknown>, 'group' | 'plural'>
   readonly namespace?: string | undefined
@@ -28,7 +28,7 @@ interface MissingPermission {
 export class MissingPermissions {
   readonly #clock: Clock
   readonly #log: Logger
-  /** By rule. */
+  /** Keyed by the missing rule. */
   readonly #missing = new Map<string, MissingPermission>()
 
   constructor({ clock, log, metrics }: { readonly clock: Clock; readonly log: Logger; readonly metrics?: Metrics }) {

@@ -13,7 +13,7 @@ export const PV_QUEUE = 'csi-attacher-pv'
 export function volumeController(term: AttacherTerm): Controller {
   const { settings, volumes, attachments, api, finalizers, clock, log } = term
   const backoff = backoffOf(settings)
-  /** By uid. */
+  /** Keyed by UID. */
   const undone = new Map<string, UndoneWrite>()
   const deps = { api, volumes, attachments: attachments.store, finalizers, undone, settings, clock, log }
   return {

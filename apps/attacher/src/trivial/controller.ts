@@ -12,7 +12,7 @@ import { reconcileTrivially } from './reconcile.ts'
 export function trivialController(deps: AttacherDeps & { readonly api: KubeClient }): Controller {
   const { settings, attachments, clock, log } = deps
   const backoff = backoffOf(settings)
-  /** By uid. */
+  /** Keyed by UID. */
   const undone = new Map<string, UndoneWrite>()
   return {
     name: VA_QUEUE,

@@ -214,7 +214,7 @@ class Planner {
     return { do: 'resizeClaim', claim: claim.name, size: claim.size }
   }
 
-  /** In one of four cases the driver must refuse the class. The claim is then modified again before the end. */
+  /** One modification in four names a class that the driver must refuse. The claim is then modified again. */
   #modifyClaim(): ChaosAction | undefined {
     const claim = this.#pickClaim(({ pinned }) => !pinned)
     const { length } = this.#options.can.attributes ?? []

@@ -27,7 +27,7 @@ interface SeedResultOptions {
   readonly convergeMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
-  /** Also asks the direct questions. */
+  /** The test asks the direct questions, too. */
   readonly strict?: boolean
   /** Beside the substitutes. */
   readonly attacher?: string
