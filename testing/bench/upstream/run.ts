@@ -103,7 +103,7 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
     const text = section(outcome, measuredText(conditions, begun, rounds))
     say(`${text}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
     if (outcome.failure !== undefined) failed += 1
-    else if (keeps) writeSection(join(root, 'bench', 'RESULTS.md'), text, SCENES)
+    else if (keeps) writeSection(join(root, 'testing', 'bench', 'RESULTS.md'), text, SCENES)
   }
   say(`${scenes.length - failed} scenes measured, ${failed} failed; logs in ${logs}`)
   return failed === 0 ? 0 : 1

@@ -7,14 +7,14 @@ import { type App, type Binaries, bySubject, type Executables, SUBJECTS } from '
 /** The real control plane and the originals, as Go modules name them; built once into an ignored folder. */
 
 interface Build {
-  /** The folder of the Go module, under e2e. */
+  /** The folder of the Go module, under testing/e2e. */
   readonly module: string
   readonly package: string
   readonly ldflags: string
 }
 
 interface Kubernetes {
-  /** The folder of the Go module, under e2e. */
+  /** The folder of the Go module, under testing/e2e. */
   readonly module: string
   readonly version: string
   /** The version that kube-apiserver takes on by --emulated-version. */
@@ -199,7 +199,7 @@ export function build(root: string, name: string): string {
   mkdirSync(folder, { recursive: true })
   process.stdout.write(`building ${name}\n`)
   execFileSync('go', ['build', '-trimpath', '-ldflags', what.ldflags, '-o', file, what.package], {
-    cwd: join(root, 'e2e', what.module),
+    cwd: join(root, 'testing', 'e2e', what.module),
     env: { ...process.env, CGO_ENABLED: '0' },
     stdio: 'inherit',
   })
