@@ -86,6 +86,7 @@ describe('the documentation', () => {
     for (const path of [
       'README.md',
       'docs/operations.md',
+      'docs/reference.md',
       'docs/migration.md',
       'docs/drivers.md',
       'docs/architecture.md',
@@ -121,7 +122,7 @@ describe('a section', () => {
   })
 
   it('is created for a sidecar that is new, behind that of the one before', () => {
-    const path = 'docs/operations.md'
+    const path = 'docs/reference.md'
     const whole = read(path)
     const without = whole.replace(/\n\n### Flags of the resizer\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
     const made = withMissingSections(without)

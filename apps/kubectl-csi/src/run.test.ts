@@ -57,7 +57,7 @@ describe('explain', () => {
       'Not seen',
     ])
     expect(text).toContain('  CSINode node-1\n    .spec.drivers[*].name: (none)\n  VolumeAttachment va-1\n')
-    expect(text).toContain("the node's driver has not registered with the kubelet.\n  Look at the driver's pod")
+    expect(text).toContain("the node's driver has not registered with the kubelet.\n  Check the driver's pod")
     expect(text).toContain(
       `  /debug/stuck of ${ATTACHER_LEASE}: its leader pod-a is no pod of namespace storage that could be read\n`,
     )
