@@ -116,7 +116,7 @@ describe('explain', () => {
     })
   })
 
-  it('has the same content in JSON', async () => {
+  it('prints the same content in JSON', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('pv', 'pv-1'), { json: true })
     expect(JSON.parse(text)).toMatchObject({
       subject: { kind: 'PersistentVolume', name: 'pv-1' },
