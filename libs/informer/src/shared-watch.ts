@@ -5,7 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { MissingPermissions } from './missing-permissions.ts'
 import { type Replica, Watcher } from './watcher.ts'
 
-/** What fills one cache. */
+/** The source of one cache. */
 export type Feed = Pick<Watcher<KubeObject>, 'run' | 'caughtUp'>
 
 /** A cache that takes part, and its callback for signs of life of the server. */

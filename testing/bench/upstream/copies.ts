@@ -82,7 +82,7 @@ export async function mustBeCached({ api }: Pick<Server, 'api'>, resource: Resou
   await eventually(`${resource.plural} in the cache of the server`, read, { within: 300_000, every: 200 })
 }
 
-/** With one object. */
+/** Reads the first page, with one object. */
 function firstPage(api: Api, resource: Resource<unknown>): Promise<Page> {
   return api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
 }

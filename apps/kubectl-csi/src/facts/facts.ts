@@ -24,7 +24,7 @@ export interface ObjectTable<T> {
   get(name: string): ReadResult<T>
   /** All objects of the kind were listed: whatever is not here does not exist. */
   readonly complete: boolean
-  /** Those that are there. */
+  /** The objects that exist. */
   readonly present: readonly T[]
 }
 

@@ -2,7 +2,7 @@ import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import type { ServerLimits } from '@csi-sidecars/kube-client'
 import type { EndpointReply } from './listener.ts'
 
-/** One object of /debug/stuck. What is not known is left out. */
+/** One object of /debug/stuck. Unknown fields are left out. */
 interface StuckItem extends Omit<PendingWork, 'key' | 'queue' | 'since' | 'nextTry' | 'waitsFor'> {
   readonly driver: string
   readonly since: string
