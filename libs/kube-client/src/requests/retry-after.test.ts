@@ -139,7 +139,7 @@ describe('Retry-After', () => {
   ])('of %s s is logged where it is long, once for all that wait', async (seconds, logged) => {
     server.answer = server.first(3, refuse(503, { 'Retry-After': seconds }))
     const log = recordingLogger()
-    const client = server.connect(UNLIMITED, undefined, log)
+    const client = server.connect(UNLIMITED, undefined, { log })
     const results = [1, 2, 3].map(() => patch(client).catch(() => undefined))
     await server.until(() => server.seen.length === 3)
     await server.quiet()
@@ -161,7 +161,7 @@ describe('refusals', () => {
 
   test('logs the number of refusals in one line every ten seconds, until there are none', async () => {
     const log = recordingLogger()
-    const client = server.connect({ kind: 'adaptive' }, undefined, log)
+    const client = server.connect({ kind: 'adaptive' }, undefined, { log })
     server.answer = refuse(429, { 'Retry-After': '5' })
     const stop = new AbortController()
     const results = [1, 2].map(() => patch(client, { signal: stop.signal }).catch(() => undefined))
