@@ -46,12 +46,21 @@ export async function loadConfig(
  */
 export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
   const { values, given } = context.standard
-  const { clock, log, metrics, tracer } = context
+  const { clock, log, metrics, missing, tracer } = context
   const flow = flowOptions({
     qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
     burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
   })
-  const client = createKubeClient({ config, flow, clock, log, metrics, tracer, userAgent: userAgentOf(context) })
+  const client = createKubeClient({
+    config,
+    flow,
+    clock,
+    log,
+    metrics,
+    missing,
+    tracer,
+    userAgent: userAgentOf(context),
+  })
   context.atEnd(() => client.close())
   return client
 }
@@ -61,11 +70,12 @@ const REVIEW_FLOW = { kind: 'bucket', qps: 10, burst: 20, perGroup: false } as c
 
 /** Returns a client for reviews, created for the first review. */
 export function reviewClient(context: StartContext, config: ClusterConfig): () => KubeClient {
-  const { clock, log, metrics } = context
+  const { clock, log, metrics, missing } = context
+  const common = { config, flow: REVIEW_FLOW, clock, log, metrics, missing, userAgent: userAgentOf(context) }
   let client: OwnedKubeClient | undefined
   context.atEnd(() => client?.close())
   return () => {
-    client ??= createKubeClient({ config, flow: REVIEW_FLOW, clock, log, metrics, userAgent: userAgentOf(context) })
+    client ??= createKubeClient(common)
     return client
   }
 }
@@ -118,7 +128,8 @@ export async function openEndpoint(
       ? {}
       : {
           health: health.checks(elects),
-          debugStuck: (query: URLSearchParams) => debugStuck({ backlog, limits: limits() }, query),
+          debugStuck: (query: URLSearchParams) =>
+            debugStuck({ backlog, limits: limits(), missing: context.missing?.rules ?? [] }, query),
         }
   const profilesPage = sidecars.some(({ settings }) => settings.profilesPage === true)
   const guarded = { secure: security?.secure, guard: security?.guard(client) }
