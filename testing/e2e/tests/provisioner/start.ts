@@ -4,7 +4,7 @@ import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { calls, createClaim, deleted, provision, released, scene } from './scene.ts'
+import { calls, createClaim, createClass, deleted, provision, released, scene } from './scene.ts'
 
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
@@ -233,9 +233,13 @@ test('the metrics have the names and labels of dashboards', async (t) => {
   await provision(t)
   driver.on('CreateVolume', { code: 13, message: 'no' })
   await createClaim(t, { suffix: '-failing' })
+  await createClass(t, {}, 'late')
   await createClaim(t, {
     suffix: '-populated',
-    spec: { dataSource: { apiGroup: 'example.com', kind: 'Populator', name: 'x' } },
+    spec: {
+      dataSourceRef: { apiGroup: 'example.com', kind: 'Populator', name: 'x' },
+      storageClassName: t.name('late'),
+    },
   })
   await deleted(t, await released(t))
   const name = t.name('class')
@@ -245,7 +249,7 @@ test('the metrics have the names and labels of dashboards', async (t) => {
     equal(value('controller_persistentvolumeclaim_provision_total', created), 1)
     equal(value('controller_persistentvolumeclaim_provision_duration_seconds_count', created), 1)
     ok((value('controller_persistentvolumeclaim_provision_failed_total', created) ?? 0) >= 1)
-    const ignored = { class: name, source: 'Populator' }
+    const ignored = { class: t.name('late'), source: 'Populator' }
     ok((value('controller_persistentvolumeclaim_provision_failed_total', ignored) ?? 0) >= 1)
     equal(value('controller_persistentvolume_delete_total', { class: '' }), 1)
     return true
@@ -309,7 +313,9 @@ test('no permission beyond the published role is needed', async (t) => {
 
 test('a role without permissions does not end the process', { target: 'real' }, async (t) => {
   const sidecar = await t.sidecar({ driver: await t.driver({ controller: ['CREATE_DELETE_VOLUME'] }), role: 'none' })
-  await eventually('a refusal', () => sidecar.gate.requestsOf('persistentvolumes').some(({ code }) => code === 403))
+  await eventually('a refusal', () =>
+    sidecar.gate.requestsOf('persistentvolumeclaims').some(({ code }) => code === 403),
+  )
   await pause(500)
   equal(sidecar.exit, undefined)
 })
