@@ -24,11 +24,12 @@ import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
 import type { StartPlan } from './program.ts'
 
-/** Reads the configuration of the API client. Then the flags that only an app can check may end the start. */
+/** Reads the configuration of the API client. The flags that only an app can check may end the start before and after. */
 export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
 ): Promise<ClusterConfig> {
+  for (const { settings } of sidecars) if (settings.earlyError !== undefined) throw settings.earlyError
   const given = (name: 'master' | 'kubeconfig'): string | undefined =>
     sidecars.map(({ settings }) => settings[name] ?? '').find((value) => value !== '')
   const kubeconfig = given('kubeconfig') ?? standard.values.kubeconfig

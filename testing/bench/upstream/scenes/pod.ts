@@ -5,7 +5,6 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
-  type Resource,
   VOLUME_ATTACHMENTS,
   VOLUME_SNAPSHOT_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
@@ -311,8 +310,7 @@ async function phases({ ground, driver, prefix, count, subjects }: Life): Promis
     holds: ({ metadata, spec, status }) =>
       spec?.driver === driver && status?.readyToUse === true && !JSON.stringify(metadata).includes('being-created'),
   })
-  const being = { metadata: { annotations: { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' } } }
-  await timed('without snapshots', (name) => removal(ground, VOLUME_SNAPSHOT_CONTENTS, name, being), {
+  await timed('without snapshots', (name) => removeSnapshot(ground, name), {
     seen: contents,
     holds: ({ spec }) => spec?.driver === driver,
     wanted: 0,
@@ -357,9 +355,11 @@ async function bind(
   return volumeOf
 }
 
-async function removal(ground: Ground, resource: Resource<KubeObject>, name: string, patch: object): Promise<void> {
-  await ground.api.merge(resource, { name }, patch)
-  await ground.api.delete(resource, { name })
+/** What the snapshot-controller does when a snapshot is deleted. */
+async function removeSnapshot({ api }: Ground, name: string): Promise<void> {
+  const annotations = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' }
+  await api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
+  await api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
 }
 
 /** Kubernetes has a finalizer of its own on each volume, which nobody removes here. */

@@ -21,6 +21,9 @@ export const SNAPSHOT = 'snapshot.storage.kubernetes.io/volumesnapshot'
 export const GROUP = 'groupsnapshot.storage.kubernetes.io/volumegroupsnapshot'
 export const FINALIZER = `${SNAPSHOT}content-bound-protection`
 export const GROUP_FINALIZER = `${GROUP}content-bound-protection`
+/** The tokens of templates of Secrets. */
+export const NAME = ['$', '{volumesnapshotcontent.name}'].join('')
+export const GROUP_NAME = ['$', '{volumegroupsnapshotcontent.name}'].join('')
 export const SNAPSHOTS: Capabilities['controller'] = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS']
 
 const installed = new WeakMap<Cluster, Promise<void>>()
@@ -93,24 +96,38 @@ export function groupSnapshot(change: object = {}): Answer {
   return { reply: { groupSnapshot: { ...group, ...change } } }
 }
 
-export async function createClass(t: TestContext, parameters: Readonly<Record<string, string>> = {}): Promise<void> {
+interface ClassParts {
+  readonly driver?: string
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+export async function createClass(
+  t: TestContext,
+  parameters: Readonly<Record<string, string>> = {},
+  { driver = t.driverName, labels = {} }: ClassParts = {},
+): Promise<void> {
   await t.create(VOLUME_SNAPSHOT_CLASSES, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
     kind: 'VolumeSnapshotClass',
-    metadata: { name: t.name('class') },
-    driver: t.driverName,
+    metadata: { name: t.name('class'), labels },
+    driver,
     deletionPolicy: 'Delete',
     parameters,
   })
 }
 
-export async function createGroupClass(t: TestContext): Promise<void> {
+export async function createGroupClass(
+  t: TestContext,
+  parameters: Readonly<Record<string, string>> = {},
+  { driver = t.driverName, labels = {} }: ClassParts = {},
+): Promise<void> {
   await t.create(VOLUME_GROUP_SNAPSHOT_CLASSES, {
     apiVersion: 'groupsnapshot.storage.k8s.io/v1',
     kind: 'VolumeGroupSnapshotClass',
-    metadata: { name: t.name('class') },
-    driver: t.driverName,
+    metadata: { name: t.name('class'), labels },
+    driver,
     deletionPolicy: 'Delete',
+    parameters,
   })
 }
 
@@ -168,6 +185,19 @@ export async function createGroup(
     },
   })
   return name
+}
+
+/** A group content of snapshots that exist already. */
+export function createGivenGroup(
+  t: TestContext,
+  { what = 'group', metadata, spec = {} }: ContentParts = {},
+): Promise<string> {
+  const groupSnapshotHandles = {
+    volumeGroupSnapshotHandle: 'group-given',
+    volumeSnapshotHandles: ['given-1', 'given-2'],
+  }
+  const source = { source: { groupSnapshotHandles }, volumeGroupSnapshotClassName: undefined }
+  return createGroup(t, { what, ...(metadata && { metadata }), spec: { ...source, ...spec } })
 }
 
 export function getContent(t: TestContext, name = t.name('content')): Promise<VolumeSnapshotContent | undefined> {
