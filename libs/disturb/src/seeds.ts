@@ -30,7 +30,7 @@ export interface SeedVerdict {
 
 export interface SeedRun {
   readonly run: (seed: number) => Promise<SeedVerdict>
-  readonly say: (line: string) => void
+  readonly printLine: (line: string) => void
   /** Before the seed in its line, such as the server's kind. */
   readonly title?: string
   /** The command that runs one seed again. */
@@ -48,7 +48,7 @@ const PRINTED = 10
  * passes.
  */
 export async function runSeeds(seeds: readonly number[], options: SeedRun): Promise<boolean> {
-  const { run, say, concurrency = 1, signal } = options
+  const { run, printLine, concurrency = 1, signal } = options
   const waiting = [...seeds]
   let failed = 0
   let passed = 0
@@ -57,11 +57,11 @@ export async function runSeeds(seeds: readonly number[], options: SeedRun): Prom
       const verdict = await run(seed)
       if (verdict.findings.length > 0) failed += 1
       else passed += 1
-      for (const line of linesOf(seed, verdict, options)) say(line)
+      for (const line of linesOf(seed, verdict, options)) printLine(line)
     }
   }
   await Promise.all(Array.from({ length: concurrency }, worker))
-  say(`${passed} passed, ${failed} failed`)
+  printLine(`${passed} passed, ${failed} failed`)
   return passed === seeds.length && passed > 0
 }
 

@@ -44,7 +44,7 @@ export class Progress {
   }
 
   /** A line that stays, above the one of progress. */
-  say(line: string): void {
+  printLine(line: string): void {
     const terminal = this.#stream.isTTY === true
     this.#stream.write(terminal ? `${CLEAR_LINE}${line}\n` : `${line}\n`)
     if (terminal && this.#running.length > 0) this.#show()

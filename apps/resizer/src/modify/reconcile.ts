@@ -13,8 +13,8 @@ import { cannotMark, recordFailure, recordSuccess } from './record.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
 /** One run over one claim. */
-export function reconcileModify(key: string, deps: ModifyDeps, own: Run): Promise<Outcome> {
-  const run: ModifyRun = newRun(key, deps, own)
+export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run): Promise<Outcome> {
+  const run: ModifyRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for modify controller')
   return reconcileClaim(run, {
     observe: () => observeModify(key, deps),

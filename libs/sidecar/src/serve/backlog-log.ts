@@ -47,12 +47,12 @@ async function logStuck(
 ): Promise<void> {
   if (log.v(2) === undefined) return
   let count = 0
-  const say = (work: PendingWork): void => {
+  const logWork = (work: PendingWork): void => {
     if (!work.stuck) return
     count += 1
     if (count <= MOST_STUCK_LINES) log.v(2)?.info('Work is stuck', pairsOf(work, clock.now()))
   }
-  await inBatches(backlog.pending(), say, { clock, signal })
+  await inBatches(backlog.pending(), logWork, { clock, signal })
   if (count > MOST_STUCK_LINES) log.v(2)?.info('More work is stuck', { objects: count - MOST_STUCK_LINES })
 }
 

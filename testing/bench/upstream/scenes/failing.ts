@@ -22,7 +22,7 @@ export const failing: BenchScene = {
     `${FAILING_MS / 1000} s; their time is that until ControllerPublishVolume.`,
   async run(bench) {
     for (const bad of [0, bench.sized(BAD)]) {
-      bench.say(`  beside ${bad}`)
+      bench.printLine(`  beside ${bad}`)
       await beside(bench, bad)
     }
   },
