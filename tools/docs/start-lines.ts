@@ -82,16 +82,6 @@ export const START_LINES: readonly LogLine[] = [
     action: 'Look at the log of the driver, and at `--modify-timeout`.',
   },
   {
-    message: 'Missing permission for --node-deployment',
-    means: 'The service account may not read its own Node or CSINode.',
-    action: 'Add the rule of `missing` to its ClusterRole.',
-  },
-  {
-    message: 'No Node has the name of --node-name or NODE_NAME',
-    means: 'The name is wrong.',
-    action: 'Set `NODE_NAME` from `spec.nodeName` by the downward API.',
-  },
-  {
     message: 'CSI driver does not support resize nor modify',
     means: 'Nothing to do for this driver; exit code 255.',
     action: 'Leave the resizer out.',

@@ -229,6 +229,26 @@ describe('stuck', () => {
     expect(text).toContain('waits for node nowhere, which does not exist')
   })
 
+  it('shows the permissions that the leaders lack, also for one object', async () => {
+    const containers = [{ name: 'csi-attacher', image: 'x', args: ['--http-endpoint=:8080'] }]
+    const leader: Stored = [
+      PODS,
+      pod('pod-a', { metadata: { namespace: 'storage' }, spec: { containers, volumes: null } }),
+    ]
+    const missingPermissions = ['secrets: get', 'volumeattachments.storage.k8s.io/status: patch']
+    const client = clientOf(serving([...SOUND, leader]), () => ({ items: [], missingPermissions }))
+    const part =
+      '\n\nMissing permissions: add these rules to the role of the sidecar\n' +
+      missingPermissions.map((rule) => `  storage/${ATTACHER_LEASE}: ${rule}\n`).join('')
+    for (const question of [STUCK, explain('pv', 'pv-1')]) {
+      const { code, text } = await ask(client, question)
+      expect([code, text.includes(part)]).toEqual([0, true])
+      expect(JSON.parse((await ask(client, question, { json: true })).text)).toMatchObject({
+        missingPermissions: { [`storage/${ATTACHER_LEASE}`]: missingPermissions },
+      })
+    }
+  })
+
   it('says that nothing is stuck, or that it is unknown', async () => {
     expect(await ask(clientOf(serving(SOUND)), STUCK)).toMatchObject({ code: 0, first: 'Nothing is stuck.' })
     const server = serving(SOUND)

@@ -136,7 +136,7 @@ describe('Retry-After', () => {
   ])('causes one line for all waiting requests if it is long: %s s', async (seconds, logged) => {
     server.answer = server.first(3, refuse(503, { 'Retry-After': seconds }))
     const log = recordingLogger()
-    const client = server.connect(UNLIMITED, undefined, log)
+    const client = server.connect(UNLIMITED, undefined, { log })
     const results = [1, 2, 3].map(() => patch(client).catch(() => undefined))
     await server.until(() => server.seen.length === 3)
     await server.quiet()
@@ -158,7 +158,7 @@ describe('refusals', () => {
 
   test('logs the number of refusals in one line every ten seconds, until there are none', async () => {
     const log = recordingLogger()
-    const client = server.connect({ kind: 'adaptive' }, undefined, log)
+    const client = server.connect({ kind: 'adaptive' }, undefined, { log })
     server.answer = refuse(429, { 'Retry-After': '5' })
     const stop = new AbortController()
     const results = [1, 2].map(() => patch(client, { signal: stop.signal }).catch(() => undefined))

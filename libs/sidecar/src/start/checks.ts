@@ -56,6 +56,7 @@ export function checkCommandLine(
   const setGates = (): readonly GatedApp[] =>
     sidecars.map((sidecar) => ({ ...sidecar, gates: gatesOf(sidecar, log, table) }))
   const early = table.gatesFirst ? setGates() : undefined
+  for (const { settings } of sidecars) if (settings.earlyError !== undefined) throw settings.earlyError
   if (values.version) throw new PrintAndExit(`${host.argv0} ${version}\n`)
   const replaces = [...sidecars, ...driverApps].map(({ app }) => app.replaces).join(', ')
   log.info('Version', { version, replaces })
