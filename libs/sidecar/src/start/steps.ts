@@ -22,6 +22,7 @@ import { leaseIdentity, leaseNamespace } from '../lease/lease-name.ts'
 import type { StartContext } from '../process.ts'
 import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
+import { throwErrorBefore } from './checks.ts'
 import type { StartPlan } from './program.ts'
 
 /** Reads the configuration of the API client. The flags that only an app can check may end the start before and after. */
@@ -29,7 +30,7 @@ export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
 ): Promise<ClusterConfig> {
-  for (const { settings } of sidecars) if (settings.earlyError !== undefined) throw settings.earlyError
+  throwErrorBefore('apiConfig', sidecars)
   const given = (name: 'master' | 'kubeconfig'): string | undefined =>
     sidecars.map(({ settings }) => settings[name] ?? '').find((value) => value !== '')
   const kubeconfig = given('kubeconfig') ?? standard.values.kubeconfig
@@ -37,7 +38,7 @@ export async function loadConfig(
   const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
     failing(table.configFailed),
   )
-  for (const { settings } of sidecars) if (settings.startError !== undefined) throw settings.startError
+  throwErrorBefore('apiClient', sidecars)
   return config
 }
 
