@@ -23,7 +23,7 @@ const WORDS = [
   ['patience|patient|patiently', 'time-out, grace period', 'PATIENCE'],
   ['let(s|ting)?( \\w+){0,3} go', 'release, remove the finalizer, detach', 'lets the claim go'],
   ['candidacy|candidacies', 'election', 'runCandidacy'],
-  ['stand|stands|stood|standing', 'election (noun); is, exists, applies, is listed', 'as long as it stands'],
+  ['(stand|stands|stood|standing)(?! for\b)', 'election (noun); is, exists, applies, is listed', 'as long as it stands'],
   ['so long', 'while, for that time', 'for so long'],
   ['whoever|whomever|whom', 'the caller, the user, the client', 'whom it concerns'],
   ['c(o|a)mes? right(?! (away|before|after|behind|at|from|then))', 'converge, recover', 'what comes right'],
