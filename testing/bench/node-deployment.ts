@@ -43,7 +43,7 @@ const METADATA = `application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g
 
 interface Watched {
   readonly resource: Resource<unknown>
-  /** Only the object of the instance's node. */
+  /** Reads only the object of the instance's node. */
   readonly own?: boolean
   readonly accept?: string
 }

@@ -2,7 +2,7 @@ import type { BrokenInvariant } from './invariants.ts'
 
 /** `3`, or `1-10`. */
 export const SEEDS = /^(\d+)(?:-(\d+))?$/
-/** More is a slip of the hand. */
+/** The largest number of seeds. More are a typing error. */
 const MOST_SEEDS = 10_000
 
 /** Returns the seeds in the value of a flag. Throws if the value has none. */
@@ -31,7 +31,7 @@ export interface SeedVerdict {
 export interface SeedRun {
   readonly run: (seed: number) => Promise<SeedVerdict>
   readonly printLine: (line: string) => void
-  /** Before the seed in its line, such as the server's kind. */
+  /** The text before the seed in its line, such as the kind of the server. */
   readonly title?: string
   /** The command that runs one seed again. */
   readonly again: (seed: number) => string

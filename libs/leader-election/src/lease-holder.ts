@@ -72,7 +72,7 @@ export class LeaseHolder {
     return this.written(await this.put(signal))
   }
 
-  /** As `write`, for a caller that sends two and passes the first answer to `written`. */
+  /** Like `write`, for a caller that sends two requests and passes the first answer to `written`. */
   async put(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<LeasePut> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()

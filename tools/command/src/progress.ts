@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** On a terminal progress is one line, written over again and again; elsewhere a line now and then. */
+/** Shows progress: on a terminal one line that is rewritten, elsewhere a line now and then. */
 export interface ProgressStream {
   write(text: string): unknown
   readonly isTTY?: boolean

@@ -7,7 +7,7 @@ export type RequestInfo =
   | { readonly type: 'path'; readonly path: string; readonly verb: string }
   | ({ readonly type: 'resource' } & ResourceInfo)
 
-/** A resource as its path says it, whether it is served or not: rights are looked at first. */
+/** The resource in a path. It need not be served, because permissions are checked first. */
 export interface ResourceInfo {
   readonly verb: Verb
   readonly group: string

@@ -95,7 +95,7 @@ function mergeByKey(
   return inOrder(result, { order: kept, before: items, key })
 }
 
-/** As Go prints a map. */
+/** Returns a map in the notation of Go. */
 function goText(value: Json | undefined): string {
   if (isList(value)) return `[${value.map(goText).join(' ')}]`
   if (!isObject(value)) return value === null || value === undefined ? '<nil>' : String(value)
