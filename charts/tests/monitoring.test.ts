@@ -152,7 +152,7 @@ withHelm('rendered monitoring', () => {
     if (answers.size !== 1) throw new Error(`${patterns.length} alerts do not agree about ${pod}`)
     return answers.has(true)
   }
-  /** As the controllers name the pods that they make. */
+  /** The names of pods, by the kind of their controller. */
   const podsOf = (rendered: readonly Manifest[]): readonly string[] =>
     rendered.flatMap(({ kind, metadata: { name } }) => {
       if (kind === 'StatefulSet') return [`${name}-0`]

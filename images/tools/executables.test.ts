@@ -78,7 +78,7 @@ onLinux('executables', () => {
       const other = join(folder, 'a folder with another name')
       copySources(other)
       const app = join(other, 'apps/attacher')
-      // Without the options of jest.
+      // The environment without the options of jest.
       const env = { ...process.env, NODE_OPTIONS: '' }
       execFileSync(process.execPath, ['../../tools/build.mjs', 'csi-attacher'], { cwd: app, env, stdio: 'pipe' })
       for (const file of ['csi-attacher', 'csi-attacher.cjs', 'csi-attacher.cache', 'sea.json']) {

@@ -5,9 +5,9 @@
 export type Shape = readonly Field[]
 
 export interface Field {
-  /** As in the proto: `volume_id`. */
+  /** The name in the proto file: `volume_id`. */
   readonly name: string
-  /** As on our objects: `volumeId`. For a member of a oneof also the value of `$case`. */
+  /** The name on our objects: `volumeId`. For a member of a oneof also the value of `$case`. */
   readonly property: string
   /** The property that holds `{ $case, value }` when this field is a member of a oneof. */
   readonly oneof?: string

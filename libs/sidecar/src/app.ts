@@ -142,7 +142,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   /** The standard flags that it accepts. */
   readonly driverFlags: DriverFlags
   /** The last line of the log if a controller ends the process, and with it this app. */
-  readonly endsToo: string
+  readonly endingNotice: string
   /** Resolves once the app works. Throws StartError. */
   open(parts: DriverAppParts<T>): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { ApiFault, ChaosAction, DriverCan } from './action.ts'
 import { FaultDeck } from './call-faults.ts'
 
 export interface PlannedAction {
-  /** Since the one before. */
+  /** The pause after the previous action. */
   readonly afterMs: number
   readonly action: ChaosAction
 }

@@ -31,7 +31,7 @@ export interface DriverUnderTestParts {
 
 /** Faults that may wait for a call of their method. */
 const MOST_WAITING = 8
-/** Between two looks at the driver's list. */
+/** The pause between two looks at the driver's list. */
 const LOOK_MS = 1_000
 /** A call's answer is through by then. */
 const KILL_MS = 20
@@ -128,7 +128,7 @@ export class DriverUnderTest implements ChaosDriver {
     this.#faults.clear()
   }
 
-  /** Before anything is created. */
+  /** Records the volumes of others, before the test creates any. */
   async begin(signal: AbortSignal): Promise<void> {
     const { direct } = this.#parts
     if (!canList(direct)) return

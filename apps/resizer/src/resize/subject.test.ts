@@ -22,7 +22,7 @@ describe('an expansion', () => {
     })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
-  it('is due while the claim requests more than its capacity', () => {
+  it('counts as pending while the claim requests more than its capacity', () => {
     expect(due({ request: '2Gi' })).toEqual(EXPAND)
   })
 

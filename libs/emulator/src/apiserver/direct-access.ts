@@ -78,7 +78,7 @@ export class DirectAccess {
     return this.update(resource, ref, (object) => applyMergePatch(object as Json, patch as Json) as T)
   }
 
-  /** As DELETE: an object with finalizers is only marked. */
+  /** Deletes an object like DELETE: an object with finalizers is only marked. */
   delete<T>(resource: Resource<T>, ref: ObjectRef): void {
     remove(this.#registry, targetOf(resource, ref), { dryRun: false })
   }

@@ -183,7 +183,7 @@ async function snapshotClass(ground: Ground, driver: string): Promise<void> {
   })
 }
 
-/** What the snapshot-controller creates for the volume `vol-<name>`. */
+/** Creates the content for the volume `vol-<name>`, in the place of the snapshot-controller. */
 async function snapshotContent(ground: Ground, driver: string, name: string): Promise<void> {
   await ground.api.create(VOLUME_SNAPSHOT_CONTENTS, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
@@ -355,14 +355,14 @@ async function bind(
   return volumeOf
 }
 
-/** What the snapshot-controller does when a snapshot is deleted. */
+/** Deletes a snapshot as the snapshot-controller does. */
 async function removeSnapshot({ api }: Ground, name: string): Promise<void> {
   const annotations = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' }
   await api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
   await api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
 }
 
-/** Kubernetes has a finalizer of its own on each volume, which nobody removes here. */
+/** Ignores the finalizer of Kubernetes, because no controller removes it here. */
 function isDeleted({ metadata }: PersistentVolume): boolean {
   const kept = metadata?.finalizers ?? []
   return metadata?.deletionTimestamp != null && kept.every((finalizer) => finalizer === 'kubernetes.io/pv-protection')

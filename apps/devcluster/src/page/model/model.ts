@@ -31,7 +31,7 @@ export interface ModelOptions {
   readonly send: (frame: Frame) => void
 }
 
-/** Up to this number of rows each step is a frame of its own; more are too many to follow. */
+/** The number of rows up to which each step is a separate frame. More frames are too many to follow. */
 const MOST_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 

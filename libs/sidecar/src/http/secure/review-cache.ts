@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 
-/** As long as Kubernetes' delegated authentication and authorization rely on an answer, be it yes or no. */
+/** The lifetime of an answer in Kubernetes' delegated authentication and authorization. */
 const FRESH_MS = 10_000
 const MOST_ANSWERS = 256
-/** More at a time come from a client that guesses tokens. */
+/** The number of reviews at the same time. Only a client that guesses tokens causes more. */
 const MOST_QUESTIONS = 16
 
 /**
