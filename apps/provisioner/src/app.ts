@@ -19,7 +19,7 @@ import { type Caches, openCaches } from './caches/open.ts'
 import type { CapacityParts } from './capacity/controller.ts'
 import { openCapacity } from './capacity/open.ts'
 import { provisionerControllers } from './controllers.ts'
-import { PROVISIONER_FLAGS, RETIRED_FLAGS } from './flags.ts'
+import { PROVISIONER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
 import { ProvisionMetrics } from './metrics.ts'
 import { type LocalNode, nodeSegments } from './node/local-node.ts'
@@ -129,12 +129,8 @@ async function openOwnCapacity(
   return await openCapacity({ ...parts, ...flags, names, node: node?.name, segments, classes, log })
 }
 
-/** Charts in the field still pass flags and gates whose meaning is gone. */
-function warnOfRetired({ flags, gates, startLog }: Parts): void {
-  const given: ReadonlySet<string> = flags.given
-  for (const flag of RETIRED_FLAGS) {
-    if (given.has(flag)) startLog.warn(`Flag --${flag} was removed from external-provisioner and has no effect`)
-  }
+/** Charts in the field still enable a gate whose meaning is gone. */
+function warnOfRetired({ gates, startLog }: Parts): void {
   if (gates.enabled('CrossNamespaceVolumeDataSource')) {
     startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
   }
