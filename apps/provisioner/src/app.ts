@@ -63,8 +63,7 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   configure: (flags, env) => ({
     master: flags.values.master,
     kubeconfig: env['KUBECONFIG'] ?? '',
-    earlyError: nodeNameError(flags, env),
-    startError: lengthError(flags),
+    errors: { version: nodeNameError(flags, env), apiClient: lengthError(flags) },
     onEachNode: flags.values['node-deployment'],
     profilesPage: flags.values['enable-pprof'],
     handshake: handshakeOf(flags.values),

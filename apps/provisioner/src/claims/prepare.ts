@@ -16,10 +16,9 @@ import { capabilitiesOf, createVolumeRequest } from '../request/request.ts'
 import { type SecretRefs, secretRefOf, secretRefsOf } from '../request/secrets.ts'
 import { readSecret } from '../secret.ts'
 import { sourceOf } from '../sources/data-source.ts'
-import { requirementOf } from '../topology/requirement.ts'
+import { requirementOf, topologyRules } from '../topology/requirement.ts'
 import { type ContentParts, contentSource } from './content.ts'
 import type { ClaimRun } from './run.ts'
-import { topologyRules } from './topology-rules.ts'
 
 /** A request with everything that its answer needs to become a PersistentVolume. */
 export interface Prepared {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import type { FlagTable } from './go-flags.ts'
 import { usageText } from './usage.ts'
 
-test("is laid out as Go's, in byte order", () => {
+test('the usage has the layout of Go, in byte order', () => {
   const table: FlagTable = [
     { name: 'v', type: 'level', default: 0, help: 'Verbosity.' },
     { name: 'workers', type: 'int', default: 10, help: 'How many.', aliases: ['threads'] },
@@ -38,7 +38,7 @@ test("is laid out as Go's, in byte order", () => {
 `)
 })
 
-test('has notes of the caller as further lines of the help', () => {
+test('the usage shows notes of the caller as further lines of the help', () => {
   const table: FlagTable = [{ name: 'gates', type: 'gates', default: new Map(), help: 'Gates:' }]
   expect(usageText('x', table, { notes: { gates: 'A=true|false\nB=true|false', other: 'unused' } })).toBe(
     'Usage of x:\n  -gates value\n    \tGates:\n    \tA=true|false\n    \tB=true|false\n',
