@@ -28,7 +28,7 @@ const SITES = {
   copy: { keys: ['zone'], labels: { zone: 'z2' } },
   bare: { keys: ['zone'], labels: {} },
 }
-const RULES = [
+export const CAPACITY_RULES = [
   ...FACTS.provisioner.rules,
   {
     apiGroups: ['storage.k8s.io'],
@@ -58,7 +58,7 @@ async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup
     class: LATE,
     args: ['--enable-capacity', '--capacity-ownerref-level=-1', ...LIMITS, ...args],
     env: { NAMESPACE: t.name('ns'), ...env },
-    user: await userWith(t, RULES),
+    user: await userWith(t, CAPACITY_RULES),
     prepare: (driver) => {
       answer(driver, BigInt(GI))
       prepare?.(driver)
@@ -325,7 +325,7 @@ for (const [args, env, text] of [
     await t.create(PODS, pod('default', name, []))
     const named = Object.fromEntries(Object.entries(env).map(([key, value]) => [key, value.replace('POD', name)]))
     const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME'], topology: true })
-    const user = await userWith(t, RULES)
+    const user = await userWith(t, CAPACITY_RULES)
     const sidecar = await t.sidecar({ driver, user, args: ['--enable-capacity', ...args], env: named })
     ok(((await sidecar.end()).code ?? 0) !== 0)
     ok(sidecar.stderr.includes(text.replace('"POD"', `"${name}"`)), sidecar.stderr.slice(0, 500))
