@@ -86,7 +86,7 @@ const EXCEPTIONS = [
   { path: 'testing/e2e/tests/ground/driver-test.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
 ]
 
-// Not ours, or recorded.
+// Foreign or recorded files.
 const FOREIGN = ['LICENSE', 'proto/csi/', 'libs/csi-translation/testdata/', 'images/licences/']
 const TEXTS = new Set('.ts .mjs .cjs .js .md .tpl .txt .yaml .yml .html .css .sh .proto .grit .go'.split(' '))
 const NAMES = new Set(['package.json', 'values.schema.json', 'dashboard.json', 'Dockerfile', 'run', 'CODEOWNERS'])

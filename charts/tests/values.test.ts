@@ -162,7 +162,7 @@ describe('values.yaml', () => {
     expect(keys).toEqual(expect.arrayContaining(['imagePullSecrets', 'attacher.featureGates', 'rbac.secretNames']))
   })
 
-  it('has no line longer than a screen', () => {
+  it('contains no line longer than a screen', () => {
     const lines = readFileSync(VALUES_FILE, 'utf8').split('\n')
     expect(lines.filter((line) => line.length > 120)).toEqual([])
   })

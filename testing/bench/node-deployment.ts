@@ -228,7 +228,7 @@ function serverPid(): number {
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
       return command.includes('kube-apiserver') && command.includes(`--secure-port=${port}`)
     } catch {
-      return false // it has ended meanwhile
+      return false // the process has ended
     }
   }
   const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && isServer(name))

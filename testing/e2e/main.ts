@@ -105,7 +105,7 @@ function targets(): readonly Target[] {
   return values.target === 'both' ? ['emulator', 'real'] : [targetOf(values.target)]
 }
 
-/** Builds what is missing; one line when that is not possible. */
+/** Builds missing programs. Returns one line if that is not possible. */
 function prepare(binaries: Binaries): string | undefined {
   if (targets().includes('real')) {
     const assets = controlPlaneBinaries(root)

@@ -28,7 +28,7 @@ export async function readCommandLine(
     })
     .completion(
       'completion-script',
-      false, // beside a command without a name the parser would take its own for an argument of that
+      false, // with a default command the parser would take `completion` for an argument of it
       (current: string, _: unknown, defaults: () => void, done: (words: string[]) => void) =>
         current.startsWith('-') ? done(storyFlags(current)) : defaults(),
     )

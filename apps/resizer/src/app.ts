@@ -19,7 +19,6 @@ import { openCaches } from './caches/open.ts'
 import { resizerControllers } from './controllers.ts'
 import { RESIZER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
-import { checkNodeRights } from './node/rights.ts'
 import { queueName, type ResizerParts, type ResizerSettings } from './parts.ts'
 
 /** The resizer's feature gates. */
@@ -57,10 +56,7 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
     handshake: handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
   }),
   async askServer(server) {
-    const gates = await attributesClassGate(server.gates, server)
-    const nodeName = nodeNameOf(server.flags, server.env)
-    if (nodeName !== undefined) await checkNodeRights(nodeName, server)
-    return gates
+    return await attributesClassGate(server.gates, server)
   },
   controllers: chooseControllers,
 }

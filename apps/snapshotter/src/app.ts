@@ -66,12 +66,14 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
     endpointFirst: true,
   },
   configure: ({ values }, env) => ({
-    earlyError:
-      values['node-deployment'] && values['leader-election']
-        ? new StartError('Leader election cannot happen when node-deployment is set to true')
-        : undefined,
-    startError:
-      values['node-deployment'] && !env['NODE_NAME'] ? new StartError(NO_NODE, { exitCode: FATAL }) : undefined,
+    errors: {
+      apiConfig:
+        values['node-deployment'] && values['leader-election']
+          ? new StartError('Leader election cannot happen when node-deployment is set to true')
+          : undefined,
+      apiClient:
+        values['node-deployment'] && !env['NODE_NAME'] ? new StartError(NO_NODE, { exitCode: FATAL }) : undefined,
+    },
     onEachNode: values['node-deployment'],
     handshake: handshakeOf(values),
   }),

@@ -1,6 +1,6 @@
 /**
- * How the objects of a message look beside its definition: what it takes to print one in the proto's own names and
- * without its secrets. Generated for every message, as functions: nothing is built until something is printed.
+ * The fields of a message that a printer needs: it prints an object with the names of the proto file and
+ * without its secrets. The generated code has a function for each message, so nothing is built before the first print.
  */
 export type Shape = readonly Field[]
 

@@ -162,7 +162,7 @@ export const PENDING_WORK_OLDEST_SECONDS = {
 
 export const MISSING_PERMISSION = {
   name: 'csi_sidecar_missing_permission',
-  help: '[ALPHA] 1 for each resource that the API server refuses to list or to watch.',
+  help: '[ALPHA] 1 for each resource for which the role of the sidecar lacks a permission.',
   labels: ['resource'],
 } as const satisfies MetricSpec<string>
 

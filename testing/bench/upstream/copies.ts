@@ -49,8 +49,13 @@ export async function makeCopies({ api, cluster }: Server, copies: Copies): Prom
 export async function stored(api: Api, { resource, name, namespace }: Original) {
   const { metadata, ...rest } = await api.get<KubeObject>(resource, { name, namespace })
   const { resourceVersion: _, ...kept } = { ...metadata }
-  const key = ['/registry', resource.plural, ...(namespace === undefined ? [] : [namespace]), name].join('/')
+  const key = [registryOf(resource), ...(namespace === undefined ? [] : [namespace]), name].join('/')
   return { key, text: JSON.stringify({ ...rest, metadata: kept }), uid: kept.uid ?? '' }
+}
+
+/** The store has the objects of a CustomResourceDefinition in a folder of their group. */
+export function registryOf({ group, plural }: Resource<unknown>): string {
+  return group.includes('snapshot') ? `/registry/${group}/${plural}` : `/registry/${plural}`
 }
 
 /** Waits until the server has this many objects. */
@@ -77,7 +82,7 @@ export async function mustBeCached({ api }: Pick<Server, 'api'>, resource: Resou
   await eventually(`${resource.plural} in the cache of the server`, read, { within: 300_000, every: 200 })
 }
 
-/** With one object. */
+/** Reads the first page, with one object. */
 function firstPage(api: Api, resource: Resource<unknown>): Promise<Page> {
   return api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
 }

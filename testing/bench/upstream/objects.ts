@@ -13,7 +13,7 @@ import type { Ground } from './ground.ts'
 
 const NODE_ID = 'csi.alpha.kubernetes.io/node-id'
 
-/** The name with which the attacher marks what it is responsible for. */
+/** The finalizer of the attacher. */
 export function finalizerOf(driver: string): string {
   return `external-attacher/${driver.replace(/[^A-Za-z0-9-]/gu, '-')}`
 }

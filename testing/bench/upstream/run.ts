@@ -28,6 +28,7 @@ import { failover } from './scenes/failover.ts'
 import { idle } from './scenes/idle.ts'
 import { loaded } from './scenes/loaded.ts'
 import { oneProcess } from './scenes/one-process.ts'
+import { wholePod } from './scenes/pod.ts'
 import { requestLimits } from './scenes/request-limits.ts'
 import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
 import { silence } from './scenes/silence.ts'
@@ -49,6 +50,7 @@ export const SCENES: readonly BenchScene[] = [
   failover,
   driverRestart,
   oneProcess,
+  wholePod,
   failing,
   requestLimits,
   silence,

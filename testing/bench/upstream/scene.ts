@@ -14,7 +14,7 @@ export interface Bench {
 }
 
 export interface BenchScene {
-  /** For `--only`. */
+  /** The name for `--only`. */
   readonly name: string
   readonly title: string
   /** The facts that a reader needs to interpret the figures. */

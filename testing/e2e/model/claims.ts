@@ -41,7 +41,7 @@ export interface ClaimState {
   readonly claim: PersistentVolumeClaim | undefined
   readonly volume: PersistentVolume | undefined
   readonly className: string
-  /** What the driver has. */
+  /** The size in the driver. */
   readonly bytes: number
   readonly tier: string
   readonly foreign: Foreign

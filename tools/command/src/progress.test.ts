@@ -23,7 +23,7 @@ function watched(isTTY: boolean): { progress: Progress; written: string[]; later
   return { progress, written, later }
 }
 
-it('in a terminal progress is one line below the other lines, and `stop` clears it', () => {
+it('progress in a terminal is one line below the other lines, and `stop` clears it', () => {
   const { progress, written, later } = watched(true)
   later(5000)
   progress.begin('one')
@@ -40,7 +40,7 @@ it('in a terminal progress is one line below the other lines, and `stop` clears 
   ])
 })
 
-it('in a log progress is a line each minute', () => {
+it('progress in a log is a line each minute', () => {
   const { progress, written, later } = watched(false)
   progress.begin('one')
   progress.say('ok one')

@@ -60,7 +60,7 @@ interface PlannedClaim {
   readonly pods: Set<string>
 }
 
-/** Knows what was asked for, not what has become of it: so a plan needs no cluster. */
+/** Knows the requests, not their results. So a plan needs no cluster. */
 class Planner {
   readonly #random: Random
   readonly #options: PlanOptions

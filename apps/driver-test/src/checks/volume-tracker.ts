@@ -12,7 +12,7 @@ export interface KnownVolume {
   exists: Certainty
   /** 0 if the driver does not report a size. */
   capacity: bigint
-  /** By node id. */
+  /** The certainty that the volume is attached, by node ID. */
   readonly nodes: Map<string, Certainty>
   /** The staged paths of the volume. */
   readonly staged: Map<string, Certainty>

@@ -30,7 +30,7 @@ export interface SettingParts extends Pick<TestOptions, 'parameters' | 'inlineAt
   readonly kill: (() => void) | undefined
   /** Returns the options of the mount at the path. Undefined if nothing is mounted there. */
   readonly mountOptions: (path: string) => Promise<ReadonlySet<string> | undefined>
-  /** The fsGroupPolicy of the author's CSIDriver. */
+  /** The CSIDriver of the author, which has the `fsGroupPolicy`. */
   readonly csiDriver: CSIDriver | undefined
   readonly pause: (ms: number) => Promise<void>
   /** Part of the names of volumes: unique for each run. */

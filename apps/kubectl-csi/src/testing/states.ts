@@ -180,7 +180,7 @@ const HEADINGS: Readonly<Record<string, RegExp>> = {
   deleting: /PersistentVolumes|Pods that wait for volumes/,
 }
 
-/** Explains the object, lists what is stuck, and compares. */
+/** Explains the object, lists the stuck objects, and compares. */
 export async function checkState(
   title: string,
   { of: [kind, name], objects, says, reason, ...state }: BlockedState,

@@ -98,7 +98,7 @@ export async function readClaim({ key, deps, log, signal }: ClaimRun<ClaimDeps>)
     deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
   } catch (error) {
     signal.throwIfAborted()
-    // The next patch will show what is the matter.
+    // The next patch shows the problem.
     log.v(4)?.info('The claim could not be read again', { err: error })
   }
 }

@@ -27,7 +27,7 @@ export interface ExpandClient {
 /** The result of an expansion. */
 export interface Expanded {
   readonly size: Quantity
-  /** Kubelet has to expand what is on the volume. */
+  /** True if the kubelet has to expand the file system. */
   readonly nodeStep: boolean
 }
 

@@ -78,7 +78,7 @@ export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
   }
 }
 
-/** Leads calls to the driver and back, and does to them what was chosen. */
+/** Forwards calls to the driver and answers back, with the chosen faults. */
 class Passage {
   readonly #options: ProxyOptions
   /** Volumes about which a call comes once more. */
@@ -89,7 +89,7 @@ class Passage {
     this.#options = options
   }
 
-  /** Nothing waits any more. */
+  /** Ends all waits. */
   stop(): void {
     this.#life.abort(new CancelledError('the proxy is stopped'))
   }

@@ -19,7 +19,7 @@ interface ObjectChange<T> {
 
 /**
  * The objects without HTTP, for tests and for programs that embed the server. Writes here are not validated and may
- * set the status: they state what is, as controllers that are not there would have made it.
+ * set the status, in the place of controllers that do not run.
  */
 export class DirectAccess {
   readonly #registry: ObjectRegistry

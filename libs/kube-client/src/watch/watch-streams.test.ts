@@ -123,7 +123,7 @@ describe('the other requests', () => {
     ['something each 46 s', 46_000, 11],
     ['something each 44 s', 44_000, 0],
     ['nothing at all', 600_000, 10],
-  ])('of a stream that brings %s are one a minute at most', async (_, everyMs, most) => {
+  ])('run at most once a minute for a stream that brings %s', async (_, everyMs, most) => {
     await open()
     await bringing(everyMs, 10)
     expect(opened.length - 1).toBeLessThanOrEqual(most)

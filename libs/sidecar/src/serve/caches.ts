@@ -5,7 +5,6 @@ import {
   type Informer,
   type InformerOptions,
   type Interner,
-  type MissingPermissions,
   SharedWatch,
 } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -49,7 +48,6 @@ interface Common {
   readonly client: KubeClient
   readonly clock: Clock
   readonly log: Logger
-  readonly missing?: MissingPermissions
   /** True: annotations `traceparent` are kept. */
   readonly traced?: boolean
 }

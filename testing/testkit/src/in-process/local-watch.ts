@@ -105,7 +105,7 @@ export class LocalWatch<T, E extends Error> {
       this.#late.push(frame)
       return
     }
-    // Nothing overtakes what is kept back.
+    // No event overtakes a delayed event.
     this.deliver()
     this.#push(frame)
     if (frame.type === 'BOOKMARK' && frame.initialEventsEnd) this.#initial = false

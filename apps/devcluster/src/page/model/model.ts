@@ -55,7 +55,7 @@ export class PageModel {
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
   #gathering: Cancel | undefined
-  /** For each row, the time at which one of its waits counts as stuck. */
+  /** The timers of the rows: each fires when a wait of the row counts as stuck. */
   readonly #due = new Map<string, Cancel>()
 
   constructor(options: ModelOptions) {

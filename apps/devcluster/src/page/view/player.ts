@@ -41,7 +41,7 @@ export class Player {
     return this.#frames.length
   }
 
-  /** When what is shown was so; undefined before the first frame. */
+  /** The time of the shown frame. Undefined before the first frame. */
   get time(): number | undefined {
     return this.#frames[this.at - 1]?.at
   }

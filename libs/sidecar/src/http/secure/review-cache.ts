@@ -8,7 +8,7 @@ const MOST_ANSWERS = 256
 const MOST_QUESTIONS = 16
 
 /**
- * Answers of the API server for a short time. Who asks what is being asked waits for the same answer. Errors are not
+ * Keeps answers of the API server for a short time. Equal reviews at the same time share one request. Errors are not
  * kept, and of questions only digests: they hold tokens, and as much text as a client likes.
  */
 export class ReviewCache<T> {
