@@ -212,8 +212,10 @@ provisionerTest(
   async (t) => {
     await installCrds(t)
     await t.createClass()
+    await createNode(t, t.name('a'))
+    await register(t, t.name('a'))
     const namespace = t.name('storage')
-    const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', 'GET_CAPACITY'] })
+    const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', 'GET_CAPACITY'], topology: true })
     driver.on('GetCapacity', { reply: { availableCapacity: 1024n } })
     const { running, readiness } = await ofDriver(t, 'provisioner', {
       driver,
