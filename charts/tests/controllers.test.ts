@@ -67,7 +67,7 @@ withHelm('what vendors say of controllers and pods', () => {
     expect(sidecar(objects, 'attacher').args).toContain('--leader-election=true')
   })
 
-  it('has the strategy under the name that each kind has for it', () => {
+  it('sets the update strategy in the field of each kind', () => {
     expect(controllerOf('Deployment', {}).spec?.['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
     expect(controllerOf('StatefulSet', {}).spec?.['updateStrategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
     expect(controllerOf('StatefulSet', {}).spec).toMatchObject({ podManagementPolicy: 'Parallel', replicas: 2 })

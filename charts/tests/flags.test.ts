@@ -57,13 +57,13 @@ withHelm('rendered arguments', () => {
   const alone = (app: AppName, key: FlagKey): readonly string[] =>
     sidecar(render({ values: merged(base, at(pathOf(key, app), key.sample)) }), app).args ?? []
 
-  it.each(FLAGS)('have --$flag of the $app where its key is set', ({ app, flag, key }) => {
+  it.each(FLAGS)('contain --$flag of the $app if its key is set', ({ app, flag, key }) => {
     const args = isAlone(app, flag) ? alone(app, key) : (rendered.get(app) ?? [])
     expect(args.filter((argument) => argument.startsWith(`--${flag}=`))).toEqual([`--${flag}=${textOf(key)}`])
   })
 
   it.each(FLAGS.filter(({ key }) => emptyByDefault(key)))(
-    'have no --$flag of the $app where its key is empty',
+    'do not contain --$flag of the $app if its key is empty',
     ({ app, flag }) => {
       const args = sidecar(defaults, app).args ?? []
       expect(args.filter((argument) => argument.startsWith(`--${flag}=`))).toEqual([])
@@ -90,7 +90,7 @@ withHelm('rendered arguments', () => {
     expect(args?.slice(-2)).toEqual(['-timeout=1h', '--v=9'])
   })
 
-  it('have the verbosity of the sidecar, else of all', () => {
+  it('contain the verbosity of the sidecar, or of all', () => {
     const values = merged(base, { logging: { verbosity: 3 }, attacher: { logLevel: 6 } })
     const objects = render({ values })
     expect(sidecar(objects, 'attacher').args).toContain('--v=6')

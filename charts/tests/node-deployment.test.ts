@@ -29,7 +29,7 @@ withHelm('the resizer on each node', () => {
     expect(podSpecs(objects)[0]?.containers.map(({ name }) => name)).not.toContain('csi-attacher')
   })
 
-  it('may read Nodes and CSINodes, and no Lease', () => {
+  it('gets permission to read Nodes and CSINodes, and none for Leases', () => {
     const objects = objectsOf()
     const { rules = [] } = named(objects, 'ClusterRole', 'demo-csi-sidecars-external-resizer-role')
     expect(rules.filter(({ resources }) => /nodes$/.test(resources?.join() ?? ''))).toEqual(FACTS.resizer.nodeRules)
@@ -37,7 +37,7 @@ withHelm('the resizer on each node', () => {
     expect(ofKind(objects, 'Role')).toEqual([])
   })
 
-  it('is what helm test expects: pods and rights, and no lease', () => {
+  it('passes helm test with pods and permissions, without a Lease', () => {
     const [pod] = ofKind(objectsOf({}, true), 'Pod')
     const text = JSON.stringify(pod?.spec)
     expect(text).toContain(String.raw`\"leases\":[]`)
@@ -56,7 +56,7 @@ withHelm('the resizer on each node', () => {
     expect(sidecars.parse({ ...command, env: {} })).toMatchObject({ kind: 'refused' })
   })
 
-  it('is nothing that others render', () => {
+  it('changes no other rendering', () => {
     const objects = render({ values: readValues(exampleFile('driver')) })
     expect(JSON.stringify(objects)).not.toMatch(/node-deployment|NODE_NAME|csinodes.*"get","watch"\]/)
   })

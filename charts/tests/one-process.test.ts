@@ -57,7 +57,7 @@ const keyOf = (path: string): string => path.split('.').slice(0, 2).join('.')
 withHelm('process one', () => {
   const defaults = render({ values: ONE })
 
-  it('is one container beside the driver, with one port', () => {
+  it('renders one container next to the driver, with one port', () => {
     const [pod] = podSpecs(defaults)
     expect(pod?.containers.map(({ name }) => name)).toEqual(['driver', 'csi-sidecars'])
     const { image, ports, livenessProbe, readinessProbe } = sidecar(defaults, 'sidecars')
@@ -66,7 +66,7 @@ withHelm('process one', () => {
     expect([livenessProbe?.httpGet.port, readinessProbe?.httpGet.port]).toEqual(['metrics', 'metrics'])
   })
 
-  it('has the rights of both, in the roles that each would have', () => {
+  it('grants the permissions of both, in the roles of each', () => {
     const each = render({ values: merged(ONE, { process: 'each' }) })
     for (const kind of ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'ServiceAccount']) {
       expect(ofKind(defaults, kind)).toEqual(ofKind(each, kind))
@@ -108,7 +108,7 @@ withHelm('process one', () => {
       expect(args.filter((argument) => argument.startsWith(`${flag}=`))).toEqual([`${flag}=${text}`])
     })
 
-    it('is started by them', () => {
+    it('starts the process', () => {
       expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
     })
   })
@@ -168,7 +168,7 @@ withHelm('process one', () => {
     })
   })
 
-  it('is one Deployment in mode separate, with one account', () => {
+  it('renders one Deployment with one account in mode separate', () => {
     const objects = render({ values: merged(readValues(exampleFile('separate')), { process: 'one' }) })
     const { template } = named(objects, 'Deployment', 'demo-csi-sidecars-sidecars').spec ?? {}
     expect(template?.spec.containers.map(({ name }) => name)).toEqual(['csi-sidecars'])
@@ -177,7 +177,7 @@ withHelm('process one', () => {
     expect(new Set(accounts)).toEqual(new Set([template?.spec.serviceAccountName]))
   })
 
-  it('is scraped at one place', () => {
+  it('adds one scrape target', () => {
     const values = merged(readValues(exampleFile('monitored')), { process: 'one' })
     const services = ofKind(render({ values }), 'Service')
     expect(services.map(({ spec }) => spec?.ports?.map(({ name }) => name))).toEqual([['metrics']])

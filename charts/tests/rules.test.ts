@@ -44,20 +44,20 @@ withHelm('rendered rules', () => {
   const clusterRules = (app: string, values: object = {}) =>
     named(objectsOf(values), 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules
 
-  it('of the attacher are those of the contract', () => {
+  it('equal the contract of the attacher', () => {
     expect(clusterRules('attacher')).toEqual(ATTACHER)
   })
 
-  it('of the resizer are those of the contract', () => {
+  it('equal the contract of the resizer', () => {
     expect(clusterRules('resizer')).toEqual(RESIZER)
   })
 
-  it('of the resizer are without classes where their gate is off', () => {
+  it('contain no classes for the resizer if their gate is off', () => {
     const values = { resizer: { featureGates: { VolumeAttributesClass: false } } }
     expect(clusterRules('resizer', values)).toEqual(RESIZER.slice(0, -1))
   })
 
-  it('in the namespace of the lease are those of leader election', () => {
+  it('allow leader election in the namespace of the lease', () => {
     const objects = objectsOf({ leaderElection: { namespace: 'leases' } })
     const role = named(objects, 'Role', 'demo-csi-sidecars-leases')
     expect(role.rules).toEqual(
@@ -94,7 +94,7 @@ withHelm('rendered rules', () => {
     ['auto', null, RESIZER],
     [true, false, RESIZER],
     [false, true, RESIZER.filter((one) => one !== PODS)],
-  ])('with rbac.pods %p and the in-use check %p', (pods, handleVolumeInUseError, expected) => {
+  ])('follow rbac.pods %p and the in-use check %p', (pods, handleVolumeInUseError, expected) => {
     expect(clusterRules('resizer', { rbac: { pods }, resizer: { handleVolumeInUseError } })).toEqual(expected)
   })
 
@@ -124,7 +124,7 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('have the rules of the user', () => {
+  it('contain the additional rules of the user', () => {
     const additionalClusterRoleRules = [rule('', 'nodes', ['get'])]
     expect(clusterRules('resizer', { resizer: { additionalClusterRoleRules } })).toEqual([
       ...RESIZER,
@@ -137,7 +137,7 @@ withHelm('rendered rules', () => {
     expect(names).toEqual(['demo-csi-sidecars-external-attacher-role'])
   })
 
-  it('are bound to the one account of the shared pod', () => {
+  it('belong to the one account of the shared pod', () => {
     const objects = objectsOf()
     const bindings = [...ofKind(objects, 'ClusterRoleBinding'), ...ofKind(objects, 'RoleBinding')]
     expect(new Set(bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name)))).toEqual(
@@ -145,7 +145,7 @@ withHelm('rendered rules', () => {
     )
   })
 
-  it('are bound to an account of its own for each separate sidecar', () => {
+  it('belong to a separate account for each separate sidecar', () => {
     const objects = render({ files: [exampleFile('separate')] })
     const boundTo = ofKind(objects, 'ClusterRoleBinding').map(({ roleRef, subjects }) => [
       roleRef?.name,
@@ -157,7 +157,7 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('are left out with rbac.create false', () => {
+  it('do not exist with rbac.create false', () => {
     const kinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding']
     expect(objectsOf({ rbac: { create: false } }).filter(({ kind }) => kinds.includes(kind))).toEqual([])
   })

@@ -32,7 +32,7 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     ])
   })
 
-  it.each(APPS)('has the same container of the %s as our own Deployment', (app) => {
+  it.each(APPS)('renders the same container of the %s as our Deployment', (app) => {
     const ours = sidecar(render({ files: [exampleFile('driver')] }), app)
     const { image, args, ...theirs } = sidecar(objects, app)
     expect(theirs).toEqual({ ...ours, image: undefined, args: undefined })
@@ -42,7 +42,7 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     )
   })
 
-  it('has the rules of both sidecars', () => {
+  it('contains the rules of both sidecars', () => {
     const ours = render({ files: [exampleFile('driver')] })
     const rules = APPS.flatMap(
       (app) => named(ours, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules ?? [],
@@ -53,7 +53,7 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     )
   })
 
-  it('has the volume of the socket', () => {
+  it('contains the volume of the socket', () => {
     expect(podSpecs(objects)[0]?.volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
   })
 })

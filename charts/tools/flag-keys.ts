@@ -15,7 +15,7 @@ function each<T>(of: (app: App) => T): Readonly<Record<AppName, T>> {
   return Object.fromEntries(SIDECARS.map(({ app, value }) => [app, of(value)])) as Record<AppName, T>
 }
 
-/** Beside the standard ones. */
+/** The flags of each sidecar in addition to the standard ones. */
 export const OWN_FLAGS: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => flags)
 
 export const FLAG_TABLES: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => [...STANDARD_FLAGS, ...flags])

@@ -11,7 +11,7 @@ export const SIDECAR_FLAGS = {
   provisioner: textFlag('Another csi-provisioner to run'),
 } as const satisfies Record<SidecarApp, object>
 
-/** As Linux has it, and the end of the text after it. */
+/** The longest path of a socket on Linux, without the zero byte at the end. */
 const LONGEST_PATH = 107
 
 /** A socket's address, as it was given. Throws one line about one that cannot be. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { programOf, sidecarBinaries } from './binaries.ts'
 
 describe('a binary', () => {
-  it('is what was given', async () => {
+  it('equals the given path', async () => {
     const given = { attacher: '/a', resizer: '/r', provisioner: '/p' }
     expect(await sidecarBinaries(given)).toEqual(given)
   })

@@ -6,10 +6,9 @@ import type { Volume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { volumeNameOf } from '../request/name.ts'
-import type { TopologyNodes } from '../topology/requirement.ts'
+import { allowsNode, type TopologyNodes, topologyRules } from '../topology/requirement.ts'
 import type { ClaimView } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
-import { allowsNode, topologyRules } from './topology-rules.ts'
 
 export interface ObserveDeps {
   readonly claims: { readonly store: Pick<Reader<Claim>, 'byIndex'> }

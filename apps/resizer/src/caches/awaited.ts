@@ -37,7 +37,7 @@ export async function runAwaited(cache: AwaitedCache, signal: AbortSignal): Prom
   if (!signal.aborted) await informer.run(signal)
 }
 
-/** Resolves when what was refused is allowed, when the cache is filled, and when aborted. */
+/** Resolves when the missing permission is granted, when the cache is filled, and when aborted. */
 async function untilAllowed(
   { informer, isAwaited, onAwaited, tryToRead, clock }: AwaitedCache,
   signal: AbortSignal,

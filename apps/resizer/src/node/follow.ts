@@ -1,5 +1,5 @@
 import { Backoff, type Clock } from '@csi-sidecars/base'
-import type { KubeClient } from '@csi-sidecars/kube-client'
+import { isForbidden, type KubeClient } from '@csi-sidecars/kube-client'
 import type { MessageReader, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
@@ -36,7 +36,8 @@ export async function follow<W>(options: FollowOptions<W>, signal: AbortSignal):
       if (await watchOnce(options, signal)) pauses.reset()
     } catch (error) {
       if (signal.aborted) return
-      log.error(error, 'Failed to watch', { resource: resource.plural, name })
+      // The client logs a missing permission.
+      if (!isForbidden(error)) log.error(error, 'Failed to watch', { resource: resource.plural, name })
     }
     await clock.sleep(pauses.next(), signal).catch(() => undefined)
   }
