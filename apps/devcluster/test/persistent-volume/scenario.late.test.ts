@@ -53,20 +53,4 @@ describe('what comes late', () => {
     await client.create(PERSISTENT_VOLUMES, volumeOf())
     await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
   })
-
-  it('frees a recycled volume once it was scrubbed', async () => {
-    await using test = await controllersOnly()
-    const { client } = test.cluster
-    test.api.delete(STORAGE_CLASSES, { name: 'fast' })
-    const nfs = { csi: undefined, nfs: { server: 'nfs.example.com', path: '/' } }
-    await client.create(PERSISTENT_VOLUMES, volumeOf({ persistentVolumeReclaimPolicy: 'Recycle', ...nfs }))
-    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { volumeName: 'pv-1' } }))
-    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
-    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
-    const free = ({ spec, status }: PersistentVolume): boolean =>
-      status?.phase === 'Available' && spec?.claimRef === undefined
-    await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, free)
-    await test.untilAll(PODS, (pods) => pods.length === 0)
-    expect(test.events('pv-1')).toContain('VolumeRecycled: Volume recycled')
-  })
 })
