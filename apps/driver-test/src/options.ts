@@ -30,7 +30,7 @@ export interface TestOptions {
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly convergeSeconds: number
-  /** Asks at the end what no cluster asks. */
+  /** Sends requests at the end that no cluster sends. */
   readonly strict: boolean
   readonly attacher: string | undefined
   readonly resizer: string | undefined
