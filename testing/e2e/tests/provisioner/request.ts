@@ -189,18 +189,6 @@ for (const [index, [text, setup, spec = {}]] of REFUSED.entries()) {
   })
 }
 
-test('a Secret that appears is used within a second', { only: 'ours' }, async (t) => {
-  const parameters = {
-    'csi.storage.k8s.io/provisioner-secret-name': t.name('late'),
-    'csi.storage.k8s.io/provisioner-secret-namespace': t.namespace,
-  }
-  await scene(t, { class: { parameters }, args: ['--retry-interval-start=1m'] })
-  const uid = await createClaim(t)
-  await eventOf(t, claimRef(t).name, 'error getting secret')
-  await t.createSecret({ a: 'b' }, 'late')
-  await provisioned(t, uid, 3_000)
-})
-
 test('a driver without CREATE_DELETE_VOLUME is an event for claims', async (t) => {
   await scene(t, { driver: await t.driver({ controller: [] }) })
   await createClaim(t)
