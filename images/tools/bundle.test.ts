@@ -141,6 +141,7 @@ const MOST_BYTES = {
   'csi-attacher': 770_000,
   'csi-resizer': 785_000,
   'csi-provisioner': 800_000,
+  'csi-snapshotter': 740_000,
   'csi-sidecars': 985_000,
 }
 

@@ -6,7 +6,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import type { FifoOrder } from '@csi-sidecars/workqueue'
 import { claimRef } from './caches/claim.ts'
-import type { Informers } from './caches/informers.ts'
+import type { Informers } from './caches/open.ts'
 import type { ClaimDeps } from './claim/run.ts'
 
 export interface ResizerSettings {
