@@ -4,17 +4,7 @@ import type { TestContext } from '../../harness/context.ts'
 import { createdVolume } from '../../harness/driver/driver.ts'
 import type { Plain } from '../../harness/driver/plain.ts'
 import { testsOf } from '../../harness/test.ts'
-import {
-  calls,
-  claimRef,
-  createClaim,
-  createClass,
-  eventOf,
-  provision,
-  provisioned,
-  type SceneSetup,
-  scene,
-} from './scene.ts'
+import { calls, claimRef, createClaim, createClass, eventOf, provision, type SceneSetup, scene } from './scene.ts'
 
 const test = testsOf('provisioner', 'request')
 type Spec = NonNullable<PersistentVolumeClaim['spec']>
@@ -349,6 +339,8 @@ test('the volume has the mount options, the volume mode and the attributes', asy
   equal([mountOptions, volumeMode, accessModes], [['ro'], 'Block', ['ReadOnlyMany']])
   equal([csi?.readOnly, csi?.fsType, csi?.volumeAttributes], [true, undefined, volumeContext])
   equal([persistentVolumeReclaimPolicy, nodeAffinity, pv.metadata?.labels], ['Retain', undefined, undefined])
+  const { name = '' } = pv.metadata ?? {}
+  await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
   const two = await provision(t, { suffix: '-two', spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
   equal([two.spec?.csi?.readOnly, two.spec?.csi?.fsType], [undefined, 'ext4'])
 })
