@@ -27,7 +27,7 @@ export function ownSidecars(args) {
   return isAsked ? [] : ['attacher', 'resizer'].filter((app) => !given(`--${app}`))
 }
 
-/** Generates code, and builds what is not up to date of these apps. */
+/** Generates code, and builds these apps if they are not up to date. */
 export async function make(apps) {
   const filters = apps.map((app) => `--filter=@csi-sidecars/${app}`)
   const tasks = apps.length > 0 ? ['build', ...filters] : ['generate']
@@ -47,7 +47,7 @@ export async function make(apps) {
   fail('What is needed could not be built.')
 }
 
-/** Says that something is built, once that takes long: on a terminal what it is and since when, elsewhere one line. */
+/** Prints that a build takes long: on a terminal its name and its duration, elsewhere one line. */
 function buildNotice(text) {
   const { isTTY = false, columns = 80 } = process.stderr
   const began = Date.now()

@@ -1,4 +1,4 @@
-// Prints how long `npm test` will take, from the last run of each package's tests; turbo skips what is unchanged since.
+// Prints how long `npm test` will take, from the last run of each package's tests. Turbo skips unchanged packages.
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'

@@ -1,7 +1,7 @@
 // Installs the npm packages of a release from their archives, as a user does, and runs them:
 //   npm run check-packages [-- --node 20,22] [--files FOLDER]
 // For each Node.js, both packages are installed into an empty folder. csi-devcluster runs a volume through its life cycle,
-// and kubectl-csi asks an emulated API server what is stuck. `--files` names what a release has built.
+// and kubectl-csi lists the stuck objects of an emulated API server. `--files` names the files of a release.
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

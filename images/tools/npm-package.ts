@@ -51,7 +51,7 @@ function manifest(program: ProgramName): object {
     license: 'Apache-2.0',
     bin: { [program]: 'start.cjs' },
     engines: { node: '>=18' },
-    /** What start.cjs reads. */
+    /** The values that `start.cjs` reads. */
     oldestNode: OLDEST_NODE,
     nodePackages: nodePackages(),
   }

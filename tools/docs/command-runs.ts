@@ -96,7 +96,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'images/tools/executables.test.ts',
     sign: 'makeExecutables',
   },
-  // Of a contributor.
+  // Commands of a contributor.
   { lines: /: npm (ci|install|start|test)$/, by: 'tools/walk.mjs', sign: 'README.md' },
   { lines: /^README\.md: npm ci && npm (test|start)$/, by: 'tools/walk.mjs', sign: 'README.md' },
   { lines: /: (npm ci && )?npm run build$/, by: CHECK, sign: 'npm run build' },

@@ -65,7 +65,7 @@ export const ERROR_LINES: readonly LogLine[] = [
   {
     message: 'Error retrieving or updating lease lock',
     means: 'The API server did not answer, or refused, a request about the lease.',
-    action: 'If it says forbidden: the role in the namespace of the lease. Otherwise the API server.',
+    action: 'The API server.',
   },
   {
     message: 'Failed to release lease',
@@ -115,11 +115,6 @@ export const ERROR_LINES: readonly LogLine[] = [
     action: 'If it says forbidden: `patch` on volumeattachments/status.',
   },
   {
-    message: 'Pods may not be read: whether a volume is in use is left to the driver at each retry',
-    means: 'The role lacks pods. Volumes that cannot be expanded in use are tried again and again.',
-    action: 'Grant `list` and `watch` on pods, or set `--handle-volume-inuse-error=false`.',
-  },
-  {
     message:
       'external-resizer may be running with older version of kubernetes api-server, please upgrade to k8s version 1.32',
     means:
@@ -127,16 +122,11 @@ export const ERROR_LINES: readonly LogLine[] = [
     action: 'Upgrade the API server. The expansion continues.',
   },
   {
-    message: 'Failed to watch',
-    means: 'With `--node-deployment`: own Node or CSINode; tried again with growing pauses. The last state counts.',
-    action: 'If it says forbidden: the role. Otherwise the API server.',
-  },
-  {
     message: 'A permission is missing: add this rule to the role of the service account',
     means:
-      'The API server refuses to list or to watch a resource, often after an upgrade. Work that does not need the resource continues. Logged at most every ten minutes.',
+      'The API server refuses a request of the sidecar, often after an upgrade. Work that does not need the permission continues. Logged at most every ten minutes.',
     action:
-      'Add `rule` to the ClusterRole. The sidecar notices it without a restart. `missingPermissions` of `/debug/stuck` and the metric `csi_sidecar_missing_permission` show the same.',
+      'Add `rule` to the ClusterRole, or to the Role of the namespace that `rule` names. The sidecar notices it without a restart. `kubectl csi stuck`, `missingPermissions` of `/debug/stuck` and the metric `csi_sidecar_missing_permission` show the same. Without pods, set `--handle-volume-inuse-error=false` instead.',
   },
   {
     message: 'Failed to list',
@@ -225,7 +215,7 @@ export const ERROR_LINES: readonly LogLine[] = [
   {
     message: 'The memory limit is too low: the sidecar will be slow, and read from disk all the time',
     means: 'The control group grants less than `needed`, to which come `neededPerThousandObjects`.',
-    action: 'Raise the memory limit: [Sizing](#sizing).',
+    action: 'Raise the memory limit: [Sizing](operations.md#sizing).',
   },
   { message: 'HTTP request failed', means: 'An answer to a scraper or a probe could not be given.', action: NOTHING },
   { message: 'Cache stopped', means: 'A cache ended, so the process ends.', action: REPORT },

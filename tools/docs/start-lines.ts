@@ -82,16 +82,6 @@ export const START_LINES: readonly LogLine[] = [
     action: 'Look at the log of the driver, and at `--modify-timeout`.',
   },
   {
-    message: 'Missing permission for --node-deployment',
-    means: 'The service account may not read its own Node or CSINode.',
-    action: 'Add the rule of `missing` to its ClusterRole.',
-  },
-  {
-    message: 'No Node has the name of --node-name or NODE_NAME',
-    means: 'The name is wrong.',
-    action: 'Set `NODE_NAME` from `spec.nodeName` by the downward API.',
-  },
-  {
     message: 'CSI driver does not support resize nor modify',
     means: 'Nothing to do for this driver; exit code 255.',
     action: 'Leave the resizer out.',
@@ -135,7 +125,8 @@ export const START_LINES: readonly LogLine[] = [
   {
     message: 'Secure serving configuration is invalid',
     means: 'Flags of TLS or authorization that do not fit together, or files that cannot be used.',
-    action: '`err` says which. [Secure the HTTP endpoint](#secure-the-http-endpoint) has what belongs together.',
+    action:
+      '`err` says which. [Secure the HTTP endpoint](operations.md#secure-the-http-endpoint) has what belongs together.',
   },
   { message: 'Option -worker-threads must be greater than zero', means: 'It is 0.', action: 'Raise it.' },
   { message: 'LoggingConfiguration is invalid', means: '`err` says which flag.', action: 'Correct it.' },

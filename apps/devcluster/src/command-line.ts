@@ -28,7 +28,7 @@ export async function readCommandLine(
     })
     .completion(
       'completion-script',
-      false, // beside a command without a name the parser would take its own for an argument of that
+      false, // with a default command the parser would take `completion` for an argument of it
       (current: string, _: unknown, defaults: () => void, done: (words: string[]) => void) =>
         current.startsWith('-') ? done(storyFlags(current)) : defaults(),
     )
@@ -42,7 +42,7 @@ export async function readCommandLine(
   return values === 'answered' || options === undefined ? 'answered' : options
 }
 
-/** The parser completes the flags of commands that have a name, and the story has none. */
+/** Returns the flags of the story, whose command has no name. The parser completes flags of named commands only. */
 function storyFlags(current: string): string[] {
   return ['help', ...Object.keys(STORY_FLAGS)].map((name) => `--${name}`).filter((flag) => flag.startsWith(current))
 }

@@ -2,7 +2,7 @@
 export const textFlag = (describe: string) => ({ type: 'string', describe, requiresArg: true }) as const
 export const numberFlag = (describe: string) => ({ type: 'number', describe, requiresArg: true }) as const
 
-/** As Linux has it, and the end of the text after it. */
+/** The longest path of a socket on Linux, without the zero byte at the end. */
 const LONGEST_PATH = 107
 
 /** A socket's address, as it was given. Throws one line about one that cannot be. */

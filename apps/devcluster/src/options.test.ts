@@ -26,7 +26,7 @@ describe('the options', () => {
     })
   })
 
-  it("of a driver author have one node, which is the driver's own", async () => {
+  it("set one node, the driver's, for a driver author", async () => {
     expect(await parse('--driver', 'unix:///csi.sock')).toMatchObject({
       driver: 'unix:///csi.sock',
       nodes: 1,
@@ -35,7 +35,7 @@ describe('the options', () => {
     expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '1')).toMatchObject({ nodes: 1 })
   })
 
-  it('may name a storm and parts', async () => {
+  it('can name a storm and parts', async () => {
     expect(await parse('--load', 'attach=1000', '--controllers', 'provisioner,volume-manager')).toMatchObject({
       load: { attach: 1000 },
       controllers: ['provisioner', 'volume-manager'],
@@ -67,7 +67,7 @@ describe('the options', () => {
     await expect(parse(...args)).rejects.toThrow(message)
   })
 
-  it('are explained within 80 columns', async () => {
+  it('fit into 80 columns of help', async () => {
     const texts: string[] = []
     expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
     const lines = texts.join('').split('\n')

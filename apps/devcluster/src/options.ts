@@ -18,7 +18,7 @@ export interface Options {
   readonly load: Load | undefined
   /** How long each step of the story may take. */
   readonly timeoutMs: number
-  /** Before each step, for a person who watches; undefined: a second in a terminal, else none. */
+  /** The pause before each step. Undefined: a second in a terminal, none elsewhere. */
   readonly pauseMs: number | undefined
   readonly pagePort: number
 }

@@ -50,7 +50,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
-  // Whatever removes a folder with a mount in it removes what is mounted there.
+  // A program that removes a folder with a mount in it removes the files of the mounted volume.
   for (const path of mounted) write(`${style.bad('Still mounted:')} ${path}\n`)
   if (code !== 1 && mounted.size === 0) await rm(directory, { recursive: true, force: true })
   else write(`What was logged is in ${directory}\n`)

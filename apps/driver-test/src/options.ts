@@ -36,7 +36,7 @@ export interface TestOptions {
   readonly resizer: string | undefined
   /** A folder with sidecars that each seed runs with too. */
   readonly compare: string | undefined
-  /** Where the reports go. */
+  /** The files of the reports. */
   readonly junit: string | undefined
   readonly markdown: string | undefined
 }

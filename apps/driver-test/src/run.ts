@@ -131,7 +131,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
       await writeReports(options, report)
       return verdict
     },
-    say: (line) => write(`${line.startsWith('FAIL') ? style.bad(line) : line}\n`),
+    printLine: (line) => write(`${line.startsWith('FAIL') ? style.bad(line) : line}\n`),
     again,
     signal: life.signal,
   })

@@ -44,7 +44,7 @@ export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAtt
 export interface SeedParts {
   /** Connected to the driver itself. */
   readonly direct: Driver
-  /** Of the driver itself. */
+  /** The address of the driver itself. */
   readonly address: string
   /** Node services with sockets of their own. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
@@ -90,7 +90,7 @@ export interface SeedResult {
 /** The time for the end of a failed or interrupted run. */
 const CLEAR_UP_MS = 20_000
 
-/** One seed: a fresh cluster with the proxy between it and the driver, disturbed by plan, and seedResult. */
+/** Runs one seed: a fresh cluster, the proxy before the driver, the planned faults, the checks, and the result. */
 export async function runSeed(options: SeedOptions, parts: SeedParts, asked: AbortSignal): Promise<SeedResult> {
   using life = scope(asked, parts.gone)
   const { signal } = life

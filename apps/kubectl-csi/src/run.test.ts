@@ -57,7 +57,7 @@ describe('explain', () => {
       'Not seen',
     ])
     expect(text).toContain('  CSINode node-1\n    .spec.drivers[*].name: (none)\n  VolumeAttachment va-1\n')
-    expect(text).toContain("the node's driver has not registered with the kubelet.\n  Look at the driver's pod")
+    expect(text).toContain("the node's driver has not registered with the kubelet.\n  Check the driver's pod")
     expect(text).toContain(
       `  /debug/stuck of ${ATTACHER_LEASE}: its leader pod-a is no pod of namespace storage that could be read\n`,
     )
@@ -116,7 +116,7 @@ describe('explain', () => {
     })
   })
 
-  it('has the same content in JSON', async () => {
+  it('prints the same content in JSON', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('pv', 'pv-1'), { json: true })
     expect(JSON.parse(text)).toMatchObject({
       subject: { kind: 'PersistentVolume', name: 'pv-1' },
@@ -227,6 +227,26 @@ describe('stuck', () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE])), STUCK)
     expect(text).toContain('waits for PersistentVolume lost, which does not exist')
     expect(text).toContain('waits for node nowhere, which does not exist')
+  })
+
+  it('shows the permissions that the leaders lack, also for one object', async () => {
+    const containers = [{ name: 'csi-attacher', image: 'x', args: ['--http-endpoint=:8080'] }]
+    const leader: Stored = [
+      PODS,
+      pod('pod-a', { metadata: { namespace: 'storage' }, spec: { containers, volumes: null } }),
+    ]
+    const missingPermissions = ['secrets: get', 'volumeattachments.storage.k8s.io/status: patch']
+    const client = clientOf(serving([...SOUND, leader]), () => ({ items: [], missingPermissions }))
+    const part =
+      '\n\nMissing permissions: add these rules to the role of the sidecar\n' +
+      missingPermissions.map((rule) => `  storage/${ATTACHER_LEASE}: ${rule}\n`).join('')
+    for (const question of [STUCK, explain('pv', 'pv-1')]) {
+      const { code, text } = await ask(client, question)
+      expect([code, text.includes(part)]).toEqual([0, true])
+      expect(JSON.parse((await ask(client, question, { json: true })).text)).toMatchObject({
+        missingPermissions: { [`storage/${ATTACHER_LEASE}`]: missingPermissions },
+      })
+    }
   })
 
   it('says that nothing is stuck, or that it is unknown', async () => {

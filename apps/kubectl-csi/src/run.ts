@@ -19,7 +19,7 @@ import { WELL } from './output/well.ts'
 
 export interface Surroundings {
   readonly client: ReadOnlyClient
-  /** Of the kubeconfig's context. */
+  /** The namespace of the kubeconfig's context. */
   readonly namespace: string
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -70,7 +70,7 @@ async function explain(
   return EXIT_CODES[verdictOf(findings, facts)]
 }
 
-/** The findings, and the facts with the objects among what was not seen that are not understood. */
+/** Returns the findings, and the facts. The objects that are not understood are added to the unseen ones. */
 function found(facts: ClusterFacts): { readonly facts: ClusterFacts; readonly findings: readonly WaitFinding[] } {
   const { findings, unseen } = findingsOf(facts)
   return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }

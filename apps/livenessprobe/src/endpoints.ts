@@ -3,8 +3,8 @@ import { failing, type HttpServer, listenHttp, metricsReply, type Routes, StartE
 import type { Metrics } from '@csi-sidecars/telemetry'
 import type { FLAGS } from './flags.ts'
 
-type Parts = DriverAppParts<typeof FLAGS>
-type Values = Parts['flags']['values']
+type ProbeParts = DriverAppParts<typeof FLAGS>
+type Values = ProbeParts['flags']['values']
 
 const DEFAULT_PORT = '9808'
 
@@ -21,7 +21,7 @@ export function checkAddresses(values: Values): void {
 
 /** Listens for the kubelet, and for scrapers if a flag asks for it. */
 export async function openEndpoints(
-  { flags, log, alone, atEnd }: Parts,
+  { flags, log, alone, atEnd }: ProbeParts,
   health: Routes,
   metrics: Metrics,
 ): Promise<void> {

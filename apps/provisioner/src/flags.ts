@@ -3,9 +3,6 @@ import type { Flag } from '@csi-sidecars/sidecar'
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-const RETIRED = 'Without effect since long: remove it. It causes a warning.'
-const NO_CHART = { none: 'retired' } as const
-
 /** The flags of the provisioner, without the flags that every sidecar has. Names, types and defaults never change. */
 export const PROVISIONER_FLAGS = [
   {
@@ -22,7 +19,7 @@ export const PROVISIONER_FLAGS = [
     help:
       'The owner of CSIStorageCapacity objects, as the number of controllers above the pod of $POD_NAME and ' +
       '$NAMESPACE: 0 is the pod, 1 a StatefulSet or DaemonSet, 2 a Deployment. -1: no owner.',
-    chart: { key: 'capacity.ownerLevel', sample: 1 },
+    chart: { key: 'capacity.ownerLevel', sample: 0, by: 'hand' },
   },
   {
     name: 'capacity-poll-interval',
@@ -46,13 +43,6 @@ export const PROVISIONER_FLAGS = [
     chart: { key: 'cloningProtectionThreads', sample: 2, minimum: 1 },
   },
   {
-    name: 'connection-timeout',
-    type: 'string',
-    default: '',
-    help: RETIRED,
-    chart: NO_CHART,
-  },
-  {
     name: 'controller-publish-readonly',
     type: 'bool',
     default: false,
@@ -66,7 +56,6 @@ export const PROVISIONER_FLAGS = [
     help: 'File system of volumes whose class names none.',
     chart: { key: 'defaultFSType', sample: 'ext4' },
   },
-  { name: 'deletion-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
   {
     name: 'enable-capacity',
     type: 'bool',
@@ -121,7 +110,6 @@ export const PROVISIONER_FLAGS = [
       'follows what the API server grants.',
     chart: { key: 'capacity.qps', sample: 12.5 },
   },
-  { name: 'leader-election-type', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
   {
     name: 'master',
     type: 'string',
@@ -164,8 +152,6 @@ export const PROVISIONER_FLAGS = [
     help: 'Longest wait before this node tries again to take a claim.',
     chart: { key: 'nodeDeployment.maxDelay', sample: '43s' },
   },
-  { name: 'provisioner', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
-  { name: 'provisioning-retry-count', type: 'string', default: '', help: RETIRED, chart: NO_CHART },
   {
     name: 'snapshot-orphan-sweep-interval',
     type: 'duration',
@@ -211,12 +197,3 @@ export const PROVISIONER_FLAGS = [
     chart: { key: 'workerThreads', sample: 7, minimum: 1 },
   },
 ] as const satisfies readonly Flag[]
-
-/** Flags of former releases, which charts still pass. */
-export const RETIRED_FLAGS = [
-  'connection-timeout',
-  'deletion-retry-count',
-  'leader-election-type',
-  'provisioner',
-  'provisioning-retry-count',
-] as const

@@ -16,6 +16,8 @@ export interface ProvisionerSettings extends NameRule {
   readonly names: Names
   /** Written into each volume: the start of this process. */
   readonly identity: string
+  /** The source of events. */
+  readonly component: string
   /** The finalizer of claims whose volume may be in creation. */
   readonly claimFinalizer: string
   /** --finalize-claims. */

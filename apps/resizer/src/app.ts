@@ -15,11 +15,11 @@ import {
   sanitizeName,
 } from '@csi-sidecars/sidecar'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
-import { openCaches } from './caches/open.ts'
+import { openAll, openClasses } from './caches/open.ts'
 import { resizerControllers } from './controllers.ts'
 import { RESIZER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
-import { checkNodeRights } from './node/rights.ts'
+import { openOfNode } from './node/open.ts'
 import { queueName, type ResizerParts, type ResizerSettings } from './parts.ts'
 
 /** The resizer's feature gates. */
@@ -34,7 +34,7 @@ const RESIZER_GATES = {
 
 type GateName = keyof (typeof RESIZER_GATES)['own']
 
-type Parts = AppParts<typeof RESIZER_FLAGS, GateName>
+type ResizerAppParts = AppParts<typeof RESIZER_FLAGS, GateName>
 
 const LEASE_PREFIX = 'external-resizer-'
 
@@ -57,21 +57,18 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
     handshake: handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
   }),
   async askServer(server) {
-    const gates = await attributesClassGate(server.gates, server)
-    const nodeName = nodeNameOf(server.flags, server.env)
-    if (nodeName !== undefined) await checkNodeRights(nodeName, server)
-    return gates
+    return await attributesClassGate(server.gates, server)
   },
   controllers: chooseControllers,
 }
 
 /** The name of the node with --node-deployment; undefined without. */
-function nodeNameOf({ values }: Parts['flags'], env: Parts['env']): string | undefined {
+function nodeNameOf({ values }: ResizerAppParts['flags'], env: ResizerAppParts['env']): string | undefined {
   if (!values['node-deployment']) return undefined
   return values['node-name'] || (env['NODE_NAME'] ?? '')
 }
 
-function whyNoNodeDeployment(flags: Parts['flags'], env: Parts['env']): string | undefined {
+function whyNoNodeDeployment(flags: ResizerAppParts['flags'], env: ResizerAppParts['env']): string | undefined {
   const { values } = flags
   const nodeName = nodeNameOf(flags, env)
   if (nodeName === undefined) {
@@ -109,7 +106,7 @@ function choose({ capabilities: { controller, node } }: Driver, log: Logger): Ch
   return { expands, modifies }
 }
 
-function chooseControllers(parts: Parts): AppControllers {
+function chooseControllers(parts: ResizerAppParts): AppControllers {
   const { flags, gates, env, client, driver, caches, backlog, clock, log } = parts
   const choice = choose(driver, log)
   const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')
@@ -117,7 +114,9 @@ function chooseControllers(parts: Parts): AppControllers {
   const resyncMs = flags.values['resync-period']
   const nodeName = nodeNameOf(flags, env)
   if (nodeName !== undefined) log.info('Acting only on volumes of this node', { node: nodeName })
-  const informers = openCaches({ client, caches, driverName: driver.name, nodeName, modifies, resyncMs, clock, log })
+  const options = { caches, driverName: driver.name, resyncMs, clock, log }
+  const opened = nodeName === undefined ? openAll(options) : openOfNode({ ...options, nodeName })
+  const informers = { ...opened, classes: modifies ? openClasses(options) : undefined }
   const component = `external-resizer ${driver.name}`
   const recorder = loggingRecorder(createRecorder({ client, component, clock, log }), log)
   const settings = settingsOf(flags, gates, driver.name)
@@ -132,7 +131,7 @@ function chooseControllers(parts: Parts): AppControllers {
 type CallLimits = Pick<ResizerSettings, 'resizeTimeoutMs' | 'modifyTimeoutMs'>
 
 /** A --timeout on the command line is also the limit of the calls, even if it is the default. */
-function limitsOf({ values, given }: Parts['flags']): CallLimits {
+function limitsOf({ values, given }: ResizerAppParts['flags']): CallLimits {
   const forAll = given.has('timeout') ? values.timeout : undefined
   return {
     resizeTimeoutMs: forAll ?? values['resize-timeout'],
@@ -140,7 +139,11 @@ function limitsOf({ values, given }: Parts['flags']): CallLimits {
   }
 }
 
-function settingsOf(flags: Parts['flags'], gates: Parts['gates'], driverName: string): ResizerSettings {
+function settingsOf(
+  flags: ResizerAppParts['flags'],
+  gates: ResizerAppParts['gates'],
+  driverName: string,
+): ResizerSettings {
   const { values } = flags
   return {
     ...limitsOf(flags),

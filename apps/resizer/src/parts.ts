@@ -6,7 +6,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import type { FifoOrder } from '@csi-sidecars/workqueue'
 import { claimRef } from './caches/claim.ts'
-import type { Informers } from './caches/informers.ts'
+import type { Informers } from './caches/open.ts'
 import type { ClaimDeps } from './claim/run.ts'
 
 export interface ResizerSettings {
@@ -40,7 +40,7 @@ export interface ResizerParts extends Informers {
 /** The parts of the controllers in one term of leadership. Writes and calls need the lead. */
 export interface TermParts extends ResizerParts {
   readonly assertLeading: () => void
-  /** What both work with. */
+  /** The dependencies of both controllers. */
   readonly common: Omit<ClaimDeps, 'notifyCallStarted'>
   /**
    * The queue orders of both controllers. Each controller moves the claim that it starts to the front of the other

@@ -33,7 +33,6 @@ export interface BacklogOptions {
   readonly driver: string
   readonly clock: Clock
   readonly metrics: Metrics
-  readonly missingPermissions?: () => readonly string[]
 }
 
 /**
@@ -43,17 +42,14 @@ export interface BacklogOptions {
 export class Backlog {
   /** The driver's name. */
   readonly driver: string
-  /** The rules that the role of this process lacks. */
-  readonly missingPermissions: () => readonly string[]
   readonly #clock: Clock
   readonly #sources = new Set<() => Iterable<PendingWork>>()
   readonly #work: Histogram<WorkLabel>
   readonly #wait: Histogram<WorkLabel>
   readonly #skipped: Counter<'driver_name'>
 
-  constructor({ driver, clock, metrics, missingPermissions = () => [] }: BacklogOptions) {
+  constructor({ driver, clock, metrics }: BacklogOptions) {
     this.driver = driver
-    this.missingPermissions = missingPermissions
     this.#clock = clock
     this.#work = metrics.histogram(WORK_SECONDS)
     this.#wait = metrics.histogram(WORK_WAIT_SECONDS)
@@ -78,7 +74,7 @@ export class Backlog {
     return () => this.#sources.delete(source)
   }
 
-  /** In no order. */
+  /** The pending work in no order. */
   *pending(): Generator<PendingWork> {
     for (const source of this.#sources) yield* source()
   }

@@ -15,7 +15,7 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
-/** What generated code does with an entry of a map. A plain assignment loses the key `__proto__`. */
+/** Adds an entry to a map, for generated code. A plain assignment loses the key `__proto__`. */
 export function putEntry<V>(map: Record<string, V>, { key, value }: { readonly key: string; readonly value: V }): void {
   if (key !== '__proto__') map[key] = value
   else Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })

@@ -60,12 +60,11 @@ describe('a first list that fails', () => {
     expect(asked).toEqual([0, 7000, 14_000])
   })
 
-  test('logs that the list is forbidden', async () => {
+  test('adds no line to the line of the client if the list is forbidden', async () => {
     const message = 'things.example.com is forbidden'
     cache.create({ client: refusing(new ApiError({ code: 403, reason: 'Forbidden', message }), []) })
     await cache.start()
-    const errors = cache.log.lines.filter(({ level }) => level === 'error')
-    expect(errors).toMatchObject([{ pairs: { rule: 'things.example.com: get, list, watch' }, error: { message } }])
+    expect(cache.log.lines).toEqual([])
   })
 })
 

@@ -5,7 +5,6 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Cached, IndexFunction, InformerEvent, Reader } from './cached.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { Interner } from './interner.ts'
-import type { MissingPermissions } from './missing-permissions.ts'
 import { Projector } from './projector.ts'
 import type { Feed, SharedWatch } from './shared-watch.ts'
 import type { StoreSnapshot } from './snapshot.ts'
@@ -69,8 +68,6 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly watch?: SharedWatch<W> | undefined
   readonly clock: Clock
   readonly log: Logger
-  /** The missing permissions of the process. If absent, the cache records its missing permissions in its log only. */
-  readonly missing?: MissingPermissions | undefined
 }
 
 export function createInformer<W extends KubeObject, T extends Cached>(options: InformerOptions<W, T>): Informer<T, W> {

@@ -2,10 +2,9 @@ import { abortable, type Clock, invariant } from '@csi-sidecars/base'
 import type { ChangeFrame, KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject, MessageReader, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { MissingPermissions } from './missing-permissions.ts'
 import { type Replica, Watcher } from './watcher.ts'
 
-/** What fills one cache. */
+/** The source of one cache. */
 export type Feed = Pick<Watcher<KubeObject>, 'run' | 'caughtUp'>
 
 /** A cache that takes part, and its callback for signs of life of the server. */
@@ -27,7 +26,6 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
     readonly message?: MessageReader<W> | undefined
     readonly clock: Clock
     readonly log: Logger
-    readonly missing?: MissingPermissions | undefined
   }) {
     const onActivity = (): void => {
       for (const each of this.#subscribers) each.onActivity()

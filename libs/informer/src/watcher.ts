@@ -10,7 +10,6 @@ import {
 } from '@csi-sidecars/kube-client'
 import type { MessageReader, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { MissingPermissions, type ReadVerb } from './missing-permissions.ts'
 import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
 
 /** The copy that a watcher keeps up to date. */
@@ -38,8 +37,6 @@ export interface WatcherOptions<W> {
   readonly replica: Replica<W>
   readonly clock: Clock
   readonly log: Logger
-  /** The missing permissions of the process. If absent, the watcher records its missing permissions in its log only. */
-  readonly missing?: MissingPermissions | undefined
   /** Called whenever the server sends something. */
   onActivity(): void
 }
@@ -62,7 +59,6 @@ const QUIET_MS = 120_000
 export class Watcher<W> {
   readonly #options: WatcherOptions<W>
   readonly #backoff: Backoff
-  readonly #missing: MissingPermissions
   #waitedAt = Number.NEGATIVE_INFINITY
   #state: WatchState = START
   /** When the replica's list was requested, and the one in progress. */
@@ -79,7 +75,6 @@ export class Watcher<W> {
   constructor(options: WatcherOptions<W>) {
     this.#options = options
     const { clock } = options
-    this.#missing = options.missing ?? new MissingPermissions(options)
     this.#backoff = new Backoff({
       initialMs: FIRST_WAIT_MS,
       maxMs: LONGEST_WAIT_MS,
@@ -146,7 +141,6 @@ export class Watcher<W> {
         onActivity()
         resourceVersion = page.resourceVersion
       }
-      this.#missing.allowed(this.#options, 'list')
       await this.#commit(resourceVersion)
       return { kind: 'listed', resourceVersion }
     } catch (error) {
@@ -203,7 +197,6 @@ export class Watcher<W> {
 
   async #bookmark({ resourceVersion, initialEventsEnd }: BookmarkFrame, marking: MarkGuard): Promise<void> {
     this.#frames += 1
-    this.#missing.allowed(this.#options, 'watch')
     if (this.#state.at !== 'streamList') {
       this.#options.replica.reached(resourceVersion)
       this.#advance({ kind: 'seen', resourceVersion })
@@ -234,16 +227,13 @@ export class Watcher<W> {
     this.#waitedAt = clock.monotonic()
   }
 
-  get #verb(): ReadVerb {
-    return this.#state.at === 'pageList' ? 'list' : 'watch'
-  }
-
   #report(reply: WatchReply): void {
     const { log, resource } = this.#options
     const pairs = { resource: resource.plural, at: this.#state.at }
     if (reply.kind === 'refused') {
-      if (isForbidden(reply.error)) this.#missing.refused(this.#options, this.#verb, reply.error)
-      else if (this.#state.at === 'watch') log.v(2)?.info('Watch failed, backing off', { ...pairs, err: reply.error })
+      // The client logs the missing permission.
+      if (isForbidden(reply.error)) return
+      if (this.#state.at === 'watch') log.v(2)?.info('Watch failed, backing off', { ...pairs, err: reply.error })
       else if (this.#state.at === 'pageList') log.error(reply.error, 'Failed to list', { resource: resource.plural })
       else log.v(2)?.info('Streaming list failed', { ...pairs, err: reply.error })
     } else if (reply.kind === 'ended') {

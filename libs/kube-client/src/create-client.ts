@@ -26,6 +26,7 @@ import type { ClusterConfig } from './config/cluster-config.ts'
 import type { FlowOptions } from './flow/flow-options.ts'
 import { configDialer } from './requests/config-dialer.ts'
 import { listPages } from './requests/list.ts'
+import { MissingPermissions } from './requests/missing-permissions.ts'
 import type { ServerLimits } from './requests/refusals.ts'
 import { RestMetrics } from './requests/rest-metrics.ts'
 import { Transport } from './requests/transport.ts'
@@ -38,6 +39,8 @@ export interface KubeClientOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics?: Metrics | undefined
+  /** The missing permissions of the process. Default: the client records its missing permissions in its log only. */
+  readonly missing?: MissingPermissions | undefined
   readonly userAgent: string
   /** Records the requests of runs. */
   readonly tracer?: Tracer | undefined
@@ -54,14 +57,14 @@ export interface OwnedKubeClient extends KubeClient {
 
 /** Throws if the configuration is invalid. */
 export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
-  const { config, clock } = options
+  const { config, clock, log, missing = new MissingPermissions({ clock, log }) } = options
   config.check?.()
   const metrics = new RestMetrics(options.metrics, hostOf(config.origin))
-  const transport = new Transport({ ...options, metrics, dial: configDialer(config, clock) })
+  const transport = new Transport({ ...options, metrics, missing, dial: configDialer(config, clock) })
   return new HttpKubeClient(transport, clock)
 }
 
-/** As it is written, as Go labels it: `10.0.0.1:443`. A URL would forget that port. */
+/** The host as written, which is Go's label: `10.0.0.1:443`. A URL would drop the default port. */
 function hostOf(origin: string): string {
   return origin.slice(origin.indexOf('//') + 2)
 }

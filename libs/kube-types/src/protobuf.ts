@@ -29,7 +29,7 @@ export function textIn(bytes: Buffer, from: number, to: number): string {
 export class ProtobufReader {
   readonly #bytes: Buffer
   at: number
-  /** What `tag` returned last. */
+  /** The last result of `tag`. */
   #tag = 0
 
   constructor(bytes: Buffer, from = 0) {

@@ -104,7 +104,7 @@ function conditionChange(
   return Object.keys(change).length > 0 ? [{ type: after.type, ...change }] : []
 }
 
-/** Without absent fields and empty maps. */
+/** Returns the body without absent fields and empty maps. */
 function withoutEmpty(object: object): JsonObject {
   return Object.fromEntries(
     Object.entries(object).filter(

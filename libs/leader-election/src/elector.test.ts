@@ -114,6 +114,21 @@ describe('acquiring', () => {
     expect(a.leads).toBe(true)
   })
 
+  it.each([
+    ['failing', 3],
+    ['forbidden', 0],
+  ] as const)(
+    'if the server is %s, it logs %d lines, because the client logs a missing permission',
+    async (state, lines) => {
+      server[state] = true
+      const a = new Candidate(server, clock, 'a')
+      void a.run()
+      await clock.advance(TIMINGS.retryPeriodMs * 4)
+      const seen = a.log.lines.filter(({ message }) => message === 'Error retrieving or updating lease lock')
+      expect(seen.length).toBe(lines)
+    },
+  )
+
   it('does not take part before it is eligible, and ends at once when stopped', async () => {
     const a = new Candidate(server, clock, 'a')
     const ended = a.run(

@@ -201,7 +201,8 @@ export class Elector {
       return { sentAt, soleSince }
     } catch (error) {
       stop.throwIfAborted()
-      log.error(error, 'Error retrieving or updating lease lock', this.#describe)
+      // The client logs a missing permission.
+      if (!isForbidden(error)) log.error(error, 'Error retrieving or updating lease lock', this.#describe)
       this.#looked.resolve()
       return undefined
     }
@@ -232,6 +233,7 @@ export class Elector {
         const frames = client.watch(LEASES, {
           namespace: lease.namespace,
           fieldSelector: `metadata.name=${lease.name}`,
+          optional: true,
           signal,
         })
         for await (const frame of frames) if (frame.type !== 'BOOKMARK' && frame.type !== 'END') changed()

@@ -54,8 +54,8 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 export interface AppSettings {
   /** The command line is refused with this text and exit code 2: its flags contradict each other. */
   readonly contradiction?: string | undefined
-  /** Ends the start once the configuration of the API client has been read. */
-  readonly startError?: StartError | undefined
+  /** The errors of the command line that end the start, each by the step before which users see it. */
+  readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
   /** The URL of the API server, in place of the kubeconfig's. Default: empty, which keeps that of the kubeconfig. */
   readonly master?: string
   /** The path of a kubeconfig file, in place of the flag's. Default: empty, which keeps that of the flag. */
@@ -142,7 +142,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   /** The standard flags that it accepts. */
   readonly driverFlags: DriverFlags
   /** The last line of the log if a controller ends the process, and with it this app. */
-  readonly endsToo: string
+  readonly endingNotice: string
   /** Resolves once the app works. Throws StartError. */
   open(parts: DriverAppParts<T>): Promise<void>
 }

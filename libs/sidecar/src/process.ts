@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import type nodeProcess from 'node:process'
 import { isSea } from 'node:sea'
 import { type Clock, systemClock } from '@csi-sidecars/base'
+import type { MissingPermissions } from '@csi-sidecars/kube-client'
 import type { Logger, LogStream, Metrics, RunContexts } from '@csi-sidecars/telemetry'
 import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
 import type { StandardFlags } from './flags/flag-checks.ts'
@@ -45,6 +46,8 @@ export interface StartContext {
   readonly runs?: RunContexts | undefined
   /** Undefined without tracing, and before tracing is opened. */
   readonly tracer?: RunTracer | undefined
+  /** The missing permissions of all clients. Undefined before the first client is created. */
+  readonly missing?: MissingPermissions | undefined
   /** Aborted if the process is asked to end before it has started. */
   readonly signal: AbortSignal
   /** Registers a function that runs when the process ends, even after a failed start. The last one runs first. */

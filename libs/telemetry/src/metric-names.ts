@@ -146,7 +146,7 @@ export const SPANS_DROPPED_TOTAL = {
   labels: ['reason'],
 } as const satisfies MetricSpec<string>
 
-// Only ours: pending work. No label names an object; the reasons are few.
+// Metrics of pending work, which the originals do not have. No label names an object.
 
 export const PENDING_WORK = {
   name: 'csi_sidecar_pending_work',
@@ -162,7 +162,7 @@ export const PENDING_WORK_OLDEST_SECONDS = {
 
 export const MISSING_PERMISSION = {
   name: 'csi_sidecar_missing_permission',
-  help: '[ALPHA] 1 for each resource that the API server refuses to list or to watch.',
+  help: '[ALPHA] 1 for each resource for which the role of the sidecar lacks a permission.',
   labels: ['resource'],
 } as const satisfies MetricSpec<string>
 

@@ -83,7 +83,7 @@ export class Distribution {
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
   }
 
-  /** Each bucket counts what is in the smaller ones, too. */
+  /** Each bucket includes the counts of all smaller buckets. */
   samples(name: string, labels: MetricLabels<string>): readonly Sample[] {
     let sum = 0
     const metricName = `${name}_bucket`

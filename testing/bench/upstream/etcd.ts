@@ -9,7 +9,7 @@ export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body
   await answer.arrayBuffer()
 }
 
-/** As the gateway wants keys and values. */
+/** Encodes a key or a value for the gateway. */
 export function base64(text: string): string {
   return Buffer.from(text).toString('base64')
 }

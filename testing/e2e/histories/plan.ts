@@ -21,7 +21,7 @@ export interface History {
   readonly seed: number
   readonly app: App
   readonly replicas: number
-  /** The driver lists what is published. */
+  /** The driver lists published volumes. */
   readonly listing: boolean
   readonly size: Size
   readonly steps: readonly Timed<Step>[]

@@ -22,7 +22,7 @@ const SEEN_AFTER_MS = 150
 export interface AttachmentsOptions {
   readonly volumes: number
   readonly nodes: number
-  /** The driver lists what is published. */
+  /** The driver lists published volumes. */
   readonly listing?: boolean
 }
 

@@ -174,7 +174,7 @@ export function changed(resource: Resource<unknown>, what: string, body: Body): 
   return (scene) => scene.api.merge(resource, refIn(scene, resource, what), bodyOf(body, scene))
 }
 
-/** As `changed`, of the status alone. */
+/** Like `changed`, but only for the status. */
 export function reported(resource: Resource<unknown>, what: string, status: Body): Action {
   return (scene) => {
     const ref = { ...refIn(scene, resource, what), subresource: 'status' }

@@ -38,7 +38,7 @@ export interface Side {
 
 export interface SideOptions {
   readonly binaries: string
-  /** Where the logs go. */
+  /** The folder of the logs. */
   readonly folder: string
 }
 

@@ -15,7 +15,7 @@ export interface Authority extends Issued {
   server(name: string): Issued
   /** Issues a certificate for a client. The subject has the form of openssl: `/O=ops/CN=scraper`. */
   client(subject: string, usage?: string): Issued
-  /** Creates an authority below this one. Each certificate that it issues comes with the certificate of this authority. */
+  /** Creates an intermediate authority. Each certificate that it issues comes with the certificate of this authority. */
   intermediate(name: string): Authority
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** On a terminal progress is one line, written over again and again; elsewhere a line now and then. */
+/** Shows progress: on a terminal one line that is rewritten, elsewhere a line now and then. */
 export interface ProgressStream {
   write(text: string): unknown
   readonly isTTY?: boolean
@@ -44,7 +44,7 @@ export class Progress {
   }
 
   /** A line that stays, above the one of progress. */
-  say(line: string): void {
+  printLine(line: string): void {
     const terminal = this.#stream.isTTY === true
     this.#stream.write(terminal ? `${CLEAR_LINE}${line}\n` : `${line}\n`)
     if (terminal && this.#running.length > 0) this.#show()

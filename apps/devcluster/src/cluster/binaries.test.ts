@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { programOf, sidecarBinaries } from './binaries.ts'
 
 describe('a binary', () => {
-  it('is what was given', async () => {
+  it('equals the given path', async () => {
     expect(await sidecarBinaries({ attacher: '/a', resizer: '/r' })).toEqual({ attacher: '/a', resizer: '/r' })
   })
 

@@ -31,7 +31,7 @@ import { type ControllerName, startControllers } from './start-controllers.ts'
 
 export interface DevclusterOptions extends SocketOptions {
   readonly nodes: number
-  /** Without it all. */
+  /** All of them if undefined. */
   readonly controllers?: readonly ControllerName[] | undefined
   /** The kubeconfig of a real API server. Without it the emulated API server is started. */
   readonly kubeconfig?: string | undefined

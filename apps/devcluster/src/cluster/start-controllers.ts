@@ -36,7 +36,7 @@ const UNUSED_SINCE = 37
 const WAITING_SINCE = 37
 
 export interface ControllersOptions {
-  /** Without it all. */
+  /** All of them if undefined. */
   readonly controllers?: readonly ControllerName[] | undefined
   readonly nodes: readonly NodeOptions[]
   readonly resyncMs?: number | undefined

@@ -27,7 +27,7 @@ describe('a storm', () => {
     ]).toEqual([[], [], []])
   })
 
-  it('that comes to a standstill says how far it came', async () => {
+  it('reports its progress when it comes to a standstill', async () => {
     await using test = await startTestCluster({ nodes: 1, substitutes: [] })
     const clock = new FakeClock()
     const storm = runStorm(test.cluster, { pods: 3, clock, timeoutMs: 5000 }, new AbortController().signal)

@@ -233,7 +233,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('has the controls beside the table at 1280 pixels, and in one column on a phone', async () => {
+  it('shows the controls next to the table at 1280 pixels, and in one column on a phone', async () => {
     await onPage(async ({ page }) => {
       await page.until(`document.querySelector('form') !== null`)
       const box = (id: string) =>

@@ -33,7 +33,7 @@ export interface RunOptions {
   readonly watch: (listener: (event: ClusterEvent) => void) => () => void
   /** How long one step may take. */
   readonly stepMs: number
-  /** To wait before each. */
+  /** The pause before each step. */
   readonly pauseMs: number
 }
 

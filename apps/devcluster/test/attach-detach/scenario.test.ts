@@ -231,7 +231,7 @@ describe('the attach/detach controller', () => {
 })
 
 describe('a node whose kubelet attaches by itself', () => {
-  it('is left alone until that changes', async () => {
+  it('gets no attach and no detach until that changes', async () => {
     await using test = await attachDetachOnly()
     const annotate = (value: string): void => {
       const annotations = { 'volumes.kubernetes.io/controller-managed-attach-detach': value }

@@ -25,7 +25,7 @@ const newState = ({ cluster }: TestCluster): AttachDetachState =>
   new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
 
 describe('the state of a controller that has just been started', () => {
-  it('has what a node calls attached, and in use, though no attachment is there', async () => {
+  it('contains volumes that a node reports attached and in use, though no attachment exists', async () => {
     await using test = await quietCluster()
     setAttached(test, 'node-1', [VOLUME_NAME])
     setInUse(test, 'node-1', [VOLUME_NAME])
@@ -37,7 +37,7 @@ describe('the state of a controller that has just been started', () => {
     ])
   })
 
-  it('is uncertain of an attachment that no node reports', async () => {
+  it('treats an attachment that no node reports as uncertain', async () => {
     await using test = await quietCluster()
     attach(test, 'node-2')
     setAttached(test, 'node-2', [])

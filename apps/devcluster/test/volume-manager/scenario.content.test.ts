@@ -38,7 +38,7 @@ describe('a volume whose content the API holds', () => {
     expect([existsSync(path), test.cluster.mounted()]).toEqual([false, []])
   })
 
-  it('may be missing if its pod says so', async () => {
+  it('can be missing if its pod allows it', async () => {
     await using test = await kubeletsOnly({ data: 'nodes' })
     test.api.create(PODS, own({ name: 'password', secret: { secretName: 'none', optional: true } }))
     await test.until(PODS, inDefault('app'), isRunning)
@@ -56,7 +56,7 @@ describe('a volume whose content the API holds', () => {
 })
 
 describe('a volume that a pod declares itself', () => {
-  it('is refused where its driver does not say that pods may, until it does', async () => {
+  it('fails until its driver allows volumes that pods declare', async () => {
     await using test = await kubeletsOnly()
     Object.assign(test.driver.settings, { unknownVolumes: 'adopt', node: [] })
     test.api.create(PODS, own({ name: 'scratch', csi: { driver: 'csi.example.com' } }))

@@ -254,7 +254,7 @@ describe('a kubelet', () => {
 })
 
 describe('a kubelet and a pod that was recreated under an old name', () => {
-  it('neither ends nor removes it in place of the old one', async () => {
+  it('do not end or remove the new pod in place of the old one', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const held = test.api.faults.hold({ verb: 'patch', resource: 'pods/status' })

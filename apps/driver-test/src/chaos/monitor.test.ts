@@ -18,7 +18,7 @@ function violations(sightings: readonly Sighting[]): readonly string[] {
 }
 
 describe('the monitor', () => {
-  it('has nothing against a whole life', () => {
+  it('accepts a whole life of a volume', () => {
     const life: Sighting[] = [
       { is: 'publishing', ...call, present: [], shared: false },
       node([], [V]),

@@ -3,7 +3,7 @@ import type { ApiFault, ChaosAction, DriverCan } from './action.ts'
 import { FaultDeck } from './call-faults.ts'
 
 export interface PlannedAction {
-  /** Since the one before. */
+  /** The pause after the previous action. */
   readonly afterMs: number
   readonly action: ChaosAction
 }
@@ -60,7 +60,7 @@ interface PlannedClaim {
   readonly pods: Set<string>
 }
 
-/** Knows what was asked for, not what has become of it: so a plan needs no cluster. */
+/** Knows the requests, not their results. So a plan needs no cluster. */
 class Planner {
   readonly #random: Random
   readonly #options: PlanOptions

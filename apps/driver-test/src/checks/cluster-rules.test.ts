@@ -23,7 +23,7 @@ function violations(calls: readonly (readonly ProxiedCall[])[], attaches = true)
 }
 
 describe('the rules of the cluster', () => {
-  it('are kept by attach, stage, publish, and their reversal', () => {
+  it('accept attach, stage, publish, and their reversal', () => {
     const back = [answered('NodeUnpublishVolume', about), answered('NodeUnstageVolume', about)]
     expect(violations([made, attached, staged, published, ...back])).toEqual([])
   })
@@ -53,7 +53,7 @@ describe('the rules of the cluster', () => {
     expect(violations([made, attached, staged, published, other])).toEqual([])
   })
 
-  it('have nothing to say of a volume that a pod declares itself', () => {
+  it('ignore a volume that a pod declares itself', () => {
     const inline = answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: about.targetPath })
     expect(violations([inline, inline])).toEqual([])
   })

@@ -19,7 +19,7 @@ export class ClusterRules {
     this.#attaches = attaches
   }
 
-  /** Before the tracker knows of the call. */
+  /** Checks the rules before the tracker records the call. */
   see(call: ProxiedCall): void {
     const volume = this.#tracker.get(text(call.request['volumeId']))
     if (call.end !== undefined || volume === undefined || volume.inline) return

@@ -24,30 +24,30 @@ const fail = (code: number) => () => {
 }
 const usage = (total: bigint, used: bigint) => () => ({ usage: [{ unit: 1, total, used, available: 0n }] })
 
-describe('what is mounted', () => {
-  it('may report its use, or nothing of it', async () => {
+describe('a mounted volume', () => {
+  it('passes with its usage, and without', async () => {
     expect((await looks(usage(10n, 4n))).found).toEqual([])
     expect((await looks(() => ({ usage: [] }))).found).toEqual([])
   })
 
-  it('may not fail to report it twice in a row, and is found once', async () => {
+  it('fails once if its usage is refused twice in a row', async () => {
     expect((await looks(fail(5))).found).toEqual([
       'NodeGetVolumeStats of vol at node-1/target failed: NotFound "no such mount"',
     ])
   })
 
-  it.each([1, 4, 8, 10, 14])('may put it off by code %i', async (code) => {
+  it.each([1, 4, 8, 10, 14])('passes if code %i delays its usage', async (code) => {
     expect((await looks(fail(code))).found).toEqual([])
   })
 
-  it('may not use more than there is, nor less than nothing', async () => {
+  it('fails if it uses more than its size or less than nothing', async () => {
     expect((await looks(usage(4n, 10n))).found).toEqual([
       'NodeGetVolumeStats of vol at node-1/target answered with 10 used of 4',
     ])
     expect((await looks(usage(4n, -1n))).found[0]).toMatch(/less than nothing$/)
   })
 
-  it('is not asked while it is called about, nor seedResult by what came meanwhile', async () => {
+  it('causes no question while a call about it runs, and no finding for an answer that overlaps a call', async () => {
     const [begun] = answered('NodeUnpublishVolume', { volumeId: 'vol', targetPath: PATH })
     expect((await looks(fail(5), [...mounted, begun])).found).toEqual([])
     const tracker = new VolumeTracker()

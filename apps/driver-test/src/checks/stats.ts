@@ -15,7 +15,7 @@ const STATS_MS = 10_000
 /** How often in a row a mount must fail to report its use. */
 const FAILURES = 2
 
-/** Asks what is mounted how full it is, as a kubelet does: one mount at each look. */
+/** Asks for the usage of mounted volumes, as a kubelet does: one mount at each look. */
 export class UsageLooks {
   readonly #tracker: VolumeTracker
   readonly #nodes: OwnNodes

@@ -2,7 +2,7 @@ import { CODES } from '@csi-sidecars/csi'
 import type { CreateVolumeRequest, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 
-/** `maybe` from the moment at which a call is under way that would change it until one has succeeded. */
+/** `maybe` from the start of a call that changes the state until such a call succeeds. */
 export type Certainty = 'yes' | 'maybe' | 'no'
 
 /** A volume as the driver's answers describe it. */
@@ -12,7 +12,7 @@ export interface KnownVolume {
   exists: Certainty
   /** 0 if the driver does not report a size. */
   capacity: bigint
-  /** By node id. */
+  /** The certainty that the volume is attached, by node ID. */
   readonly nodes: Map<string, Certainty>
   /** The staged paths of the volume. */
   readonly staged: Map<string, Certainty>
@@ -34,7 +34,7 @@ export function namedVolume(response: ProxiedCall['response']): Volume | undefin
   return volume?.volumeId === '' ? undefined : volume
 }
 
-/** After these a driver may still be at it. */
+/** The codes after which a driver may still be at work. */
 const MAY_CONTINUE: readonly (number | undefined)[] = [
   undefined, // no answer
   CODES.Canceled,

@@ -13,7 +13,7 @@ export interface DriverProcessOptions {
 
 /** The driver under test as processes of ours: killed at will, and started again whenever it has ended. */
 export interface DriverProcess {
-  /** As SIGKILL does it, the next of its processes. */
+  /** Kills the next of the driver's processes with SIGKILL. */
   kill(): void
   /** The same for all of its processes at once. */
   killAll(): void

@@ -17,7 +17,7 @@ import { OwnNodes } from './nodes.ts'
 const { signal } = new AbortController()
 
 interface Seen {
-  /** At the mounts, one look after the other; the last of them from then on. */
+  /** The results of the looks at the mounts, one after the other. The last one stays. */
   readonly looks?: readonly (readonly string[])[]
   /** A volume was created, and is deleted after so many milliseconds. */
   readonly deletedAfterMs?: number

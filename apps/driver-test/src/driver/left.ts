@@ -1,9 +1,9 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** How long what was deleted may still be seen: a provisioner sends a call again after ten seconds at most. */
+/** How many looks may still see a deleted volume: a provisioner repeats a call after ten seconds at most. */
 const GONE_LOOKS = 20
 const GONE_MS = 60_000
-/** Between two looks. */
+/** The pause between two looks. */
 const LOOK_MS = 1_000
 
 /**

@@ -21,7 +21,7 @@ import { type Demand, GIB, ONE_NODE, publishRequest, type Setting } from './sett
 /** A volume that is used on a node as a kubelet uses it. */
 export interface Mounted {
   readonly node: OwnNode
-  /** Where its files are. */
+  /** The folder of its files. */
   readonly path: string
   readonly staging: string
 }

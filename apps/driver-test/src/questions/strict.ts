@@ -46,7 +46,7 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, 
   }
 }
 
-/** As after a lost answer, which not every seed has for a clone. */
+/** Repeats the call as after a lost answer, which not every seed has for a clone. */
 async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
   const request = setting.create('clone', { volumeContentSource })
@@ -55,7 +55,7 @@ async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void>
   if (clone !== undefined) await setting.deleted(clone.volumeId)
 }
 
-/** To each of the classes. */
+/** Modifies the volume to each of the classes. */
 async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   for (const attributes of setting.parts.abilities.can.attributes ?? []) {
     const request = { volumeId, secrets: {}, mutableParameters: { ...attributes } }

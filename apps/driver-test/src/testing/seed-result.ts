@@ -29,7 +29,7 @@ interface SeedResultOptions {
   readonly signal?: AbortSignal
   /** The test asks the direct questions, too. */
   readonly strict?: boolean
-  /** Beside the substitutes. */
+  /** The path of an attacher that runs in addition to the substitutes. */
   readonly attacher?: string
 }
 

@@ -26,7 +26,7 @@ export async function collectPending(into: FactCollection, clock: Clock, signal:
       asked.add(endpoint)
       using limit = deadline(clock, LIMIT_MS, { what: `asking ${endpoint}`, signal })
       try {
-        await ask(endpoint, into, limit.signal)
+        await ask(lease, endpoint, { into, signal: limit.signal })
       } catch (error) {
         signal.throwIfAborted()
         notSeen(into, lease, isNotFound(error) ? NO_PATH : messageOf(error))
@@ -39,12 +39,17 @@ function isHeldBySidecar(lease: Lease): boolean {
   return isOfSidecar(lease) && (lease.spec?.holderIdentity ?? '') !== ''
 }
 
-async function ask(endpoint: string, into: FactCollection, signal: AbortSignal): Promise<void> {
+async function ask(
+  lease: Lease,
+  endpoint: string,
+  { into, signal }: { readonly into: FactCollection; readonly signal: AbortSignal },
+): Promise<void> {
   let path = `${endpoint}?limit=500`
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
     const page = pendingPage(await into.reader.raw(path, { timeoutMs: LIMIT_MS, signal }))
     if (page === undefined) throw new Error('its answer is no list of pending work')
     into.pending.push(...page.items)
+    if (page.missingPermissions.length > 0) into.missingPermissions.set(leaseKey(lease), page.missingPermissions)
     if (page.continue === undefined) return
     path = `${endpoint}?limit=500&continue=${encodeURIComponent(page.continue)}`
   }

@@ -51,6 +51,7 @@ export class FactCollection {
   readonly attributesClasses = new KnownObjects<VolumeAttributesClass>()
   readonly events: Event[] = []
   readonly pending: PendingItem[] = []
+  readonly missingPermissions = new Map<string, readonly string[]>()
   readonly sidecarPods = new Map<string, readonly Pod[]>()
   readonly holdersGone = new Set<string>()
   leases: readonly Lease[] | undefined = []

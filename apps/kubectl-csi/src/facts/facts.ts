@@ -24,7 +24,7 @@ export interface ObjectTable<T> {
   get(name: string): ReadResult<T>
   /** All objects of the kind were listed: whatever is not here does not exist. */
   readonly complete: boolean
-  /** Those that are there. */
+  /** The objects that exist. */
   readonly present: readonly T[]
 }
 
@@ -81,6 +81,8 @@ export interface ClusterFacts {
   readonly events: ReadonlyMap<string, readonly Event[]>
   /** The items of `/debug/stuck` of all reachable leaders, by the text of their object. */
   readonly pending: ReadonlyMap<string, readonly PendingItem[]>
+  /** The rules that the roles of the leaders lack, by the `namespace/name` of their Lease. */
+  readonly missingPermissions: ReadonlyMap<string, readonly string[]>
   /** The pods of sidecars, by the `namespace/name` of their Lease. */
   readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>
   /** The Leases whose holder is not a pod of their namespace, by `namespace/name`. */

@@ -19,20 +19,21 @@ export interface PendingItem {
 
 export interface PendingPage {
   readonly items: readonly PendingItem[]
+  /** The rules that the role of the sidecar lacks. */
+  readonly missingPermissions: readonly string[]
   readonly continue: string | undefined
 }
 
 /** Reads a page. Undefined if the answer is not a page. The answer comes through a proxy, so every field is checked. */
 export function pendingPage(answer: unknown): PendingPage | undefined {
-  const { items, continue: token } = fields(answer)
+  const { items, continue: token, missingPermissions } = fields(answer)
   if (!Array.isArray(items)) return undefined
-  return { items: items.map(pendingItem), continue: text(token) }
+  return { items: items.map(pendingItem), missingPermissions: texts(missingPermissions), continue: text(token) }
 }
 
 function pendingItem(value: unknown): PendingItem {
   const item = fields(value)
   const object = fields(item['object'])
-  const waitsFor = item['waitsFor']
   return {
     sidecar: text(item['sidecar']) ?? '',
     driver: text(item['driver']) ?? '',
@@ -47,13 +48,17 @@ function pendingItem(value: unknown): PendingItem {
     tries: typeof item['tries'] === 'number' ? item['tries'] : undefined,
     code: text(item['code']),
     message: text(item['message']),
-    waitsFor: Array.isArray(waitsFor) ? waitsFor.filter((each) => typeof each === 'string') : [],
+    waitsFor: texts(item['waitsFor']),
     nextTry: text(item['nextTry']),
   }
 }
 
 function fields(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
 
 /** An empty text says as little as none. */

@@ -123,7 +123,7 @@ const WITNESSES: Readonly<Record<string, readonly KubeObject[]>> = {
   ],
 }
 
-/** Serves what it is given, unchecked. */
+/** Serves the given objects, unchecked. */
 function clientOf(objects: Readonly<Record<string, readonly KubeObject[]>>): ReadOnlyClient {
   const nameOf = (object: KubeObject): string => `${object.metadata?.namespace ?? ''}/${object.metadata?.name}`
   return {

@@ -47,7 +47,8 @@ export function explanationJson({ subject, findings, facts, adviser }: Explained
     evidence: finding.evidence,
     advice: adviser(finding.advice),
   }))
-  return jsonText({ subject, verdict, findings: items, unseen: facts.unseen })
+  const missingPermissions = Object.fromEntries(facts.missingPermissions)
+  return jsonText({ subject, verdict, findings: items, missingPermissions, unseen: facts.unseen })
 }
 
 /** Texts of drivers, kubelets and servers hold line breaks, and may hold what a terminal obeys or shows in another order. */

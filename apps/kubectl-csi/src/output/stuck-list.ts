@@ -2,7 +2,7 @@ import { type ClusterFacts, groupedBy, textOf } from '../facts/facts.ts'
 import type { WaitFinding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
 import { findingJson, jsonText, oneLine, verdictOf } from './explanation.ts'
-import { unseenPart } from './text.ts'
+import { missingPart, unseenPart } from './text.ts'
 
 /** The text shows so many of the oldest objects of one reason. JSON has all of them. */
 const MOST_OF_A_REASON = 20
@@ -16,7 +16,7 @@ export function stuckText(findings: readonly WaitFinding[], facts: ClusterFacts)
     if (more > 0) lines.push(`  and ${more} more, all of them with -o json`)
     parts.push(`${reason} (${group.length})\n${lines.join('\n')}`)
   }
-  return `${[...parts, ...unseenPart(facts)].join('\n\n')}\n`
+  return `${[...parts, ...missingPart(facts), ...unseenPart(facts)].join('\n\n')}\n`
 }
 
 function summary(findings: readonly WaitFinding[], facts: ClusterFacts): string {
@@ -41,5 +41,6 @@ function lineOf({ object, waiter, waitsFor, since, atLeast }: WaitFinding, now: 
 
 export function stuckJson(findings: readonly WaitFinding[], facts: ClusterFacts): string {
   const items = findings.map((finding) => findingJson(finding, facts.now))
-  return jsonText({ verdict: verdictOf(findings, facts), items, unseen: facts.unseen })
+  const missingPermissions = Object.fromEntries(facts.missingPermissions)
+  return jsonText({ verdict: verdictOf(findings, facts), items, missingPermissions, unseen: facts.unseen })
 }

@@ -16,7 +16,7 @@ export function explanationText(explained: ExplainedText): string {
   for (const other of others) {
     parts.push(`Also: ${headlineOf(other, subject, facts.now)}`, ...details(other, adviser(other.advice)))
   }
-  parts.push(...unseenPart(facts))
+  parts.push(...missingPart(facts), ...unseenPart(facts))
   return `${parts.join('\n\n')}\n`
 }
 
@@ -55,6 +55,13 @@ function evidenceLines(evidence: readonly Evidence[]): readonly string[] {
     lines.push(`    ${field}: ${oneLine(value)}`)
   }
   return lines
+}
+
+/** Returns the rules that an administrator has to add to the roles of the sidecars. */
+export function missingPart({ missingPermissions }: Pick<ClusterFacts, 'missingPermissions'>): readonly string[] {
+  if (missingPermissions.size === 0) return []
+  const lines = [...missingPermissions].flatMap(([lease, rules]) => rules.map((rule) => `  ${lease}: ${oneLine(rule)}`))
+  return [`Missing permissions: add these rules to the role of the sidecar\n${lines.join('\n')}`]
 }
 
 export function unseenPart({ unseen }: Pick<ClusterFacts, 'unseen'>): readonly string[] {

@@ -7,7 +7,7 @@ import type { SubjectKind } from '../facts/collect.ts'
 import type { ReadOnlyClient } from '../facts/reader.ts'
 import type { CommandQuestion, PluginOptions } from '../options.ts'
 import { run } from '../run.ts'
-import { withProxy } from './client.ts'
+import { type PodProxy, withProxy } from './client.ts'
 import { NOW } from './facts.ts'
 
 /** An object, and the resource under which it is stored. */
@@ -20,8 +20,8 @@ export function serving(objects: readonly Stored[]): InProcessServer {
   return server
 }
 
-export function clientOf(server: InProcessServer): ReadOnlyClient {
-  return withProxy(new InProcessClient(server, { errorOf: apiErrorOf })).client
+export function clientOf(server: InProcessServer, proxy?: PodProxy): ReadOnlyClient {
+  return withProxy(new InProcessClient(server, { errorOf: apiErrorOf }), proxy).client
 }
 
 export const STUCK: CommandQuestion = { ask: 'stuck' }

@@ -45,7 +45,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     workers: order.capacity,
     order,
     backoff: backoffOf(settings),
-    onStart: () => log.info('Started provisioner controller', { component: settings.identity }),
+    onStart: () => log.info('Started provisioner controller', { component: settings.component }),
     caches: [claims, volumes, classes, ...(cluster === undefined ? [] : [cluster.nodes, cluster.registrations])],
     sources: [
       endsOf(claims, { memory, awaited }),

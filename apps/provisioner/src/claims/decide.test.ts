@@ -112,7 +112,7 @@ describe('with --finalize-claims a claim', () => {
     expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject({ do: 'provision', mark: false })
   })
 
-  it('that is deleted without the finalizer gets no volume', () => {
+  it('gets no volume if it is deleted without the finalizer', () => {
     expect(decideClaim(view({ settings, claim: { deleting: true } })).do).toBe('nothing')
   })
 })

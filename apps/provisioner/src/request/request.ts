@@ -10,7 +10,6 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import { ProvisionError } from './failure.ts'
-import { driverParameters } from './parameters.ts'
 
 /** The size of the claim in bytes. */
 export function bytesOf(size: string | undefined): bigint {
@@ -35,6 +34,7 @@ export function capabilitiesOf(
 export interface RequestParts {
   readonly claim: Claim
   readonly name: string
+  /** The parameters for the driver. */
   readonly parameters: Readonly<Record<string, string>>
   readonly capabilities: readonly VolumeCapability[]
   readonly source: VolumeContentSource | undefined
@@ -52,7 +52,7 @@ export function createVolumeRequest(parts: RequestParts): CreateVolumeRequest {
     name,
     capacityRange: { requiredBytes: bytesOf(claim.size), limitBytes: 0n },
     volumeCapabilities: [...capabilities],
-    parameters: { ...driverParameters(parts.parameters), ...(parts.extraMetadata && metadataOf(claim, name)) },
+    parameters: { ...parts.parameters, ...(parts.extraMetadata && metadataOf(claim, name)) },
     secrets: { ...secrets },
     volumeContentSource: source,
     accessibilityRequirements: topology,

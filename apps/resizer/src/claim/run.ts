@@ -18,14 +18,14 @@ import type { KeyedMutex } from './keyed-mutex.ts'
 export const CONFLICT_TRIES = 5
 
 /** The part of an informer that a controller uses. */
-export type Known<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
+export type LearningCache<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
 
 /** The dependencies of both claim controllers. */
 export interface ClaimDeps {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
-  readonly claims: Known<Claim, PersistentVolumeClaim>
-  readonly volumes: Known<Volume, PersistentVolume>
+  readonly claims: LearningCache<Claim, PersistentVolumeClaim>
+  readonly volumes: LearningCache<Volume, PersistentVolume>
   /** Shared by both. */
   readonly mutex: KeyedMutex
   /** Claims with a write of which no answer came. Shared by both. */
@@ -44,8 +44,8 @@ export interface ClaimRun<D extends ClaimDeps> extends Run {
   readonly log: Logger
 }
 
-export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): ClaimRun<D> {
-  return { ...own, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
+export function newRun<D extends ClaimDeps>(key: string, deps: D, controllerRun: Run): ClaimRun<D> {
+  return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
 }
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
@@ -98,7 +98,7 @@ export async function readClaim({ key, deps, log, signal }: ClaimRun<ClaimDeps>)
     deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
   } catch (error) {
     signal.throwIfAborted()
-    // The next patch will show what is the matter.
+    // The next patch shows the problem.
     log.v(4)?.info('The claim could not be read again', { err: error })
   }
 }

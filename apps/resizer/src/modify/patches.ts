@@ -11,7 +11,7 @@ export function startPatch(claim: Claim, target: string, now: number): Patch {
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
 }
 
-/** The class is not there. What was begun before stays as it is; undefined when the claim says so already. */
+/** Returns the patch for a missing class. Undefined if the claim has that status. A begun modification stays recorded. */
 export function pendingPatch(claim: Claim): Patch | undefined {
   if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
   const target = claim.modifying?.target ?? ''

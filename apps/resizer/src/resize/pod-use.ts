@@ -26,7 +26,6 @@ export class PodUse {
   /** Answers for each namespace that has none of its own; once its pods have been listed, that is for all. */
   #all: PodWatch | undefined
   #allRefused = false
-  #warned = false
 
   constructor(options: PodUseOptions) {
     this.#options = options
@@ -129,12 +128,7 @@ export class PodUse {
 
   /** The driver knows best anyway: it is asked again. */
   #report(error: unknown, namespace: string): void {
-    const { log } = this.#options
-    if (!isForbidden(error)) log.v(2)?.info('Pods could not be read, the driver decides', { namespace, err: error })
-    else if (!this.#warned) {
-      this.#warned = true
-      log.warn('Pods may not be read: whether a volume is in use is left to the driver at each retry', { err: error })
-    }
+    this.#options.log.v(2)?.info('Pods could not be read, the driver decides', { namespace, err: error })
   }
 }
 

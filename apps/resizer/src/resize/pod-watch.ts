@@ -1,5 +1,12 @@
 import { Backoff, CancelledError, type Clock, scope } from '@csi-sidecars/base'
-import { type ChangeFrame, type EndFrame, isForbidden, isGone, type KubeClient } from '@csi-sidecars/kube-client'
+import {
+  type ChangeFrame,
+  type EndFrame,
+  isForbidden,
+  isGone,
+  type KubeClient,
+  type ListOptions,
+} from '@csi-sidecars/kube-client'
 import { POD_MESSAGE, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
@@ -51,12 +58,19 @@ export class PodWatch {
     this.#scope.abort(new CancelledError('no claim waits for a pod'))
   }
 
+  /** If the pods of all namespaces are refused, each namespace is read for itself. */
+  get #scopeOf(): Pick<ListOptions, 'namespace' | 'optional'> & { readonly message: typeof POD_MESSAGE } {
+    const { namespace } = this.#options
+    return { namespace, message: POD_MESSAGE, optional: namespace === undefined }
+  }
+
   /** The version to watch from. */
   async #list(signal: AbortSignal): Promise<string> {
-    const { api, namespace } = this.#options
+    const { api } = this.#options
     const pods = new Map<string, readonly string[]>()
     let version = ''
-    for await (const page of api.list(PODS, { namespace, message: POD_MESSAGE, project: claimsOf, signal })) {
+    const options = { ...this.#scopeOf, project: claimsOf, signal }
+    for await (const page of api.list(PODS, options)) {
       for (const { pod, claims } of page.items) pods.set(pod, claims)
       version = page.resourceVersion
     }
@@ -99,9 +113,9 @@ export class PodWatch {
 
   /** One stream to its end: the version to continue from, undefined when that is too old. */
   async #stream(from: string, signal: AbortSignal, onFrame: () => void): Promise<string | undefined> {
-    const { api, namespace } = this.#options
+    const { api } = this.#options
     let version = from
-    for await (const frame of api.watch(PODS, { namespace, message: POD_MESSAGE, resourceVersion: from, signal })) {
+    for await (const frame of api.watch(PODS, { ...this.#scopeOf, resourceVersion: from, signal })) {
       if (frame.type === 'END') return isLost(frame) ? undefined : version
       onFrame()
       version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#take(frame)

@@ -3,13 +3,13 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
 
-/** The four sizes that decide about an expansion. What is missing counts as nothing, but for `allocated`. */
+/** The four sizes that decide about an expansion. A missing size counts as zero, except for `allocated`. */
 export interface Sizes {
   /** The size that the user requests. */
   readonly request: Quantity
-  /** What the claim has. */
+  /** The capacity in the status of the claim. */
   readonly capacity: Quantity
-  /** What the volume has. */
+  /** The capacity of the volume. */
   readonly volume: Quantity
   /** The last size that the driver was asked for. A size that CSI cannot express counts as missing. */
   readonly allocated: Quantity | undefined

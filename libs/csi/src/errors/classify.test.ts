@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { classify } from './classify.ts'
 import { CODES, codeNameOf, RpcError } from './rpc-error.ts'
 
-// As CONTRACT has it: what users' and upstream's tests rely on.
+// The codes on which tests of users and of upstream rely.
 const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable'])
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 

@@ -29,13 +29,13 @@ export interface ProxiedCall {
   readonly code: number | undefined
   /** The driver's error message. */
   readonly message: string
-  /** Of a success. */
+  /** Undefined if the call failed. */
   readonly response: Readonly<Record<string, unknown>> | undefined
   /** The injected fault. */
   readonly fault: CallFault['do'] | undefined
 }
 
-/** Chooses what is done to a call, when it arrives. */
+/** Chooses the fault of a call when the call arrives. */
 export type ChooseFault = (call: Pick<ProxiedCall, 'method' | 'request'>) => CallFault | undefined
 
 /** How a call ended at the driver. */

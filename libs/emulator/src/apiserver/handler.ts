@@ -41,7 +41,7 @@ interface Exchange {
   readonly logged: OpenExchange<LoggedRequest>
 }
 
-/** Of resources. */
+/** The HTTP methods of resources. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Serves one request: authentication, parsing, authorization, faults, answer. */

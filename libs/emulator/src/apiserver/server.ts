@@ -21,7 +21,7 @@ export interface ApiServerOptions extends InProcessServerOptions {
   readonly tls?: boolean
   /** Names by which clients may call it, besides localhost and IP addresses. */
   readonly hostNames?: readonly string[]
-  /** A file that keeps the objects across runs. What is written is answered once it is saved. */
+  /** A file that keeps the objects across runs. A write is answered after it is saved. */
   readonly data?: string
 }
 
@@ -93,7 +93,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   return new ApiServer({ ...parts, ...saved }, { listener, token, authority: secure?.cert, saver })
 }
 
-/** For this machine. */
+/** The certificate for this machine. */
 function certificateOf(clock: Clock, hostNames: readonly string[]): SelfSigned {
   const who = { commonName: 'emulator', dnsNames: ['localhost', ...hostNames], addresses: [[127, 0, 0, 1]] }
   return selfSignedCertificate({ ...who, now: clock.now(), days: 365 })

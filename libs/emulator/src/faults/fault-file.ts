@@ -42,7 +42,7 @@ export async function readFaultFile(file: string): Promise<FaultFile> {
 
 export function parseFaults(value: unknown): FaultFile {
   const { api = [], driver = [] } = fields(value, 'the file', ['api', 'driver'])
-  const check = (rules: unknown, where: string, known: Known): void => {
+  const check = (rules: unknown, where: string, known: RuleSchema): void => {
     if (!Array.isArray(rules)) throw new FaultFileError(`${where} must be a list of rules`)
     rules.forEach((rule, index) => {
       checkRule(rule, `${where}[${index}]`, known)
@@ -53,12 +53,12 @@ export function parseFaults(value: unknown): FaultFile {
   return { api: api as readonly RequestRule[], driver: driver as readonly DriverRule[] }
 }
 
-interface Known {
+interface RuleSchema {
   readonly match: readonly string[]
   readonly actions: Readonly<Record<string, readonly string[]>>
 }
 
-function checkRule(value: unknown, where: string, known: Known): void {
+function checkRule(value: unknown, where: string, known: RuleSchema): void {
   const rule = fields(value, where, RULE_FIELDS)
   if (rule['match'] !== undefined) fields(rule['match'], `${where}.match`, known.match)
   for (const field of ['skip', 'times', 'share']) {

@@ -17,6 +17,8 @@ export interface RequestOptions {
   /** Default: `work`. */
   readonly lane?: LaneName | undefined
   readonly priority?: RequestPriority | undefined
+  /** True: the caller continues without the permission, so a refusal is not reported as a missing permission. */
+  readonly optional?: boolean | undefined
   /** Sends the request on a new connection, because an open connection may be dead without notice. */
   readonly newConnection?: boolean | undefined
   /** The time limit of one attempt, from its first byte sent. Default: one minute, as in the API server. */
@@ -70,6 +72,8 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   readonly sendInitialEvents?: boolean | undefined
   /** The time after which the server ends the stream. Default: random, five to ten minutes. */
   readonly timeoutSeconds?: number | undefined
+  /** The same as in `RequestOptions`. */
+  readonly optional?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   /**
    * Receives each change synchronously when it is decoded. The watch then returns only bookmarks and the end, because a

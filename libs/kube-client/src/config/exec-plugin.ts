@@ -81,7 +81,7 @@ function answerIn(printed: string, wanted: string): PluginAnswer {
   }
 }
 
-/** The output may be the token itself, and V8's error quotes what it cannot parse. */
+/** The output may be the token itself, and V8's error quotes text that it cannot parse. */
 function parsed(printed: string): KubeconfigFields {
   try {
     return mapping({ credential: JSON.parse(printed) }, 'credential')

@@ -13,6 +13,7 @@ import type { StreamSink } from '../http/stream.ts'
 import { type ApiAnswer, ApiCall } from './call.ts'
 import { Exchanges } from './exchanges.ts'
 import { createLanes, type RequestLanes } from './lane.ts'
+import type { MissingPermissions } from './missing-permissions.ts'
 import { Refusals, type ServerLimits } from './refusals.ts'
 import type { RestMetrics } from './rest-metrics.ts'
 import { traced } from './traced.ts'
@@ -24,6 +25,7 @@ export interface TransportOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: RestMetrics
+  readonly missing: MissingPermissions
   readonly userAgent: string
   readonly tracer?: Tracer | undefined
 }
@@ -99,7 +101,10 @@ export class Transport {
       await this.#authorize(call)
       const answer = await this.#attempt(call)
       if (answer === undefined) continue
-      if (answer.status < 300) return answer
+      if (answer.status < 300) {
+        this.#options.missing.allowed(call.request)
+        return answer
+      }
       const waitMs = await this.#recover(call, answer)
       // A server that limits requests may have room again sooner, as the gate learns from other requests.
       if (answer.status === 429) call.waitMs = waitMs
@@ -117,7 +122,10 @@ export class Transport {
       await this.#authorize(call)
       const connection = await this.#streamConnection(call)
       const opened = await this.#exchanges.open(call, connection, sink)
-      if (opened === 'streaming') return connection
+      if (opened === 'streaming') {
+        this.#options.missing.allowed(request)
+        return connection
+      }
       await this.#wait(await this.#recover(call, opened), call)
     }
   }
@@ -186,7 +194,11 @@ export class Transport {
     if (await this.#reauthorized(call, answer)) return 0
     const { retryAfterMs } = answer
     if (retryAfterMs !== undefined) this.#refusals.refused(call, answer)
-    if (retryAfterMs === undefined || !this.#mayRetry(call, answer)) throw errorOfReply(answer, call.request)
+    if (retryAfterMs === undefined || !this.#mayRetry(call, answer)) {
+      const error = errorOfReply(answer, call.request)
+      if (answer.status === 403) this.#options.missing.refused(call.request, error)
+      throw error
+    }
     call.refusals += 1
     call.refusedAt ??= this.#options.clock.monotonic()
     return retryAfterMs

@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { type Logger, Metrics, silentLogger, type Tracer } from '@csi-sidecars/telemetry'
+import { Metrics, silentLogger, type Tracer } from '@csi-sidecars/telemetry'
 import type { RequestOptions } from '../api/client.ts'
 import { type Credentials, fixedCredentials } from '../config/credentials.ts'
-import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'
+import { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from '../create-client.ts'
 import type { FlowOptions } from '../flow/flow-options.ts'
 
 export interface Seen {
@@ -66,7 +66,7 @@ export class AnsweringServer {
   connect(
     flow: FlowOptions = UNLIMITED,
     credentials: Credentials = fixedCredentials('Bearer t'),
-    log: Logger = silentLogger,
+    { log = silentLogger, ...more }: Partial<Pick<KubeClientOptions, 'log' | 'missing'>> = {},
   ): OwnedKubeClient {
     const config = {
       origin: `http://127.0.0.1:${this.port}`,
@@ -77,7 +77,8 @@ export class AnsweringServer {
       proxy: undefined,
     }
     const { metrics, tracer } = this
-    const client = createKubeClient({ config, flow, clock: this.#clock, log, metrics, tracer, userAgent: 'test' })
+    const common = { clock: this.#clock, log, metrics, tracer, userAgent: 'test' }
+    const client = createKubeClient({ config, flow, ...common, ...more })
     this.#clients.push(client)
     return client
   }

@@ -59,7 +59,7 @@ export async function* watchFrames<T>(
 }
 
 function streamsOf<T>({ transport, clock }: WatchParts, resource: Resource<T>, options: WatchOptions<T>): WatchStreams {
-  const { signal, message, onActivity, namespace, sendInitialEvents, resourceVersion } = options
+  const { signal, message, onActivity, namespace, sendInitialEvents, resourceVersion, optional } = options
   const timeoutS =
     options.timeoutSeconds ?? Math.floor(MIN_TIMEOUT_S + clock.random() * (MAX_TIMEOUT_S - MIN_TIMEOUT_S))
   const accept = message === undefined ? undefined : ACCEPT_PROTOBUF_STREAM
@@ -72,7 +72,7 @@ function streamsOf<T>({ transport, clock }: WatchParts, resource: Resource<T>, o
     open: (feed, own, after) => {
       const asked = after === undefined ? options : { ...options, sendInitialEvents: false, resourceVersion: after }
       const path = resourcePath(resource, { namespace }) + watchQuery(asked, timeoutS)
-      return transport.open({ method: 'GET', path, resource, accept, options: { signal: own } }, feed)
+      return transport.open({ method: 'GET', path, resource, accept, options: { signal: own, optional } }, feed)
     },
     onResumed: (silentMs) => {
       const pairs = { resource: resource.plural, silent: `${Math.round(silentMs / 1000)}s` }

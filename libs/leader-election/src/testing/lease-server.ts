@@ -11,6 +11,7 @@ export class LeaseServer {
   readonly history: Lease[] = []
   readonly requests: string[] = []
   failing = false
+  forbidden = false
   throttling = false
   retryAfterMs: number | undefined
   hanging = false
@@ -40,6 +41,7 @@ export class LeaseServer {
         return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
       }
       if (this.throttling) return Promise.reject(refuse(429, 'TooManyRequests', this.retryAfterMs))
+      if (this.forbidden) return Promise.reject(refuse(403, 'Forbidden'))
       if (this.failing) return Promise.reject(refuse(500, 'InternalError', this.retryAfterMs))
       // The verbs are generic over the resource; only Leases are served here.
       if (this.slowly !== undefined) {

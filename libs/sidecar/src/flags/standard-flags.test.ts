@@ -155,6 +155,6 @@ test.each([
   ['', undefined],
   ['--automaxprocs=false', undefined],
   ['--automaxprocs', 'Flag --automaxprocs has no effect: this program uses one CPU'],
-])('of %j the log says: %s', (line, notice) => {
+])('%j logs: %s', (line, notice) => {
   expect(automaxprocsNotice(standard(line))).toBe(notice)
 })

@@ -28,9 +28,11 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 
 let backlog: Backlog
 let pending: PendingWork[]
+let missing: readonly string[]
 const limits = { inFlight: 100, refusals: undefined }
 beforeEach(() => {
   pending = []
+  missing = []
   backlog = new Backlog({ driver: 'csi.example.com', clock: new FakeClock({ now: NOW }), metrics: new Metrics() })
   backlog.join(() => pending)
 })
@@ -41,7 +43,7 @@ interface Body {
   readonly continue?: string
 }
 async function ask(query: Record<string, string> = {}): Promise<Body> {
-  const { status, body, headers } = await debugStuck({ backlog, limits }, new URLSearchParams(query))
+  const { status, body, headers } = await debugStuck({ backlog, limits, missing }, new URLSearchParams(query))
   expect([status, headers?.['Content-Type']]).toEqual([200, 'application/json'])
   return JSON.parse(body)
 }
@@ -49,15 +51,14 @@ const namesOf = ({ items }: Body): (string | undefined)[] => items.map(({ object
 
 test('refusals of the API server, which delay all of it', async () => {
   const refusing = { inFlight: 3, refusals: { count: 312, since: NOW } }
-  const { body } = await debugStuck({ backlog, limits: refusing }, new URLSearchParams())
+  const { body } = await debugStuck({ backlog, limits: refusing, missing }, new URLSearchParams())
   const apiServer = { refused: 312, since: '2026-01-02T03:04:05.600Z', inFlight: 3 }
   expect(JSON.parse(String(body))).toEqual({ items: [], total: 0, apiServer })
 })
 
 test('missing permissions, as rules to add', async () => {
   const rule = 'volumeattributesclasses.storage.k8s.io: get, list, watch'
-  const clock = new FakeClock({ now: NOW })
-  backlog = new Backlog({ driver: 'x', clock, metrics: new Metrics(), missingPermissions: () => [rule] })
+  missing = [rule]
   expect(await ask()).toEqual({ items: [], total: 0, missingPermissions: [rule] })
 })
 
@@ -86,7 +87,7 @@ test('an object with all that is known of it', async () => {
   })
 })
 
-test('what is not known is left out, what it waits for is named', async () => {
+test('unknown fields are left out, and `waitsFor` names the awaited object', async () => {
   const unknown = { object: undefined, volume: undefined, code: undefined, message: undefined, nextTry: undefined }
   pending = [work('a', { ...unknown, state: 'waiting', waitsFor: ['CSINode node-1'] })]
   expect(Object.keys((await ask()).items[0] ?? {}).sort()).toEqual(
@@ -126,11 +127,14 @@ test.each<[Record<string, string>, string]>([
   [{ limit: 'many' }, 'limit "many" is no number above 0\n'],
   [{ continue: 'x' }, 'continue is no token of an earlier answer\n'],
 ])('%j is refused by one line', async (query, body) => {
-  expect(await debugStuck({ backlog, limits }, new URLSearchParams(query))).toMatchObject({ status: 400, body })
+  expect(await debugStuck({ backlog, limits, missing }, new URLSearchParams(query))).toMatchObject({
+    status: 400,
+    body,
+  })
 })
 
 test('a process that is starting says so', async () => {
-  expect(await debugStuck({ backlog: undefined, limits }, new URLSearchParams())).toMatchObject({
+  expect(await debugStuck({ backlog: undefined, limits, missing }, new URLSearchParams())).toMatchObject({
     status: 503,
     body: 'starting\n',
   })

@@ -5,7 +5,6 @@ import {
   type Informer,
   type InformerOptions,
   type Interner,
-  type MissingPermissions,
   SharedWatch,
 } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -49,12 +48,11 @@ interface Common {
   readonly client: KubeClient
   readonly clock: Clock
   readonly log: Logger
-  readonly missing?: MissingPermissions
   /** True: annotations `traceparent` are kept. */
   readonly traced?: boolean
 }
 
-interface Opened {
+interface OpenCaches {
   readonly caches: Cache[]
   /** The watches by the plural of the kind. */
   readonly watches: Map<string, SharedWatch<never>>
@@ -63,10 +61,10 @@ interface Opened {
 /** The caches of one process. Caches of one kind share its list and watch, even between apps. */
 export class CacheRegistry {
   readonly #common: Common
-  readonly #opened: Opened
+  readonly #opened: OpenCaches
   readonly #owner: string | undefined
 
-  constructor(common: Common, opened: Opened = { caches: [], watches: new Map() }, owner?: string) {
+  constructor(common: Common, opened: OpenCaches = { caches: [], watches: new Map() }, owner?: string) {
     this.#common = common
     this.#opened = opened
     this.#owner = owner

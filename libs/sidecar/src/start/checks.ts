@@ -1,4 +1,5 @@
 import { type Logger, openLog, RunContexts } from '@csi-sidecars/telemetry'
+import type { AppSettings } from '../app.ts'
 import { type FeatureGates, resolveGates } from '../flags/feature-gates.ts'
 import { automaxprocsNotice, bothAddresses, loggingError, type StandardFlags } from '../flags/flag-checks.ts'
 import type { Host, StartContext } from '../process.ts'
@@ -48,6 +49,17 @@ export interface GatedApp extends ChosenApp {
   readonly gates: FeatureGates
 }
 
+/** Throws the first error that the apps' command lines have for this moment. */
+export function throwErrorBefore(
+  step: keyof NonNullable<AppSettings['errors']>,
+  sidecars: readonly { readonly settings: AppSettings }[],
+): void {
+  for (const { settings } of sidecars) {
+    const error = settings.errors?.[step]
+    if (error !== undefined) throw error
+  }
+}
+
 /** The checks that need the command line only. Throws StartError, and PrintAndExit for --version. */
 export function checkCommandLine(
   { host, log, version, standard: { values } }: StartContext,
@@ -56,6 +68,7 @@ export function checkCommandLine(
   const setGates = (): readonly GatedApp[] =>
     sidecars.map((sidecar) => ({ ...sidecar, gates: gatesOf(sidecar, log, table) }))
   const early = table.gatesFirst ? setGates() : undefined
+  throwErrorBefore('version', sidecars)
   if (values.version) throw new PrintAndExit(`${host.argv0} ${version}\n`)
   const replaces = [...sidecars, ...driverApps].map(({ app }) => app.replaces).join(', ')
   log.info('Version', { version, replaces })

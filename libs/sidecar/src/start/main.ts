@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { CancelledError, scope } from '@csi-sidecars/base'
 import { Backlog, type Lead, runTerm } from '@csi-sidecars/controller'
-import { MissingPermissions } from '@csi-sidecars/informer'
+import { MissingPermissions } from '@csi-sidecars/kube-client'
 import { API_IN_FLIGHT_LIMIT, Metrics, registerProcessMetrics } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import type { AppControllers } from '../app.ts'
@@ -119,7 +119,7 @@ async function startControllers(
   const { table, handshake } = plan
   const security = await loadSecurity(given)
   const tracing = await tracingOf(given)
-  const context = { ...given, tracer: tracing?.tracer }
+  const context = { ...given, tracer: tracing?.tracer, missing: new MissingPermissions(given) }
   const config = await loadConfig(context, plan)
   const client = await Promise.try(() => kubeClient(context, config)).catch(failing(table.clientFailed))
   context.metrics.reading({ ...API_IN_FLIGHT_LIMIT, type: 'gauge', read: () => client.limits.inFlight })
@@ -139,9 +139,8 @@ async function startControllers(
     const early = table.endpointFirst ? await open() : undefined
     const driver = await openDriver({ ...context, log }, handshake, identity)
     const { clock, metrics } = context
-    const missing = new MissingPermissions({ clock, log, metrics })
-    const caches = new CacheRegistry({ ...context, client, missing, traced: context.tracer !== undefined })
-    const backlog = new Backlog({ driver: driver.name, clock, metrics, missingPermissions: () => missing.rules })
+    const caches = new CacheRegistry({ ...context, client, traced: context.tracer !== undefined })
+    const backlog = new Backlog({ driver: driver.name, clock, metrics })
     const { env, hostName } = context.host
     const shared = { ...context, client, driver, caches, backlog, startLog: log, env, hostName }
     const selected = await selectControllers(gated, shared)

@@ -22,13 +22,15 @@ import { leaseIdentity, leaseNamespace } from '../lease/lease-name.ts'
 import type { StartContext } from '../process.ts'
 import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
+import { throwErrorBefore } from './checks.ts'
 import type { StartPlan } from './program.ts'
 
-/** Reads the configuration of the API client. Then the flags that only an app can check may end the start. */
+/** Reads the configuration of the API client. The flags that only an app can check may end the start before and after. */
 export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
 ): Promise<ClusterConfig> {
+  throwErrorBefore('apiConfig', sidecars)
   const given = (name: 'master' | 'kubeconfig'): string | undefined =>
     sidecars.map(({ settings }) => settings[name] ?? '').find((value) => value !== '')
   const kubeconfig = given('kubeconfig') ?? standard.values.kubeconfig
@@ -36,7 +38,7 @@ export async function loadConfig(
   const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
     failing(table.configFailed),
   )
-  for (const { settings } of sidecars) if (settings.startError !== undefined) throw settings.startError
+  throwErrorBefore('apiClient', sidecars)
   return config
 }
 
@@ -46,12 +48,21 @@ export async function loadConfig(
  */
 export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
   const { values, given } = context.standard
-  const { clock, log, metrics, tracer } = context
+  const { clock, log, metrics, missing, tracer } = context
   const flow = flowOptions({
     qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
     burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
   })
-  const client = createKubeClient({ config, flow, clock, log, metrics, tracer, userAgent: userAgentOf(context) })
+  const client = createKubeClient({
+    config,
+    flow,
+    clock,
+    log,
+    metrics,
+    missing,
+    tracer,
+    userAgent: userAgentOf(context),
+  })
   context.atEnd(() => client.close())
   return client
 }
@@ -61,11 +72,12 @@ const REVIEW_FLOW = { kind: 'bucket', qps: 10, burst: 20, perGroup: false } as c
 
 /** Returns a client for reviews, created for the first review. */
 export function reviewClient(context: StartContext, config: ClusterConfig): () => KubeClient {
-  const { clock, log, metrics } = context
+  const { clock, log, metrics, missing } = context
+  const common = { config, flow: REVIEW_FLOW, clock, log, metrics, missing, userAgent: userAgentOf(context) }
   let client: OwnedKubeClient | undefined
   context.atEnd(() => client?.close())
   return () => {
-    client ??= createKubeClient({ config, flow: REVIEW_FLOW, clock, log, metrics, userAgent: userAgentOf(context) })
+    client ??= createKubeClient(common)
     return client
   }
 }
@@ -118,7 +130,8 @@ export async function openEndpoint(
       ? {}
       : {
           health: health.checks(elects),
-          debugStuck: (query: URLSearchParams) => debugStuck({ backlog, limits: limits() }, query),
+          debugStuck: (query: URLSearchParams) =>
+            debugStuck({ backlog, limits: limits(), missing: context.missing?.rules ?? [] }, query),
         }
   const profilesPage = sidecars.some(({ settings }) => settings.profilesPage === true)
   const guarded = { secure: security?.secure, guard: security?.guard(client) }

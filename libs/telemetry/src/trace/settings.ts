@@ -32,7 +32,7 @@ export interface TraceSettings {
   readonly export: ExportSettings
   readonly batch: BatchSettings
   readonly sampler: Sampler
-  /** As it is called in the environment, for the log. */
+  /** The name of the sampler in the environment, for the log. */
   readonly samplerName: string
   readonly resource: Attributes
 }

@@ -10,7 +10,7 @@ export interface SpanBufferOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly batch: BatchSettings
-  /** Of one request. */
+  /** The time-out of one request. */
   readonly requestMs: number
   /** The sender, without the spans. */
   readonly sender: Omit<SpanBatch, 'spans'>

@@ -22,7 +22,7 @@ export interface PersistentVolumeOptions {
 
 const RESYNC_MS = 15_000
 
-/** Binds claims to volumes, keeps their phases, and protects what is in use. */
+/** Binds claims to volumes, keeps their phases, and protects volumes and claims in use. */
 export function persistentVolumeControllers(
   parts: ControllerParts,
   { resyncMs = RESYNC_MS, recordsUnused = false }: PersistentVolumeOptions = {},

@@ -74,7 +74,7 @@ export function refTo({ namespace, name, uid }: Claim): ClaimRef {
   return { namespace, name, uid }
 }
 
-/** As a user reserves a volume: by name, for any claim of that name. */
+/** Reserves a volume as a user does: by name, for any claim of that name. */
 export function reservedFor({ namespace, name }: Claim): ClaimRef {
   return { namespace, name, uid: undefined }
 }

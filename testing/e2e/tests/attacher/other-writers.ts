@@ -20,7 +20,7 @@ import {
 /** Other writers change the objects of the attacher before its watch reports the change, once and repeatedly. */
 
 const test = testsOf('attacher', 'other writers', { only: 'ours' })
-/** Against the originals too. */
+/** Tests that also run with the originals. */
 const shared = testsOf('attacher', 'other writers')
 
 /**

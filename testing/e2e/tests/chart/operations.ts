@@ -19,7 +19,7 @@ const test = installationTests('attacher', 'operations')
 
 /**
  * The first three need a node: it keeps logs, and the way to a pod's port leads through it. The tests of explain run
- * the fourth, whose exit code says what is stuck.
+ * the fourth, whose exit code reports stuck objects.
  */
 const NOT_HERE = [
   'kubectl -n <namespace> logs',

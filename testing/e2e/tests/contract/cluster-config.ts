@@ -142,7 +142,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(proxy.asked, [])
   })
 
-  test('in the cluster: host and port of the environment, files of the service account', {
+  test('the configuration in the cluster: host and port of the environment, files of the service account', {
     target: 'real',
   }, async (t) => {
     // The files are in a place that only root can create, in a namespace of its own.

@@ -193,7 +193,7 @@ function processesWith(path: string): readonly string[] {
       const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
       return command.includes(path) ? [command] : []
     } catch {
-      return [] // it has ended meanwhile
+      return [] // the process has ended
     }
   })
 }

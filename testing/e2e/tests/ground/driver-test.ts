@@ -76,7 +76,7 @@ async function find(ground: Ground, bug: string, { flags, again }: Search): Prom
   const after = tested.output.slice(tested.output.indexOf(`${heading}: `))
   const [, line = ''] = /^ +again: (.*)$/m.exec(after) ?? []
   ok(line !== '', tested.output)
-  // As a person pastes it.
+  // Runs the line as a person who pastes it.
   const { code, output } = await runToEnd('sh', ['-c', line])
   equal(code, 1, `${bug}, by ${line}:\n${output}`)
   ok(output.includes(`${heading}: `), `${bug} is not found again by ${line}:\n${output}`)

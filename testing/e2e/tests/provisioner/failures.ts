@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import { createdVolume } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -80,30 +80,4 @@ test('a refused PersistentVolume is repeated without another call, and an event 
   refused.end()
   await provisioned(t, uid)
   equal(driver.callsOf('CreateVolume').length, 1)
-})
-
-test('a PersistentVolume of the same name that is being deleted is no success', { only: 'ours' }, async (t) => {
-  const { driver, sidecar } = await scene(t)
-  const hold = sidecar.gate.holdWatches('persistentvolumes')
-  driver.on('CreateVolume', ({ request }) => ({
-    reply: { volume: createdVolume(request, { volumeId: 'second' }) },
-    after: 800,
-  }))
-  const uid = await createClaim(t)
-  const name = `pvc-${uid}`
-  await t.create(PERSISTENT_VOLUMES, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolume',
-    metadata: { name, finalizers: ['example.com/hold'] },
-    spec: {
-      capacity: { storage: '1Gi' },
-      accessModes: ['ReadWriteOnce'],
-      persistentVolumeReclaimPolicy: 'Delete',
-      claimRef: { namespace: t.namespace, name: claimRef(t).name, uid },
-      csi: { driver: 'other.example.com', volumeHandle: 'first' },
-    },
-  })
-  const [call] = await calls(driver, 'DeleteVolume')
-  equal(call?.request['volume_id'], 'second')
-  hold()
 })

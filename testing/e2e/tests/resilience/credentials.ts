@@ -56,7 +56,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 }
 
-/** The user of the test gets what was missing. */
+/** The user of the test gets the missing permission. */
 async function permit(t: TestContext): Promise<void> {
   await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS[t.app].rules })
 }
@@ -71,6 +71,17 @@ async function logs(sidecar: RunningSidecar, ...texts: readonly string[]): Promi
   )
 }
 
+/** Ours name the rule in one line, in `/debug/stuck` and in the metric. */
+async function reportsRule({ ours }: TestContext, sidecar: RunningSidecar, rule: string): Promise<void> {
+  if (!ours) return
+  const line = await sidecar.line(`rule="${rule}"`)
+  ok(/^E.*"A permission is missing: add this rule/.test(line), line)
+  const page = (await sidecar.http('/debug/stuck')).text
+  ok(JSON.parse(page).missingPermissions.includes(rule), page)
+  const metrics = (await sidecar.http('/metrics')).text
+  ok(metrics.includes(`csi_sidecar_missing_permission{resource="${rule.split(/[: ]/)[0]}"} 1\n`), metrics)
+}
+
 attacher('without secrets: the attach error says what is missing', async (t) => {
   const secretRef = await t.createSecret({ a: 'b' })
   const user = await userWith(t, without(t, 'secrets'))
@@ -80,6 +91,7 @@ attacher('without secrets: the attach error says what is missing', async (t) => 
   const { name } = secretRef
   const text = `failed to load secret "default/${name}": secrets "${name}" is forbidden: User "${user.name}" cannot get resource "secrets" in API group "" in the namespace "default"`
   equal(status?.attachError?.message, text)
+  await reportsRule(t, at.attacher, 'secrets: get')
 })
 
 attacher('without volumeattachments/status: the log says what is missing, recovers with the permission', async (t) => {
@@ -87,6 +99,7 @@ attacher('without volumeattachments/status: the log says what is missing, recove
   const at = await attacherScene(t, { user, args: ['--retry-interval-start=300ms', '--retry-interval-max=1s'] })
   await attach(t, at)
   await logs(at.attacher, `User "${user.name}" cannot patch resource "volumeattachments/status"`)
+  await reportsRule(t, at.attacher, 'volumeattachments.storage.k8s.io/status: patch')
   await permit(t)
   await attached(t)
 })
@@ -97,6 +110,7 @@ attacher('without leases: the log says what is missing, recovers with the permis
   const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
   await logs(sidecar, `User "${user.name}" cannot get resource "leases"`)
   equal(sidecar.exit, undefined)
+  await reportsRule(t, sidecar, 'leases.coordination.k8s.io in namespace default: create, get, update')
   await permit(t)
   await sidecar.line('became leader, starting')
 })
@@ -120,13 +134,14 @@ resizer('without persistentvolumeclaims/status: the log says what is missing', a
 resizer('without secrets: the event says what is missing', async (t) => {
   const secretRef = await t.createSecret({ a: 'b' })
   const user = await userWith(t, without(t, 'secrets'))
-  await resizerScene(t, { user })
+  const at = await resizerScene(t, { user })
   await raised(t, { pv: { csi: { controllerExpandSecretRef: secretRef } } })
   const event = await untilEvent(t, 'VolumeResizeFailed')
   ok(
     event.includes(`secrets "${secretRef.name}" is forbidden: User "${user.name}" cannot get resource "secrets"`),
     event,
   )
+  await reportsRule(t, at.resizer, 'secrets: get')
 })
 
 resizer('a class that becomes readable triggers its claims', { only: 'ours' }, async (t) => {

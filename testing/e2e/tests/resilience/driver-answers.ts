@@ -8,7 +8,7 @@ import { eventually } from '../../harness/waiting.ts'
 import { attach, attached, attachFailed, getAttachment, LISTS, scene } from '../attacher/scene.ts'
 
 const test = testsOf('attacher', 'answers of a driver', { only: 'ours' })
-/** Against the originals too. */
+/** Tests that also run with the originals. */
 const shared = testsOf('attacher', 'answers of a driver')
 
 interface RawScene {

@@ -41,7 +41,7 @@ const PATHS = ['targetPath', 'stagingTargetPath', 'volumePath', 'stagingPath'] a
 
 type Call = Pick<LiveCall, 'method' | 'request'>
 
-/** The actor that makes such a call; undefined for the calls by which every client asks a driver what it is. */
+/** The actor that makes a call. Undefined for calls that every client makes, such as GetPluginInfo. */
 export function callerOf(call: Call, isNode: (name: string) => boolean): ActorId | undefined {
   if (!NODE_CALLS.has(call.method)) return CALLERS[call.method]
   const node = nodeOf(call, isNode)

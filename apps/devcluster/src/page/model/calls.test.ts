@@ -48,7 +48,7 @@ describe('a call', () => {
     expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
   })
 
-  it('is shown with request, answer and time, without what is empty and without secrets', () => {
+  it('shows request, answer and time, without empty fields and secrets', () => {
     const request = {
       volumeId: 'v',
       secrets: { password: 'hidden' },
@@ -67,11 +67,11 @@ describe('a call', () => {
     expect(lastCall('x', call(), START)).not.toHaveProperty('code')
   })
 
-  it('is cut where it is too long to be read', () => {
+  it('appears shortened if it is too long', () => {
     expect(jsonOf({ long: 'x'.repeat(10_000) }).length).toBeLessThan(4_100)
   })
 
-  it('is a line when it has ended', () => {
+  it('becomes a line when it has ended', () => {
     expect(callLine(call(), who)).toBeUndefined()
     expect(callLine(call({ end: ended(0) }), who)).toEqual({
       who,

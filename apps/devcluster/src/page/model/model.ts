@@ -31,7 +31,7 @@ export interface ModelOptions {
   readonly send: (frame: Frame) => void
 }
 
-/** Up to this number of rows each step is a frame of its own; more are too many to follow. */
+/** The number of rows up to which each step is a separate frame. More frames are too many to follow. */
 const MOST_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 
@@ -55,7 +55,7 @@ export class PageModel {
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
   #gathering: Cancel | undefined
-  /** For each row, the time at which one of its waits counts as stuck. */
+  /** The timers of the rows: each fires when a wait of the row counts as stuck. */
   readonly #due = new Map<string, Cancel>()
 
   constructor(options: ModelOptions) {

@@ -35,7 +35,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
   }
 }
 
-/** Since when the same actor waits for the same. The message may change: it can contain a count. */
+/** The time since which the same actor waits for the same object. The message may change: it can contain a count. */
 function sinceOf(
   { who, about, why }: Pick<Wait, 'who' | 'about' | 'why'>,
   before: readonly Wait[],

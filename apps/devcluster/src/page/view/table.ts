@@ -5,7 +5,7 @@ import type { Player } from './player.ts'
 import { stillHolds } from './warnings.ts'
 import type { Item, LastCall, LastEvent, Place, Row } from './wire.ts'
 
-/** More rows are too many to read; the filter finds the others. */
+/** The number of shown rows. The filter finds the others. */
 const MOST_ROWS = 100
 
 type NameOf = (actor: string) => string

@@ -106,7 +106,7 @@ export interface LastCall {
   readonly tookMs?: number
   readonly code?: string
   readonly message?: string
-  /** As JSON, secrets left out. */
+  /** The message as JSON, without secrets. */
   readonly request: string
   readonly response?: string
 }

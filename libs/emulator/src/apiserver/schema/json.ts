@@ -102,7 +102,7 @@ export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   )
 }
 
-/** Freezes all of it. Stops at what is frozen already, so a small change of a large object costs little. */
+/** Freezes the whole value. Stops at frozen parts, so a small change of a large object costs little. */
 export function freezeJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)

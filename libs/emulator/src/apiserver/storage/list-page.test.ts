@@ -63,7 +63,7 @@ test('a token that is too old comes back with one for the rest as it is now', ()
   expect(page(collection, { query: `continue=${String(fresh)}`, revision: 13 }).keys).toEqual(['n/b', 'n/c'])
 })
 
-test('one name is looked up, not searched', () => {
+test('a single name needs a lookup, not a search', () => {
   const collection = filled('n/a', 'm/a')
   expect(page(collection, { namespace: 'n', query: 'fieldSelector=metadata.name%3Da' }).keys).toEqual(['n/a'])
   expect(page(collection, { namespace: 'n', query: 'fieldSelector=metadata.name%3Dz' }).keys).toEqual([])

@@ -6,7 +6,7 @@ export interface SaverOptions {
   readonly log: Logger
   /** How long a change that no request waits for may stay unsaved; also the pause after a failure. */
   readonly delayMs: number
-  /** Of the newest write. */
+  /** The revision of the newest write. */
   readonly revision: () => number
   readonly save: () => Promise<void>
 }
@@ -44,7 +44,7 @@ export class Saver {
     await this.#queued()
   }
 
-  /** Saves what is not saved yet, and stops. Rejects when it cannot be saved. */
+  /** Saves the pending changes and stops. Rejects if they cannot be saved. */
   async close(): Promise<void> {
     this.#cancel?.()
     this.#cancel = () => undefined

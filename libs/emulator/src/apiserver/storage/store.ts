@@ -19,7 +19,7 @@ export class Store {
     this.#collections = new Map(KINDS.map((kind) => [kind, new KindCollection(kind, startsAt, history)]))
   }
 
-  /** Of the newest write. */
+  /** The revision of the newest write. */
   get revision(): number {
     return this.#revision
   }

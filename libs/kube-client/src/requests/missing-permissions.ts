@@ -1,0 +1,122 @@
+import type { Clock } from '@csi-sidecars/base'
+import { type Logger, type Metrics, MISSING_PERMISSION } from '@csi-sidecars/telemetry'
+import type { ApiRequest } from '../api/request.ts'
+
+/** Retries of a refused request log no line in between. */
+const REPEAT_MS = 600_000
+/** The time without a refusal after which no work needs the permission. */
+const FORGET_MS = 3_600_000
+
+interface Refusal {
+  readonly resource: string
+  /** The refused verbs and their namespaces. */
+  readonly scopes: Set<string>
+  loggedAt: number
+  refusedAt: number
+}
+
+type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete'
+
+interface RequestScope {
+  readonly verb: Verb
+  readonly namespace: string
+  /** `volumeattachments.storage.k8s.io/status`. */
+  readonly resource: string
+  /** The rule that allows the request: `volumeattachments.storage.k8s.io/status: patch`. */
+  readonly rule: string
+}
+
+/**
+ * The permissions that the service account of this process lacks, as rules to add to its role. A role from before an
+ * upgrade is the usual cause. All clients of a process share one object.
+ */
+export class MissingPermissions {
+  readonly #clock: Clock
+  readonly #log: Logger
+  /** Keyed by the missing rule. */
+  readonly #missing = new Map<string, Refusal>()
+
+  constructor({ clock, log, metrics }: { readonly clock: Clock; readonly log: Logger; readonly metrics?: Metrics }) {
+    this.#clock = clock
+    this.#log = log
+    metrics?.series({ ...MISSING_PERMISSION, read: () => this.#series() })
+  }
+
+  /** The API server has refused the request with 403. Logs the rule at most every ten minutes. */
+  refused(request: ApiRequest, error: unknown): void {
+    const scope = scopeOf(request)
+    if (scope === undefined || isOptional(request) || !isByRole(scope, error)) return
+    const { rule, resource } = scope
+    const now = this.#clock.monotonic()
+    const refusal = this.#missing.get(rule) ?? { resource, scopes: new Set(), loggedAt: -REPEAT_MS, refusedAt: now }
+    this.#missing.set(rule, refusal)
+    refusal.scopes.add(scopeText(scope))
+    refusal.refusedAt = now
+    if (now - refusal.loggedAt < REPEAT_MS) return
+    refusal.loggedAt = now
+    this.#log.error(error, 'A permission is missing: add this rule to the role of the service account', { rule })
+  }
+
+  /** The API server has carried out the request. A list says nothing about a watch that was refused. */
+  allowed(request: ApiRequest): void {
+    if (this.#missing.size === 0) return
+    const scope = scopeOf(request)
+    const refusal = scope && this.#missing.get(scope.rule)
+    if (scope === undefined || refusal === undefined) return
+    refusal.scopes.delete(scopeText(scope))
+    if (scope.verb === 'watch') refusal.scopes.delete(scopeText({ ...scope, verb: 'list' }))
+    if (refusal.scopes.size > 0) return
+    this.#missing.delete(scope.rule)
+    this.#log.info('The missing permission was granted', { rule: scope.rule })
+  }
+
+  /** `volumeattributesclasses.storage.k8s.io: get, list, watch` */
+  get rules(): readonly string[] {
+    const now = this.#clock.monotonic()
+    for (const [rule, { refusedAt }] of this.#missing) if (now - refusedAt >= FORGET_MS) this.#missing.delete(rule)
+    return [...this.#missing.keys()].sort()
+  }
+
+  #series(): Iterable<{ readonly labels: { readonly resource: string }; readonly value: number }> {
+    const resources = new Set(this.rules.map((rule) => this.#missing.get(rule)?.resource ?? ''))
+    return [...resources].map((resource) => ({ labels: { resource }, value: 1 }))
+  }
+}
+
+/** The process continues without the answer to such a request. */
+function isOptional({ options }: ApiRequest): boolean {
+  return options?.optional === true || options?.priority === 'spare'
+}
+
+/** An admission plugin or a namespace that is being deleted refuses writes with 403, too. */
+function isByRole({ verb }: RequestScope, error: unknown): boolean {
+  const isRead = verb === 'get' || verb === 'list' || verb === 'watch'
+  return isRead || (error instanceof Error && / cannot [a-z]+ resource "/.test(error.message))
+}
+
+/** A Role allows these kinds. A ClusterRole allows other kinds, because claims may be in any namespace. */
+const OF_ONE_NAMESPACE = new Set(['leases', 'csistoragecapacities'])
+const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' } as const
+const PATH = /^\/(?:api|apis\/[^/]+)\/[^/]+(?:\/namespaces\/([^/]+))?\/[^/]+(?:\/([^/]+)(?:\/([^/]+))?)?$/
+
+/** Undefined for a path that belongs to no resource. */
+function scopeOf({ method, path, resource }: ApiRequest): RequestScope | undefined {
+  if (resource === undefined) return undefined
+  const [route = '', query = ''] = path.split('?')
+  const [, namespace = '', name, subresource] = PATH.exec(route) ?? []
+  const verb =
+    method !== 'GET' ? VERBS[method] : name !== undefined ? 'get' : query.includes('watch=true') ? 'watch' : 'list'
+  const { plural, group } = resource
+  const text = `${plural}${group && `.${group}`}${subresource === undefined ? '' : `/${subresource}`}`
+  const verbs = plural === 'leases' ? 'create, get, update' : ruleVerbs(verb)
+  const where = namespace !== '' && OF_ONE_NAMESPACE.has(plural) ? ` in namespace ${namespace}` : ''
+  return { verb, namespace, resource: text, rule: `${text}${where}: ${verbs}` }
+}
+
+function ruleVerbs(verb: Verb): string {
+  return verb === 'list' || verb === 'watch' ? 'get, list, watch' : verb
+}
+
+function scopeText({ verb, namespace }: RequestScope): string {
+  return `${verb} ${namespace}`
+}
