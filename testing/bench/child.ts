@@ -11,10 +11,6 @@ export class Child<Message> implements AsyncDisposable {
     this.#exited = once(this.#child, 'exit')
   }
 
-  get pid(): number {
-    return this.#child.pid ?? -1
-  }
-
   send(message: object | string): void {
     this.#child.send(message)
   }

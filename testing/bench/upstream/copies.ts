@@ -58,6 +58,11 @@ export function registryOf({ group, plural }: Resource<unknown>): string {
   return group.includes('snapshot') ? `/registry/${group}/${plural}` : `/registry/${plural}`
 }
 
+interface Page {
+  readonly items: readonly unknown[]
+  readonly metadata: { readonly remainingItemCount?: number }
+}
+
 /** Waits until the server has this many objects. */
 export async function mustHold(
   { api }: Pick<Server, 'api'>,
@@ -65,31 +70,11 @@ export async function mustHold(
   { count, atLeast = false }: { count: number; atLeast?: boolean },
 ): Promise<void> {
   const look = async (): Promise<boolean> => {
-    const page = await firstPage(api, resource)
+    const page = await api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
     const found = page.items.length + (page.metadata.remainingItemCount ?? 0)
     return atLeast ? found >= count : found === count
   }
   await eventually(`${count} ${resource.plural}`, look, { within: 60_000, every: 200 })
-}
-
-/** Waits until the server's cache has what etcd has: a read of a version waits for it, and is refused after 3 s. */
-export async function mustBeCached({ api }: Pick<Server, 'api'>, resource: Resource<unknown>): Promise<void> {
-  const { items, metadata } = await firstPage(api, resource)
-  const [first] = items
-  if (first === undefined) return
-  const path = `${resourcePath(resource, first.metadata)}?resourceVersion=${metadata.resourceVersion}`
-  const read = (): Promise<unknown> => api.call('GET', path)
-  await eventually(`${resource.plural} in the cache of the server`, read, { within: 300_000, every: 200 })
-}
-
-/** Reads the first page, with one object. */
-function firstPage(api: Api, resource: Resource<unknown>): Promise<Page> {
-  return api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
-}
-
-interface Page {
-  readonly items: readonly { readonly metadata: { readonly name: string } }[]
-  readonly metadata: { readonly resourceVersion: string; readonly remainingItemCount?: number }
 }
 
 /** The uid with its first digits replaced. */

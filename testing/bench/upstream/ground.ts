@@ -4,7 +4,6 @@ import { inParallel } from '@csi-sidecars/base'
 import { type KubeObject, NAMESPACES, type Resource } from '@csi-sidecars/kube-types'
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../e2e/harness/api/control-plane.ts'
-import { type Gate, openGate } from '../../e2e/harness/api/gate.ts'
 import { grant } from '../../e2e/harness/api/roles.ts'
 import { type Capabilities, Driver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
@@ -42,7 +41,6 @@ export class Ground implements AsyncDisposable {
   readonly #options: GroundOptions
   readonly #drivers: Driver[] = []
   readonly #subjects: Subject[] = []
-  readonly #gates: Gate[] = []
   #count = 0
 
   private constructor(cluster: ControlPlane, options: GroundOptions) {
@@ -106,11 +104,6 @@ export class Ground implements AsyncDisposable {
     return subject
   }
 
-  /** A door between one sidecar and the server. */
-  gate(): Promise<Gate> {
-    return openGate(this.cluster, this.#gates)
-  }
-
   observe<T extends KubeObject>(resource: Resource<T>): Promise<Observer<T>> {
     return Observer.open(this.cluster, resource)
   }
@@ -137,7 +130,6 @@ export class Ground implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#subjects.map((subject) => subject.kill()))
     for (const driver of this.#drivers) driver.kill()
-    await Promise.all(this.#gates.map((gate) => gate.stop()))
     await this.cluster.stop()
   }
 }

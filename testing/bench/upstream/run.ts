@@ -29,10 +29,7 @@ import { idle } from './scenes/idle.ts'
 import { loaded } from './scenes/loaded.ts'
 import { oneProcess } from './scenes/one-process.ts'
 import { wholePod } from './scenes/pod.ts'
-import { requestLimits } from './scenes/request-limits.ts'
 import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
-import { silence } from './scenes/silence.ts'
-import { sizes } from './scenes/sizes.ts'
 import { starvation } from './scenes/starvation.ts'
 import type { Executables, Side } from './side.ts'
 
@@ -40,7 +37,6 @@ export const SCENES: readonly BenchScene[] = [
   idle,
   coldStart,
   loaded,
-  sizes,
   busy,
   attachStorm,
   attachStormDefaults,
@@ -52,8 +48,6 @@ export const SCENES: readonly BenchScene[] = [
   oneProcess,
   wholePod,
   failing,
-  requestLimits,
-  silence,
 ]
 
 export interface RunOptions {

@@ -22,8 +22,6 @@ export interface SubjectOptions {
   /** Replicas know each other by their host names. */
   readonly hostname?: string
   readonly leaseNamespace?: string
-  /** A door to the API server; it shows the server's certificate. */
-  readonly server?: string
 }
 
 interface Surroundings {
@@ -66,7 +64,7 @@ export class Subject {
     const { url, ca } = at.cluster
     const user = at.cluster.user(together ?? app)
     const kubeconfig = join(at.folder, `${user.name}.json`)
-    writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(options.server ?? url, ca, { token: user.token })))
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: user.token })))
     const port = await freePort()
     const usual = [
       `--kubeconfig=${kubeconfig}`,
@@ -85,10 +83,6 @@ export class Subject {
       hostname,
     })
     return new Subject(options, { sidecar, user }, at)
-  }
-
-  get userName(): string {
-    return this.#user.name
   }
 
   cost(): Cost {

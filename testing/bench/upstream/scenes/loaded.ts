@@ -100,10 +100,10 @@ async function makeSet(ground: Ground, driver: string, name: string): Promise<vo
 }
 
 /** Starts a sidecar with one piece of pending work, and measures the time until its first call. */
-export async function startWithWork(
+async function startWithWork(
   { figures }: Pick<Bench, 'figures'>,
   ground: Ground,
-  { app, side, round, label = '' }: { app: App; side: Side; round: string | number; label?: string },
+  { app, side, round }: { app: App; side: Side; round: number },
 ): Promise<Subject> {
   const driver = await ground.driver(DRIVER)
   await giveWork(ground, { app, driver }, `${side}-${round}-${app}`)
@@ -112,8 +112,8 @@ export async function startWithWork(
   const call = await subject.until('its first call', async () => workCalls(app, driver)[0], 120_000)
   const { cpuSeconds } = subject.cost()
   figures.note(app, side, {
-    [`${label}exec to first call (s)`]: (call.start - subject.sidecar.started) / 1000,
-    [`${label}CPU until then (s)`]: cpuSeconds,
+    'exec to first call (s)': (call.start - subject.sidecar.started) / 1000,
+    'CPU until then (s)': cpuSeconds,
   })
   return subject
 }
