@@ -283,10 +283,6 @@ export async function openGate(
   return gate
 }
 
-export function slow(ms: number): Fault {
-  return { kind: 'wait', for: pause(ms) }
-}
-
 /** An error answer in the form of the API server. */
 export function refusal(code: number, reason: string, message: string): AnswerFault {
   const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }

@@ -69,55 +69,6 @@ test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 
   at.driver.on('ControllerUnpublishVolume', { reply: {} })
 })
 
-test('attaches that fail repeatedly delay no other', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
-  const isBad = ({ request }: Pick<Call, 'request'>): boolean => String(request['volume_id']).includes('-bad')
-  at.driver.on('ControllerPublishVolume', (call) =>
-    isBad(call) ? { code: 13, message: 'no such array', after: 1000 } : { reply: {} },
-  )
-  const bad = suffixes(60).map((suffix) => `-bad${suffix}`)
-  await Promise.all(bad.map((suffix) => attach(t, at, { suffix })))
-  // Ten workers take six seconds for all of them, so that each has to wait for its turn by now.
-  await eventually('retries', () => volumeCalls(at.driver).filter(isBad).length >= 80)
-  const began = Date.now()
-  await attachAndWait(t, at, { suffix: '-healthy' })
-  const call = at.driver.callsOf('ControllerPublishVolume').find((each) => !isBad(each))
-  const after = (call?.start ?? Infinity) - began
-  ok(after < 2500, `the healthy attach reached the driver after ${after} ms`)
-})
-
-test('detaches use all workers, and attaches get extra ones: at most 40 % more', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
-  const first = suffixes(24)
-  await attachAll(t, at, first)
-  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 2500 })
-  at.driver.on('ControllerPublishVolume', { reply: {}, after: 1200 })
-  const before = volumeCalls(at.driver).length
-  const later = suffixes(6).map((suffix) => `-later${suffix}`)
-  for (const suffix of later) await t.createVolume(`pv${suffix}`)
-  await Promise.all(first.map((suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })))
-  await eventually('detaches on all workers', () => at.driver.callsOf('ControllerUnpublishVolume').length === 10)
-  const began = Date.now()
-  const { node } = at
-  await Promise.all(later.map((suffix) => t.createAttachment(`va${suffix}`, { pv: t.name(`pv${suffix}`), node })))
-  const attaches = (): readonly Call[] => publishes(at).filter(({ start }) => start >= began)
-  await eventually('four attaches beyond the workers', () => attaches().length === 4, { within: 1000 })
-  await allAttached(t, later)
-  for (const suffix of first) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
-  equal(mostAtOnce(volumeCalls(at.driver).slice(before)), 14)
-})
-
-test('--worker-threads=1: an attach waits for a detach', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--worker-threads=1'] })
-  await attachAll(t, at, suffixes(3))
-  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 400 })
-  at.driver.on('ControllerPublishVolume', { reply: {}, after: 400 })
-  for (const suffix of suffixes(3)) await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
-  for (const suffix of suffixes(3)) await attach(t, at, { suffix: `-later${suffix}` })
-  for (const suffix of suffixes(3)) await attached(t, t.name(`va-later${suffix}`))
-  equal(mostAtOnce(volumeCalls(at.driver)), 1)
-})
-
 /** An attached volume that is to move to a second node, which has its CSINode. */
 async function moving(t: TestContext, at: AttacherScene): Promise<{ pv: string; va: string; other: string }> {
   const other = await t.createNode('node-other')
@@ -139,23 +90,6 @@ test('a detach passes a publish on another node that waits for it', async (t) =>
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await attached(t, t.name('va-other'))
   ok(Date.now() - began < 2000, `attached after ${Date.now() - began} ms`)
-})
-
-test('a detach from one node runs before the attach to another when both wait', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--worker-threads=1'] })
-  const { pv, va, other } = await moving(t, at)
-  const bothWait = Promise.withResolvers<void>()
-  at.driver.on('ControllerPublishVolume', { reply: {}, after: bothWait.promise })
-  await attach(t, at, { suffix: '-before' })
-  await eventually('a publish that occupies the worker', () => volumeCalls(at.driver).length === 2)
-  await t.createAttachment('va-other', { pv, node: other })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  // Gives the watch time to deliver both.
-  await pause(700)
-  bothWait.resolve()
-  await attached(t, t.name('va-other'))
-  const methods = volumeCalls(at.driver).map(({ method }) => method.replace(/Controller|Volume/g, ''))
-  equal(methods, ['Publish', 'Publish', 'Unpublish', 'Publish'])
 })
 
 test('two volumes of one handle, one single-node and one multi-node, follow the single-node rule', {
@@ -188,16 +122,6 @@ test('two volumes of one handle, one single-node and one multi-node, follow the 
   }
 })
 
-test('never two calls for one single-node volume at once', { only: 'ours' }, async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerPublishVolume', { reply: {}, after: 400 })
-  const { pv } = await attach(t, at)
-  for (const suffix of ['-b', '-c']) await t.createAttachment(`va${suffix}`, { pv, node: at.node })
-  await allAttached(t, ['', '-b', '-c'])
-  equal(mostAtOnce(volumeCalls(at.driver)), 1)
-  equal(volumeCalls(at.driver).length, 3)
-})
-
 test('never two calls for one handle, whichever volumes have it', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
@@ -220,13 +144,6 @@ test('a multi-node volume is attached to its nodes in parallel, and a hanging ca
   await allAttached(t, suffixes(4))
   ok(mostAtOnce(volumeCalls(at.driver)) >= 3)
   equal(volumeCalls(at.driver)[0]?.end, undefined)
-})
-
-test('--max-inflight-per-node caps a node', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--max-inflight-per-node=2'] })
-  at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
-  await attachAll(t, at, suffixes(6))
-  equal(mostAtOnce(volumeCalls(at.driver)), 2)
 })
 
 test('--kube-api-qps and --kube-api-burst bound the requests', { alone: true }, async (t) => {

@@ -4,7 +4,7 @@ import { partOf } from '../../harness/api/gate.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
 import { attachedScene, detachFailed } from './detach-scene.ts'
 import { detachAndWait, gapsOf, unpublishes, writesTimeAlone } from './scene.ts'
 
@@ -82,3 +82,22 @@ test('a detach error stays in the status while the retries continue, and only it
   await eventually('a patch of the time alone', () => writesTimeAlone(at, 'detachError'))
   equal(partOf(at.attacher.gate.writes('volumeattachments/status').at(-1), 'status', 'attached'), undefined)
 })
+
+testsOf('attacher', 'writes that fail')(
+  'the status of a detached VA that another finalizer holds, once: saved by the next retry, without a second unpublish',
+  async (t) => {
+    const at = await attachedScene(t, {
+      args: ['--retry-interval-start=200ms'],
+      va: { metadata: { finalizers: ['example.com/a'] } },
+    })
+    at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1 })
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+    await detachFailed(t, 'could not mark as detached: etcd is tired')
+    if (t.ours) {
+      const held = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
+      equal([held.status, held.metadata?.finalizers], [{ attached: false }, ['example.com/a']])
+    }
+    await never('a second unpublish', () => unpublishes(at).length > 1, 700)
+    equal(unpublishes(at).length, 1)
+  },
+)

@@ -1,5 +1,5 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
-import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { deepStrictEqual as equal } from 'node:assert'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { hold } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
@@ -77,20 +77,6 @@ test('recreated while its publish runs: the result is not stored in the new one'
   equal(outlineOf(t, at).filter((call) => call.startsWith('publish')).length, 2)
 })
 
-test('recreated while its unpublish runs: attached again after it', async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerUnpublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? CALL_MS : 0 }))
-  const names = await attachAndWait(t, at)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: names.va })
-  await eventually('an unpublish', () => volumeCalls(at.driver).length === 2)
-  const made = await madeAgain(t, at, names)
-  await checkAttached(t, at, made)
-  const calls = outlineOf(t, at)
-  equal(calls, Array.from({ length: 2 }, () => ['publish pv-handle node-id', 'unpublish pv-handle node-id']).flat())
-  const [, unpublish, publish] = volumeCalls(at.driver)
-  ok((unpublish?.end ?? Infinity) <= (publish?.start ?? 0), 'a publish while the unpublish runs')
-})
-
 for (const [what, answer] of [
   ['deleted while its publish runs: unpublished after it', { reply: {} }],
   ['deleted while its publish runs, which then fails: unpublished too', { code: 13, message: 'no' }],
@@ -107,14 +93,6 @@ for (const [what, answer] of [
   })
 }
 
-test('deleted when it is attached: unpublished', async (t) => {
-  const at = await scene(t)
-  const { va } = await attachAndWait(t, at)
-  await strip(t, at, va)
-  await eventually('an unpublish', () => volumeCalls(at.driver).length === 2)
-  equal(outlineOf(t, at), ['publish pv-handle node-id', 'unpublish pv-handle node-id'])
-})
-
 test('deleted while another attachment has the same volume and node: not unpublished', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
@@ -125,21 +103,6 @@ test('deleted while another attachment has the same volume and node: not unpubli
   await never('an unpublish', () => unpublishes(at).length > 0, CALL_MS)
   await detachAndWait(t, other)
   await never('a second unpublish', () => unpublishes(at).length > 1, CALL_MS)
-})
-
-test('a volume recreated before it has our finalizer: the new handle is published', async (t) => {
-  const at = await scene(t)
-  const held = hold()
-  at.attacher.gate.inject('PATCH persistentvolumes', held.fault)
-  const { pv } = await attach(t, at)
-  const patched = (): boolean => at.attacher.gate.requests.some((each) => each.method === 'PATCH')
-  await eventually('a patch under way', patched)
-  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
-  await createLater(t)
-  held.release()
-  await attached(t)
-  equal(outlineOf(t, at), ['publish later node-id'])
 })
 
 test('a volume recreated while an attach waits behind a call for its former handle', async (t) => {
@@ -186,19 +149,3 @@ async function replaceVolume(t: TestContext, pv: string): Promise<void> {
 function createLater(t: TestContext): Promise<string> {
   return t.createVolume('pv', { csi: { volumeHandle: t.name('later') } })
 }
-
-test('a node with another id: detached with the published id, after a restart with the id of the node', async (t) => {
-  const at = await scene(t)
-  const first = await attach(t, at, { suffix: '-first' })
-  const second = await attach(t, at, { suffix: '-second' })
-  for (const { va } of [first, second]) await attached(t, va)
-  await t.api.delete(CSI_NODES, { name: at.node })
-  await t.createNode('node', { id: `${at.node}-later` })
-  await pause(300)
-  await detachAndWait(t, first.va)
-  equal(outlineOf(t, at).at(-1), 'unpublish pv-first-handle node-id')
-  await at.attacher.endBy('SIGTERM')
-  await t.sidecar({ driver: at.driver })
-  await detachAndWait(t, second.va)
-  equal(outlineOf(t, at).at(-1), 'unpublish pv-second-handle node-later')
-})

@@ -1,17 +1,15 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUMES, type PersistentVolume, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { deepStrictEqual as equal } from 'node:assert'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually, never } from '../../harness/waiting.ts'
 import { attachedScene } from './detach-scene.ts'
 import {
   type AttacherScene,
   attachAndWait,
-  attached,
   detachAndWait,
   editAttachment,
-  editStatus,
   scene,
   unpublishes,
   volumeCalls,
@@ -36,14 +34,6 @@ function changedBefore(t: TestContext, { attacher }: Pick<AttacherScene, 'attach
 
 const errors = ({ attacher }: Pick<AttacherScene, 'attacher'>): number =>
   attacher.gate.writes('volumeattachments/status').filter(({ bytes }) => bytes.includes('Error')).length
-
-test('a finalizer that its owner removes is not restored with ours', async (t) => {
-  const at = await scene(t)
-  changedBefore(t, at, { metadata: { finalizers: null } })
-  const { metadata } = (await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/a'] } } })).object
-  equal(metadata?.finalizers, [at.finalizer])
-  equal([errors(at), volumeCalls(at.driver).length], [0, 1])
-})
 
 test('a finalizer and annotations of other writers are kept beside ours', async (t) => {
   const at = await scene(t)
@@ -83,40 +73,4 @@ shared('an attached VolumeAttachment that never had it is not changed', async (t
   await eventually('a watch', () => gate.openWatches('volumeattachments') > 0)
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { labels: { a: 'b' } } })
   await never('a write', () => gate.writes().length > 0, 1000)
-})
-
-test('our finalizer is restored on a PersistentVolume in use', async (t) => {
-  const at = await attachedScene(t)
-  await t.api.merge(PERSISTENT_VOLUMES, { name: at.pv }, { metadata: { finalizers: ['example.com/a'] } })
-  const both = ({ metadata }: PersistentVolume): boolean => metadata?.finalizers?.length === 2
-  const back = await t.api.until(PERSISTENT_VOLUMES, { name: at.pv }, both)
-  equal(back.metadata?.finalizers, ['example.com/a', at.finalizer])
-  equal(volumeCalls(at.driver).length, 1)
-})
-
-test('a writer that removes our finalizers repeatedly meets the backoff', async (t) => {
-  const at = await attachedScene(t)
-  const writes = at.attacher.gate.writes().length
-  const end = performance.now() + 4000
-  while (performance.now() < end) {
-    await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: null } })
-    await t.api.merge(PERSISTENT_VOLUMES, { name: at.pv }, { metadata: { finalizers: null } })
-    await pause(50)
-  }
-  const more = at.attacher.gate.writes().length - writes
-  ok(more >= 2 && more <= 10, `${more} writes`)
-})
-
-test('a writer that resets attached repeatedly meets the backoff', async (t) => {
-  const at = await attachedScene(t)
-  await editStatus(t, { attached: false })
-  await eventually('a publish at once', () => volumeCalls(at.driver).length === 2, { within: 1000 })
-  const end = performance.now() + 4000
-  while (performance.now() < end) {
-    await editStatus(t, { attached: false })
-    await pause(50)
-  }
-  const calls = volumeCalls(at.driver).length
-  ok(calls <= 6, `${calls} publishes`)
-  await attached(t)
 })

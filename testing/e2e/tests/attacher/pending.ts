@@ -9,7 +9,7 @@ import {
 import { claim } from '../../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
   type AttacherSceneSetup,
@@ -142,31 +142,6 @@ test(
   },
 )
 
-test('a failure that recovers within seconds causes no event', ours, async (t) => {
-  const at = await claimed(t, {
-    args: ['--retry-interval-start=500ms'],
-    prepare: (driver) =>
-      driver.on('ControllerPublishVolume', (_, nth) => (nth < 2 ? { code: 14, message: 'no' } : { reply: {} })),
-  })
-  await attached(t)
-  await never('an event', async () => (await eventsOn(t, at.attachment)).length > 0, 6_000)
-  equal(at.attacher.gate.requestsOf('events'), [])
-})
-
-test('without the right to write events one line says so, once, and work continues', ours, async (t) => {
-  const at = await claimed(t, {
-    role: 'attacher',
-    args: ['--retry-interval-start=500ms', '--retry-interval-max=1s'],
-    prepare: (driver) => driver.on('ControllerPublishVolume', { code: 14, message: 'no' }),
-  })
-  await at.attacher.line('"Events about attaching and detaching may not be written"', { within: 40_000 })
-  await pause(7_000)
-  equal(at.attacher.linesWith('Events about attaching').length, 1)
-  equal(at.attacher.gate.requestsOf('events').length, 1)
-  at.driver.on('ControllerPublishVolume', { reply: {} })
-  await attached(t)
-})
-
 /** Attaches, then deletes the PersistentVolume and removes its finalizer by hand. */
 async function lost(t: TestContext, args: readonly string[] = []): Promise<Claimed> {
   const at = await claimed(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms', ...args] })
@@ -199,22 +174,3 @@ test('--recover-lost-volumes detaches a lost volume once, by the recorded handle
   const requests = unpublishes(at).map(({ request }) => request)
   equal(requests, [{ volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` }])
 })
-
-test(
-  'a volume recreated under the name is refused, and the former one is detached once the new one is deleted',
-  ours,
-  async (t) => {
-    const at = await lost(t, ['--recover-lost-volumes'])
-    await t.createVolume('pv', { csi: { volumeHandle: 'another' } })
-    await pause(300)
-    await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-    const item = await pending(at.attacher, ({ state }) => state === 'waiting')
-    equal([item['reason'], item['stuck'], item['nextTry']], ['VolumeNotUsable', true, undefined])
-    match(String(item['message']), /was made again since it was attached/)
-    equal(unpublishes(at), [])
-    await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
-    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
-    const handles = unpublishes(at).map(({ request }) => request['volume_id'])
-    equal(handles, [`${at.pv}-handle`])
-  },
-)

@@ -81,16 +81,6 @@ test('listed right after start, then a period after the end of the last', async 
   }
 })
 
-test('a page of eight megabytes is read', { only: 'ours' }, async (t) => {
-  const others = Array.from({ length: 40_000 }, (_, index) => [`${index}`.padEnd(200, 'x'), []] as const)
-  const list = () => page(Object.fromEntries(others))
-  const { driver, attacher, node } = await comparing(t, { list, args: ['--max-grpc-log-length=100'] })
-  await attach(t, { node })
-  await attacher.line('attached status and actual state do not match', { within: 20_000 })
-  ok(volumeCalls(driver).length > 0)
-  equal(attacher.linesWith('Failed to reconcile'), [])
-})
-
 test('pages are followed; --max-entries asks for their size', async (t) => {
   const { driver, node } = await comparing(t, { list: () => page({}), args: ['--max-entries=2', '--timeout=30s'] })
   const handle = `${t.name('pv')}-handle`
@@ -186,19 +176,6 @@ test('a forced publish that fails is retried after its backoff', { only: 'ours' 
   await untilAttachment(t, ({ status }) => status?.attachError === undefined)
 })
 
-test('a listing that confirms an attachment clears its attachError', { only: 'ours' }, async (t) => {
-  const listed: Record<string, string[]> = {}
-  const at = await comparing(t, { list: () => page(listed), args: ['--retry-interval-start=1h'] })
-  await attachAndWait(t, at)
-  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  await attachFailed(t, 'no')
-  listed[`${t.name('pv')}-handle`] = [`${at.node}-id`]
-  const { status } = await untilAttachment(t, (each) => each.status?.attachError === undefined)
-  equal(status, { attached: true })
-  const calls = volumeCalls(at.driver).length
-  await never('another publish', () => volumeCalls(at.driver).length > calls, 3 * PERIOD_MS)
-})
-
 test('the first listing of a new leader counts', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }) })
   await attachAndWait(t, at)
@@ -278,55 +255,4 @@ test('one attachment that cannot be compared blocks no other', async (t) => {
     volumeCalls(at.driver).filter(({ request }) => request['volume_id'] === `${t.name('pv-b')}-handle`).length
   const before = forB()
   await eventually('a forced publish', () => forB() > before)
-})
-
-test('a mismatch counts when it is seen twice in a row', { only: 'ours' }, async (t) => {
-  let listings = 0
-  const at = await scene(t, {
-    controller: LISTS,
-    args: [`--reconcile-sync=${PERIOD_MS}ms`],
-    prepare: (driver) =>
-      driver.on('ListVolumes', () => {
-        listings += 1
-        return page({ [`${t.name('pv')}-handle`]: listings % 2 === 0 ? [`${t.name('node')}-id`] : [] })
-      }),
-  })
-  await attachAndWait(t, at)
-  const before = volumeCalls(at.driver).length
-  await never('a publish for a mismatch seen once', () => volumeCalls(at.driver).length > before, 6 * PERIOD_MS)
-  at.driver.on('ListVolumes', page({}))
-  await eventually('a publish for one seen twice', () => volumeCalls(at.driver).length > before)
-})
-
-test('a page has its own deadline, and the pause is at least as long as the listing', { only: 'ours' }, async (t) => {
-  const pages = 6
-  const at = await comparing(t, {
-    list: () => page({}),
-    args: ['--timeout=1s'],
-    prepare: (driver) =>
-      driver.on('ListVolumes', ({ request }) => {
-        const nth = Number(request['starting_token'] ?? 0)
-        const answer = page({}, nth + 1 < pages ? String(nth + 1) : '')
-        return typeof answer === 'object' ? { ...answer, after: 400 } : answer
-      }),
-  })
-  await eventually('two listings', () => at.driver.callsOf('ListVolumes').length >= 2 * pages, { within: 30_000 })
-  const lists = at.driver.callsOf('ListVolumes')
-  equal([...new Set(lists.slice(0, pages).map(({ code }) => code))], [0])
-  const took = (lists[pages - 1]?.end ?? 0) - (lists[0]?.start ?? 0)
-  const pauseMs = (lists[pages]?.start ?? 0) - (lists[pages - 1]?.end ?? 0)
-  ok(pauseMs >= took * 0.9, `a listing of ${took} ms, a pause of ${pauseMs} ms`)
-  equal(at.attacher.linesWith('Failed to reconcile VolumeAttachment'), [])
-})
-
-test('an attachment that changed during the listing is not changed', { only: 'ours' }, async (t) => {
-  const at = await comparing(t, {
-    list: () => page({}),
-    prepare: (driver) => driver.on('ListVolumes', { ...(page({}) as object), after: 1500 } as Answer),
-  })
-  await pause(200)
-  // Every listing begins before the attach and ends after it, or sees it attached by the answer of the driver.
-  await attachAndWait(t, at)
-  at.driver.on('ListVolumes', page({ [`${t.name('pv')}-handle`]: [`${at.node}-id`] }))
-  await never('a second publish', () => volumeCalls(at.driver).length > 1, 3000)
 })

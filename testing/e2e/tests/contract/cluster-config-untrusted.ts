@@ -1,9 +1,5 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
 import { createServer as createHttpServer } from 'node:http'
-import { createSecureServer } from 'node:http2'
-import type { Server } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
-import type { TestContext } from '../../harness/context.ts'
 import { listen } from '../../harness/listen.ts'
 import { testsOf } from '../../harness/test.ts'
 import { reading, works } from './cluster-config-scene.ts'
@@ -22,16 +18,6 @@ const READABLE: Readonly<Record<string, (text: string) => string>> = {
 /** Each line has twice the nodes of the line before. */
 const GROWING = `a0: &a0 x\n${Array.from({ length: 40 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]\n`).join('')}`
 
-/** Servers that speak no HTTP/1.1: one says so in the handshake, one begins with the settings of HTTP/2. */
-const HTTP2_ONLY: Readonly<Record<string, (t: TestContext) => Server>> = {
-  'refuses HTTP/1.1 in the handshake': (t) => createSecureServer(t.cluster.certificate),
-  'answers in HTTP/2': (t) =>
-    createTlsServer(t.cluster.certificate, (socket) => {
-      socket.on('error', () => undefined) // the sidecar closes it
-      socket.end(Buffer.from('000000040000000000', 'hex'))
-    }),
-}
-
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'cluster configuration')
 
@@ -46,21 +32,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await sidecar.end()).code, 1)
     match(sidecar.stderr, /yaml: document contains excessive aliasing/)
   })
-
-  for (const [what, serverOf] of Object.entries(HTTP2_ONLY)) {
-    // The originals speak HTTP/2.
-    test(`a server that ${what}: the log says that it speaks no HTTP/1.1`, { only: 'ours' }, async (t) => {
-      using server = await listen(serverOf(t))
-      const sidecar = await reading(t, ({ cluster }) => {
-        cluster['server'] = `https://127.0.0.1:${server.port}`
-      })
-      match(await sidecar.line('no HTTP/1.1'), /: the server speaks no HTTP\/1\.1"/)
-      equal(
-        sidecar.lines.filter((each) => /ssl|alert|malformed/i.test(each)),
-        [],
-      )
-    })
-  }
 
   // The originals log the URL as it is written.
   test('a proxy-url that is refused is logged without its password', { only: 'ours' }, async (t) => {

@@ -1,8 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { slow } from '../../harness/api/gate.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
-import { attach, attached, volumeCalls } from '../attacher/scene.ts'
 
 const RESOURCES = {
   attacher: ['csinodes', 'persistentvolumes', 'volumeattachments'],
@@ -33,19 +31,3 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const { userAgent } of sidecar.gate.requests) match(userAgent ?? '', new RegExp(`^csi-${app}/`))
   })
 }
-
-const attacher = testsOf('attacher', 'reads')
-
-attacher('no work starts before every cache is filled', { only: 'ours' }, async (t) => {
-  const gate = await t.gate()
-  gate.inject('* csinodes', () => slow(1500))
-  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  await attach(t, { node: await t.createNode() })
-  await t.sidecar({ driver, gate })
-  await attached(t)
-  equal(volumeCalls(driver).length, 1)
-  equal(
-    gate.writes('volumeattachments/status').filter(({ bytes }) => bytes.includes('"message"')),
-    [],
-  )
-})

@@ -4,7 +4,6 @@ import { basename, join, resolve } from 'node:path'
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { OtlpReceiver } from '@csi-sidecars/telemetry/testing'
 import { codeBlocks } from '../../../../tools/docs/documents.ts'
-import { assertContains } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { attach, attachAll, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
@@ -175,23 +174,6 @@ test('buffered spans are exported when the sidecar ends', OURS, (t) =>
     ok(namesOf(collector.spans).includes('attach'), 'the trace has arrived')
   }),
 )
-
-const UNREADABLE: readonly (readonly [variable: string, value: string])[] = [
-  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
-  ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'collector:4317'],
-  ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
-]
-
-test('an unsupported variable is named in one line, tracing is off, and work continues', OURS, async (t) => {
-  for (const [variable, value] of UNREADABLE) {
-    const sidecar = await t.sidecar({ driver: await t.driver(), args: [TRACING], env: { [variable]: value } })
-    await sidecar.line('"Starting CSI attacher"')
-    const lines = sidecar.linesWith('"Tracing is off"')
-    equal(lines.length, 1)
-    assertContains(lines[0], `variable="${variable}"`)
-    await sidecar.endBy('SIGTERM')
-  }
-})
 
 test('without tracing the lines of a run share an id that no other process receives', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })

@@ -8,9 +8,7 @@ import {
   attach,
   attachAndWait,
   attached,
-  attachFailed,
   detachAndWait,
-  getAttachment,
   scene,
   suffixes,
   volumeCalls,
@@ -100,21 +98,6 @@ test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t
   equal(later.filter(isList), [])
 })
 
-test('a lost answer causes no wrong state', async (t) => {
-  const at = await scene(t, { args: QUICK })
-  const lost = new Set<string>()
-  at.attacher.gate.rules.push(({ method, resource }) => {
-    if (method !== 'PATCH' || lost.has(resource)) return undefined
-    lost.add(resource)
-    return { kind: 'loseAnswer' }
-  })
-  const { object: va } = await attachAndWait(t, at)
-  equal(va.metadata?.finalizers, [at.finalizer])
-  equal([...lost].sort(), ['persistentvolumes', 'volumeattachments', 'volumeattachments/status'])
-  await pause(1500)
-  equal((await getAttachment(t)).status?.attachError, undefined)
-})
-
 resizer('unreachable for 5 s with a call under way: finished after', { only: 'ours' }, async (t) => {
   const at = await resizerScene(t, { args: [...QUICK, ...ELECTION] })
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
@@ -160,16 +143,4 @@ test('a watch that is too old lists again, and no event is missed', { target: 'e
   await t.cluster.compact()
   await at.attacher.gate.open()
   await attached(t, t.name('va-a'), { within: t.ours ? 15_000 : 60_000 })
-})
-
-test('attach errors written before an outage are cleared after it', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: QUICK })
-  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  await attach(t, at)
-  await attachFailed(t)
-  await at.attacher.gate.close()
-  at.driver.on('ControllerPublishVolume', { reply: {} })
-  await pause(2000)
-  await at.attacher.gate.open()
-  equal((await attached(t)).status, { attached: true })
 })

@@ -76,7 +76,6 @@ test('a resizer that may not read claims delays no attach, /readyz says so, and 
 })
 
 const BAD = 200
-const LONG_ALONE = { ...OURS, target: 'emulator', alone: true, long: true } as const
 
 test(`${BAD} claims that fail repeatedly delay no attach`, {
   ...OURS,
@@ -94,19 +93,6 @@ test(`${BAD} claims that fail repeatedly delay no attach`, {
     await attachAndWait(t, at, { suffix: `-${index}`, within: 3000 })
   }
   ok(at.driver.callsOf('ControllerExpandVolume').length > failing, 'claims kept failing meanwhile')
-})
-
-test('claims that fail leave --kube-api-qps to the attacher', { ...LONG_ALONE, within: 120_000 }, async (t) => {
-  const rate = ['--kube-api-qps=5', '--kube-api-burst=10']
-  const retries = ['--resizer-retry-interval-start=100ms', '--resizer-retry-interval-max=200ms']
-  const at = await scene(t, { args: [...rate, ...retries] })
-  at.driver.on('ControllerExpandVolume', { code: 13, message: 'never' })
-  const bad = suffixes(20)
-  await Promise.all(bad.map((suffix) => raised(t, { suffix: `-bad${suffix}` })))
-  const tried = (): boolean => at.driver.callsOf('ControllerExpandVolume').length > bad.length + 10
-  await eventually('retries', tried, { within: 60_000 })
-  // Behind ten of their writes with each of its three it would take six seconds and more.
-  await attachAndWait(t, at, { within: 3000 })
 })
 
 test('a lost lease stops its controller, and not the other one', {
@@ -223,11 +209,4 @@ test('a driver that neither expands nor modifies: 255, and how to start without 
   const sidecar = await t.sidecar({ app: 'both', driver })
   equal((await sidecar.end()).code, 255)
   match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)
-})
-
-test('a driver without a controller service: 1, and how to start without the resizer', ONCE, async (t) => {
-  const sidecar = await t.sidecar({ app: 'both', driver: await t.driver({ controllerService: false }) })
-  equal((await sidecar.end()).code, 1)
-  const line = /"Failed to create CSI resizer: use --controllers=attacher" err="CSI driver does not support controller/
-  match(sidecar.lines.at(-1) ?? '', line)
 })

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { hold } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { anonymousMiB } from '../../harness/process/memory.ts'
@@ -11,7 +11,6 @@ import {
   type AttacherScene,
   attach,
   attachAll,
-  attachAndWait,
   attached,
   detachAndWait,
   getAttachment,
@@ -19,7 +18,6 @@ import {
   suffixes,
   volumeCalls,
 } from '../attacher/scene.ts'
-import { expands, raised, resized, scene as resizerScene } from '../resizer/scene.ts'
 
 const test = testsOf('attacher', 'process')
 const resizer = testsOf('resizer', 'process')
@@ -82,16 +80,6 @@ for (const { what, at: moment } of MOMENTS) {
   })
 }
 
-test('SIGTERM while an unpublish runs: it is finished and saved', { only: 'ours' }, async (t) => {
-  const at = await scene(t)
-  await attachAndWait(t, at)
-  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1500 })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
-  await eventually('the call', () => at.driver.callsOf('ControllerUnpublishVolume').length > 0)
-  equal((await at.attacher.endBy('SIGTERM')).code, 0)
-  equal(await t.api.find(VOLUME_ATTACHMENTS, { name: t.name('va') }), undefined)
-})
-
 test('SIGTERM with a call that never ends: --drain-timeout bounds the wait', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--drain-timeout=2s', '--timeout=60s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
@@ -103,49 +91,19 @@ test('SIGTERM with a call that never ends: --drain-timeout bounds the wait', { o
   ok(took > 1500 && took < 4500, `${took} ms`)
 })
 
-test('a second SIGTERM ends it at once', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--timeout=60s'] })
-  at.driver.on('ControllerPublishVolume', 'hang')
-  await attach(t, at)
-  await eventually('the call', () => volumeCalls(at.driver).length > 0)
-  at.attacher.signal('SIGTERM')
-  await pause(500)
-  equal((await at.attacher.endBy('SIGTERM', 3000)).code, 1)
-})
-
-resizer('SIGTERM while an expansion runs: it is finished and saved, exit 0', { only: 'ours' }, async (t) => {
-  const at = await resizerScene(t)
-  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
-  await raised(t)
-  await eventually('the call', () => expands(at).length > 0)
-  equal((await at.resizer.endBy('SIGTERM')).code, 0)
-  await resized(t, '2Gi')
-  equal(expands(at).length, 1)
-})
-
-/** The binary with its standard error treated like this; `sh` turns into it. */
-async function withStderr(t: TestContext, shell: string, options: { readonly read: boolean }): Promise<void> {
+test('standard error is closed: it works', { only: 'ours' }, async (t) => {
   const gate = await t.gate()
   const user = t.cluster.user('attacher')
   const at = await scene(t, { gate, user })
   await at.attacher.endBy('SIGKILL')
   const args = [`--csi-address=${at.driver.socket}`, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`, '-v=10']
-  const child = start('sh', ['-c', shell, t.executable(), ...t.controllers(), ...args], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+  const child = start('sh', ['-c', 'exec "$0" "$@" 2>&-', t.executable(), ...t.controllers(), ...args], {
+    stdio: 'ignore',
   })
-  if (!options.read) child.stderr?.pause()
   await attachAll(t, at, suffixes(15))
   equal(child.exitCode, null)
   child.kill('SIGKILL')
-}
-
-test('standard error is closed: it works', { only: 'ours' }, (t) =>
-  withStderr(t, 'exec "$0" "$@" 2>&-', { read: true }),
-)
-
-test('standard error is no longer read: it works', { only: 'ours' }, (t) =>
-  withStderr(t, 'exec "$0" "$@"', { read: false }),
-)
+})
 
 test('the reader of standard error disconnects: the sidecar keeps working', { only: 'ours' }, async (t) => {
   const gate = await t.gate()

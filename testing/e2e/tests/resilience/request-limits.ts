@@ -5,7 +5,7 @@ import { limitUser } from '../../harness/api/priority-level.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, attachAndWait, attached, scene, suffixes } from '../attacher/scene.ts'
+import { type AttacherScene, attachAndWait, scene, suffixes } from '../attacher/scene.ts'
 
 /** API servers that limit the requests of a client, and refuse the rest with a 429. */
 
@@ -61,23 +61,6 @@ for (const { count, workers } of [
     ok(refused > 0 && refused < answered, `${refused} refused, ${answered} answered`)
   })
 }
-
-test('a flag sets the rate: only the refused request waits, for the time that the server asks', async (t) => {
-  const at = await scene(t, { args: ['--kube-api-qps=100', '--kube-api-burst=200'] })
-  const { gate } = at.attacher
-  const refused = t.name('pv-a')
-  const refusals = gate.inject('PATCH persistentvolumes', tooMany(5), {
-    times: 1,
-    where: ({ name }) => name === refused,
-  })
-  await attach(t, at, { suffix: '-a' })
-  await eventually('the refusal', () => refusals.count > 0)
-  await attachAndWait(t, at, { suffix: '-b', within: 3000 })
-  await attached(t, t.name('va-a'))
-  const [first, second] = gate.writes('persistentvolumes').filter(({ name }) => name === refused)
-  const waited = (second?.time ?? 0) - (first?.time ?? 0)
-  ok(waited >= 5000 && waited < 6500, `${waited} ms`)
-})
 
 test('refusals are reported each ten seconds by the log, by /debug/stuck and by a gauge', {
   within: 60_000,

@@ -1,21 +1,16 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
-import { type Answer, type Call, requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { modified, modifying, tierOf, tiersOf, untilState, want } from './modify-scene.ts'
 import {
   ask,
   bound,
   conditionsOf,
   expands,
-  GI,
   getClaim,
   outline,
-  raised,
   resized,
   scene,
-  sizesOf,
   statusWord,
   untilClaim,
   usedBy,
@@ -25,70 +20,6 @@ const test = testsOf('resizer', 'concurrent requests', { only: 'ours' })
 
 /** Longer than a test waits, so that a retry after a back-off does not occur. */
 const SLOW = ['--retry-interval-start=2m', '--retry-interval-max=5m']
-
-/** Refuses sizes above 3Gi permanently. */
-const upTo3Gi =
-  (code: number) =>
-  ({ request }: Call): Answer =>
-    requiredBytes(request) > 3 * GI ? { code, message: 'too much', after: 300 } : { reply: {} }
-
-for (const [code, name] of [
-  [13, 'Internal'],
-  [3, 'InvalidArgument'],
-] as const) {
-  test(`a claim lowered while the larger size fails with ${name} continues at once`, async (t) => {
-    const at = await scene(t, { args: SLOW })
-    at.driver.on('ControllerExpandVolume', upTo3Gi(code))
-    await raised(t, { to: '5Gi' })
-    await eventually('the call', () => expands(at).length === 1)
-    await ask(t, '2Gi')
-    await resized(t, '2Gi')
-  })
-
-  test(`and after a restart, where the larger size has to end first with ${name}`, async (t) => {
-    const at = await scene(t, { args: SLOW })
-    at.driver.on('ControllerExpandVolume', upTo3Gi(code))
-    const begun = {
-      allocatedResources: { storage: '5Gi' },
-      allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
-    }
-    await at.resizer.endBy('SIGKILL')
-    await raised(t, { status: begun })
-    await t.sidecar({ driver: at.driver, args: SLOW })
-    await resized(t, '2Gi')
-    equal(sizesOf(at), [5, 2])
-  })
-
-  test(`the newly requested class is attempted at once when the other fails with ${name}`, async (t) => {
-    const at = await modifying(t, { args: SLOW })
-    at.driver.on('ControllerModifyVolume', 'hang')
-    await want(t, t.name('gold'))
-    await untilState(t, 'InProgress')
-    await at.resizer.endBy('SIGKILL')
-    // The process that began it has ended: gold has to end before silver may begin.
-    await want(t, t.name('silver'))
-    at.driver.on('ControllerModifyVolume', (call) =>
-      tierOf(call) === 'silver' ? { reply: {} } : { code, message: 'no', after: 100 },
-    )
-    await t.sidecar({ driver: at.driver, args: SLOW })
-    await modified(t, t.name('silver'))
-    equal(tiersOf(at).slice(-2), ['gold', 'silver'])
-  })
-}
-
-test('a refused size that is larger than the volume is not requested again after a restart', async (t) => {
-  const at = await scene(t, { args: SLOW })
-  at.driver.on('ControllerExpandVolume', upTo3Gi(11))
-  await at.resizer.endBy('SIGKILL')
-  const refused = {
-    allocatedResources: { storage: '5Gi' },
-    allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
-  }
-  await raised(t, { volumeSize: '3Gi', status: refused })
-  await t.sidecar({ driver: at.driver, args: SLOW })
-  await resized(t, '2Gi')
-  equal(sizesOf(at), [2])
-})
 
 test('a new driver gets the requests that the old one refused at once', async (t) => {
   const codes = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
@@ -142,3 +73,19 @@ test('the condition Unused flips without a call or a write, and is not lost', as
   )
   equal(expands(at).length, 1)
 })
+
+testsOf('resizer', 'other drivers', { only: 'ours' })(
+  'a driver that restarts without one capability and with another: the line names their sidecars',
+  async (t) => {
+    const at = await scene(t)
+    at.driver.kill()
+    await at.resizer.line('Lost connection')
+    at.driver.capabilities.controller.splice(0, 1, 'MODIFY_VOLUME')
+    at.driver.capabilities.node.push('EXPAND_VOLUME')
+    await at.driver.start()
+    const line = await at.resizer.line('CSI driver has changed')
+    for (const text of ['without the controller capability EXPAND_VOLUME', 'with the node capability EXPAND_VOLUME']) {
+      equal(line.includes(text), true, line)
+    }
+  },
+)

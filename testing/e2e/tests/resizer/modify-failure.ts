@@ -92,17 +92,6 @@ test('a driver that fails without a message leaves a reason and no message', asy
   ok(sent.every((body) => !body.includes('"message":""')))
 })
 
-test('RetryInfo of the driver sets the next retry, within --retry-interval-max', { only: 'ours' }, async (t) => {
-  const at = await modifying(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms'] })
-  at.driver.on('ControllerModifyVolume', (_, nth) =>
-    nth === 0 ? { code: 3, message: 'cool down', retryInfo: { seconds: 3600 } } : { reply: {} },
-  )
-  await modify(t, 'gold')
-  const [first, second] = modifies(at)
-  const gap = (second?.start ?? 0) - (first?.end ?? 0)
-  ok(gap > 400 && gap < 1200, `retried after ${gap} ms`)
-})
-
 test('an error that is not final pins the class until it has ended', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })

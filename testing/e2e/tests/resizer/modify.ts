@@ -121,15 +121,6 @@ test('a class that does not exist: Pending, an event, no call', async (t) => {
   equal(partOf(writes[0], 'status'), { modifyVolumeStatus: { status: 'Pending' } })
 })
 
-test('a class that appears later triggers its claims', { only: 'ours' }, async (t) => {
-  await modifying(t)
-  await want(t, t.name('platinum'))
-  await untilState(t, 'Pending')
-  const began = Date.now()
-  await modified(t, await createTier(t, 'platinum'))
-  ok(Date.now() - began < 2500)
-})
-
 test('a volume of another driver is left alone', async (t) => {
   const at = await modifying(t, { bound: { pv: { csi: { driver: 'other.example.com' } } } })
   await want(t, t.name('gold'))

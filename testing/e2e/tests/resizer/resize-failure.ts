@@ -1,26 +1,23 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { partOf, refusal } from '../../harness/api/gate.ts'
-import type { Fault, WireRequest } from '../../harness/api/wire.ts'
+import type { WireRequest } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Answer } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { pause } from '../../harness/waiting.ts'
 import {
   aimed,
   ask,
   bound,
   conditionsOf,
-  editClaim,
   eventsOf,
   expands,
-  GI,
   getClaim,
   getVolume,
   grown,
   NODE_STEP,
-  outline,
   type ResizerScene,
   raised,
   resized,
@@ -208,39 +205,12 @@ test('the error mark is refused: the event reports both', async (t) => {
   )
 })
 
-for (const [what, capacityBytes, size] of [
-  ['capacity 0', 0n, /\b0\b/],
-  ['less than was asked', BigInt(1.5 * GI), /1536Mi/],
-] as const) {
-  test(`${what} is a failure that names both sizes, and never reaches the volume`, { only: 'ours' }, async (t) => {
-    const at = await scene(t, { args: ['--retry-interval-start=60s'] })
-    at.driver.on('ControllerExpandVolume', { reply: { capacityBytes } })
-    await raised(t)
-    const event = await untilEvent(t, 'VolumeResizeFailed')
-    ok(event.startsWith('Warning') && event.includes('2Gi') && size.test(event), event)
-    equal((await at.resizer.gate.settledWrites('persistentvolumes')).length, 0)
-  })
-}
-
 test('capacity 0: the volume keeps its size and an event says why', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s'] })
   at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: 0n } })
   await raised(t)
   await untilEvent(t, 'VolumeResizeFailed')
   equal((await getVolume(t)).spec?.capacity, { storage: '1Gi' })
-})
-
-test('a 409 on the last patch: read again, no event, no second call', { only: 'ours' }, async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', { reply: {}, after: 800 })
-  await raised(t)
-  await eventually('a call', () => expands(at).length > 0)
-  const conflict = (): Fault => ({ kind: 'wait', for: editClaim(t, { metadata: { labels: { a: 'b' } } }) })
-  at.resizer.gate.inject('* persistentvolumeclaims/status', conflict, { times: 1 })
-  await resized(t, '2Gi')
-  equal(expands(at).length, 1)
-  equal(await warningsOf(t), [])
-  ok(outline(t, await at.resizer.gate.settledWrites()).includes('PATCH persistentvolumeclaims/status 409'))
 })
 
 test('a secret that is not UTF-8 is not sent damaged', async (t) => {

@@ -137,17 +137,6 @@ test('an unrelated change during the slow retries causes no call', async (t) => 
   await never('a call', () => expands(at).length > before, 1500)
 })
 
-test('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
-  at.driver.on('ControllerExpandVolume', (_, nth) =>
-    nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
-  )
-  await grown(t)
-  const [first, second] = expands(at)
-  const gap = (second?.start ?? 0) - (first?.end ?? 0)
-  ok(gap > 1800 && gap < 2700, `${gap} ms`)
-})
-
 test('two changes that arrive together cause one call, and its failure waits', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=2s'] })
   at.driver.on('ControllerExpandVolume', { code: 14, message: 'busy' })

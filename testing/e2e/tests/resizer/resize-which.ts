@@ -110,15 +110,6 @@ test('the claim is deleted during the call: no failure', async (t) => {
   equal(at.resizer.exit, undefined)
 })
 
-test('a bound claim without a capacity counts as empty', { only: 'ours' }, async (t) => {
-  const at = await scene(t)
-  const { pvc } = await bound(t, { size: '2Gi', volumeSize: '1Gi' })
-  await patchStatus(t, pvc, { status: { capacity: null } })
-  await ask(t, '3Gi')
-  await resized(t, '3Gi')
-  equal(at.resizer.exit, undefined)
-})
-
 test('--worker-threads is accepted here too', { only: 'ours' }, async (t) => {
   await scene(t, { args: ['--worker-threads=3'] })
   await grown(t)
