@@ -90,7 +90,7 @@ const EXCEPTIONS = [
   { path: 'docs/drivers.md', texts: /^patience$/, why: 'the flag --patience' },
   { path: 'docs/operations.md', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'libs/sidecar/src/http/health.ts', texts: /^stands$/, why: 'the reason of /livez' },
-  { path: 'testing/e2e/tests/ground/devcluster-terminal.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
+  { path: 'testing/e2e/tests/ground/devcluster.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
   { path: 'testing/e2e/tests/ground/driver-test.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
 ]
 

@@ -63,10 +63,10 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /^docs\/releases\.md: (helm pull|sha256sum)/, why: 'it needs a release' },
   { lines: /^docs\/releases\.md: (rm|BUILD_NODE)/, by: CHECK, sign: 'rm -rf node_modules/node-linux-*' },
   { lines: /: (cosign|gh) /, why: 'it needs a release, and the services that signed it' },
-  { lines: /: npx --yes https:/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "tester, '--help'" },
-  { lines: /: npm pack \.cache\/npm-package/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'pack', folder" },
+  { lines: /: npx --yes https:/, by: LINES_OF_DOCUMENTS, sign: "tester, '--help'" },
+  { lines: /: npm pack \.cache\/npm-package/, by: LINES_OF_DOCUMENTS, sign: "'pack', folder" },
   // The embedded cluster.
-  { lines: /: npm start -- --exit/, by: 'testing/e2e/tests/ground/npm-package.ts', sign: "'--exit'" },
+  { lines: /: npm start -- --exit/, by: LINES_OF_DOCUMENTS, sign: "'--exit'" },
   {
     lines: /: npm (start|run driver-test) -- --driver/,
     by: 'testing/e2e/tests/ground/driver-test.ts',
@@ -76,7 +76,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
   {
     lines: /: npm start -- --nodes 100 --load/,
-    by: 'testing/e2e/tests/ground/devcluster-terminal.ts',
+    by: 'testing/e2e/tests/ground/devcluster.ts',
     sign: '--load=attach=60',
   },
   // Lines that need nothing.
@@ -119,7 +119,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'tools/docs/tables.test.ts',
     sign: 'npm exec -- node tools/docs/main.ts',
   },
-  { lines: /: npm run emulator/, by: 'testing/e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
+  { lines: /: npm run emulator/, by: 'testing/e2e/tests/ground/emulator.ts', sign: '--kubeconfig-out' },
   { lines: /: npm run size/, why: 'it fails while a group is above its budget' },
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
   { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },

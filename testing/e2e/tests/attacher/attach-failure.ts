@@ -8,7 +8,7 @@ import type { TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { assertContains } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
   attach,
@@ -16,6 +16,8 @@ import {
   attached,
   attachFailed,
   changeOf,
+  editAttachment,
+  editStatus,
   gapsOf,
   publishes,
   scene,
@@ -266,4 +268,107 @@ test('the error itself cannot be saved: a line, and the retries continue', async
   await eventually('retries', () => volumeCalls(at.driver).length >= 4)
   failing.end()
   equal((await attachFailed(t)).status?.attachError?.message, 'rpc error: code = Internal desc = no')
+})
+
+const again = testsOf('attacher', 'attach again')
+
+again('backoff: doubles from --retry-interval-start to --retry-interval-max', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=1600ms'] })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attach(t, at)
+  const tries = t.ours ? 6 : 7
+  await eventually('enough tries', () => volumeCalls(at.driver).length >= tries)
+  // The originals often try a fresh VA twice before they wait, so only the maximum is checked for them.
+  const gaps = gapsOf(volumeCalls(at.driver)).slice(t.ours ? 0 : -2)
+  const wanted = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
+  for (const [index, want] of wanted.entries()) {
+    const gap = gaps[index] ?? 0
+    ok(gap >= want * 0.95 && gap < want * 1.1 + 400, `gaps ${gaps} instead of ${wanted}`)
+  }
+})
+
+again('backoff resets after a success', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms', '--retry-interval-max=60s'] })
+  let failing = true
+  at.driver.on('ControllerPublishVolume', () => (failing ? { code: 13, message: 'no' } : { reply: {} }))
+  await attach(t, at)
+  await eventually('three tries', () => volumeCalls(at.driver).length >= 4)
+  failing = false
+  await attached(t)
+  failing = true
+  const before = volumeCalls(at.driver).length
+  await editStatus(t, { attached: false })
+  await eventually('three more tries', () => volumeCalls(at.driver).length >= before + 3, { within: 4000 })
+})
+
+again('a failing attach does not delay others', async (t) => {
+  const at = await scene(t)
+  const bad = `${t.name('pv-bad')}-handle`
+  at.driver.on('ControllerPublishVolume', ({ request }) =>
+    request['volume_id'] === bad ? { code: 13, message: 'no' } : { reply: {} },
+  )
+  await attach(t, at, { suffix: '-bad' })
+  await attachFailed(t, '', t.name('va-bad'))
+  await attachAndWait(t, at, { suffix: '-good' })
+})
+
+const SLOW_RETRY = { args: ['--retry-interval-start=60s'] }
+
+async function failedOnce(t: TestContext): Promise<AttacherScene> {
+  const at = await scene(t, SLOW_RETRY)
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attach(t, at)
+  await attachFailed(t)
+  // The originals try a fresh VA twice before they wait.
+  await pause(700)
+  return at
+}
+
+again('a change of labels during the backoff causes a retry at once', async (t) => {
+  const { driver } = await failedOnce(t)
+  const before = volumeCalls(driver).length
+  await editAttachment(t, { metadata: { labels: { touched: 'yes' } } })
+  await eventually('another try', () => volumeCalls(driver).length > before, { within: 3000 })
+})
+
+again('another client that edits attachError causes no retry', async (t) => {
+  const { driver, attacher } = await failedOnce(t)
+  const before = volumeCalls(driver).length
+  await editStatus(t, { attachError: { message: 'edited', time: '2020-01-01T00:00:00Z' } })
+  await never('another try', () => volumeCalls(driver).length > before, 1500)
+  ok(attacher.linesWith('"Ignoring VolumeAttachment change"').length > 0)
+})
+
+again('another client that removes attachError causes no retry', async (t) => {
+  const { driver } = await failedOnce(t)
+  const before = volumeCalls(driver).length
+  await editStatus(t, { attachError: null })
+  await never('another try', () => volumeCalls(driver).length > before, 1500)
+})
+
+again('--resync retries ahead of the backoff', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=2s'] })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attach(t, at)
+  await eventually('several tries', () => volumeCalls(at.driver).length >= 4, { within: 20_000 })
+})
+
+again('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
+  at.driver.on('ControllerPublishVolume', (_, nth) =>
+    nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
+  )
+  await attachAndWait(t, at)
+  const [gap = 0] = gapsOf(volumeCalls(at.driver))
+  ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
+})
+
+again('--resync=0 never retries ahead of the backoff', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=0'] })
+  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
+  await attach(t, at)
+  await attachFailed(t)
+  await pause(700)
+  const before = volumeCalls(at.driver).length
+  await never('another try', () => volumeCalls(at.driver).length > before, 2500)
 })

@@ -1,8 +1,9 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { attachment } from '../../harness/api/objects.ts'
+import { attachment, type VolumeParts } from '../../harness/api/objects.ts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never } from '../../harness/waiting.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
   attach,
   attachAll,
@@ -10,6 +11,7 @@ import {
   attached,
   changeOf,
   editStatus,
+  finalizerOf,
   getAttachment,
   NODE_ID_ANNOTATION,
   outline,
@@ -197,4 +199,179 @@ test('--timeout is the deadline that the driver sees', async (t) => {
   await attachAndWait(t, { node })
   const { timeoutMs = 0 } = volumeCalls(driver)[0] ?? {}
   ok(timeoutMs > 38_000 && timeoutMs <= 42_100, `the driver was given ${timeoutMs} ms`)
+})
+
+interface RequestRow {
+  readonly what: string
+  readonly pv: VolumeParts
+  readonly args?: readonly string[]
+  readonly capabilities?: readonly ('PUBLISH_READONLY' | 'SINGLE_NODE_MULTI_WRITER')[]
+  /** The differences from the simplest request. */
+  readonly request: Readonly<Record<string, unknown>>
+}
+
+const WRITER = { mode: 'SINGLE_NODE_WRITER' }
+const REQUESTS: readonly RequestRow[] = [
+  {
+    what: 'file system type, mount options in order, and volume attributes',
+    pv: { mountOptions: ['z', 'a'], csi: { fsType: 'xfs', volumeAttributes: { k: 'v', l: 'w' } } },
+    request: {
+      volume_capability: { mount: { fs_type: 'xfs', mount_flags: ['z', 'a'] }, access_mode: WRITER },
+      volume_context: { k: 'v', l: 'w' },
+    },
+  },
+  {
+    what: '--default-fstype where the PV names none',
+    pv: {},
+    args: ['--default-fstype=ext4'],
+    request: { volume_capability: { mount: { fs_type: 'ext4' }, access_mode: WRITER } },
+  },
+  {
+    what: 'the file system type of the PV rather than --default-fstype',
+    pv: { csi: { fsType: 'btrfs' } },
+    args: ['--default-fstype=ext4'],
+    request: { volume_capability: { mount: { fs_type: 'btrfs' }, access_mode: WRITER } },
+  },
+  {
+    what: 'a block volume without file system type and mount options',
+    pv: { volumeMode: 'Block', mountOptions: ['ro'], csi: { fsType: 'xfs' } },
+    args: ['--default-fstype=ext4'],
+    request: { volume_capability: { block: {}, access_mode: WRITER } },
+  },
+  { what: 'readOnly, not passed on without PUBLISH_READONLY', pv: { csi: { readOnly: true } }, request: {} },
+  {
+    what: 'readOnly with PUBLISH_READONLY',
+    pv: { csi: { readOnly: true } },
+    capabilities: ['PUBLISH_READONLY'],
+    request: { readonly: true },
+  },
+  {
+    what: 'a read-only access mode, which does not make the publish read-only',
+    pv: { accessModes: ['ReadOnlyMany'], mountOptions: ['ro'] },
+    capabilities: ['PUBLISH_READONLY'],
+    request: { volume_capability: { mount: { mount_flags: ['ro'] }, access_mode: { mode: 'MULTI_NODE_READER_ONLY' } } },
+  },
+]
+
+for (const { what, pv, args = [], capabilities = [], request } of REQUESTS) {
+  test(`the request carries ${what}`, async (t) => {
+    const { driver, node } = await scene(t, { args, controller: ['PUBLISH_UNPUBLISH_VOLUME', ...capabilities] })
+    const names = await attachAndWait(t, { node }, { pv })
+    equal(volumeCalls(driver)[0]?.request, {
+      volume_id: `${names.pv}-handle`,
+      node_id: `${node}-id`,
+      volume_capability: { mount: {}, access_mode: WRITER },
+      ...request,
+    })
+  })
+}
+
+const MODES: readonly (readonly [modes: readonly string[], without: string, with_: string])[] = [
+  [['ReadWriteMany'], 'MULTI_NODE_MULTI_WRITER', 'MULTI_NODE_MULTI_WRITER'],
+  [['ReadOnlyMany', 'ReadWriteMany'], 'MULTI_NODE_MULTI_WRITER', 'MULTI_NODE_MULTI_WRITER'],
+  [['ReadWriteOnce', 'ReadWriteMany'], 'MULTI_NODE_MULTI_WRITER', 'MULTI_NODE_MULTI_WRITER'],
+  [['ReadOnlyMany'], 'MULTI_NODE_READER_ONLY', 'MULTI_NODE_READER_ONLY'],
+  [['ReadWriteOnce'], 'SINGLE_NODE_WRITER', 'SINGLE_NODE_MULTI_WRITER'],
+  [['ReadWriteOncePod'], 'SINGLE_NODE_WRITER', 'SINGLE_NODE_SINGLE_WRITER'],
+]
+
+for (const capable of [false, true]) {
+  test(`access modes ${capable ? 'with' : 'without'} SINGLE_NODE_MULTI_WRITER`, async (t) => {
+    const controller = ['PUBLISH_UNPUBLISH_VOLUME', ...(capable ? ['SINGLE_NODE_MULTI_WRITER' as const] : [])] as const
+    const { driver, node } = await scene(t, { controller: [...controller] })
+    for (const [index, [accessModes]] of MODES.entries()) {
+      await attach(t, { node }, { pv: { accessModes }, suffix: `-${index}` })
+    }
+    for (const [index, [, without, with_]] of MODES.entries()) {
+      await attached(t, t.name(`va-${index}`))
+      const call = volumeCalls(driver).find(({ request }) => request['volume_id'] === `${t.name(`pv-${index}`)}-handle`)
+      equal(call?.request['volume_capability'], { mount: {}, access_mode: { mode: capable ? with_ : without } })
+    }
+  })
+}
+
+test('a secret is read for each call and all of its keys are sent', async (t) => {
+  const { driver, attacher, node } = await scene(t, { args: ['--retry-interval-start=200ms'] })
+  driver.on('ControllerPublishVolume', (_, nth) => (nth < 2 ? { code: 13, message: 'no' } : { reply: {} }))
+  const secretRef = await t.createSecret({ user: 'me', password: 'pässword\n' })
+  await attachAndWait(t, { node }, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
+  const publishes = driver.callsOf('ControllerPublishVolume')
+  for (const { request } of publishes) equal(request['secrets'], { user: 'me', password: 'pässword\n' })
+  const reads = attacher.gate.requestsOf('secrets')
+  equal(new Set(reads.map(({ method, name }) => `${method} ${name}`)), new Set([`GET ${secretRef.name}`]))
+  equal(reads.length, publishes.length)
+})
+
+test('a secret without data sends an empty map', async (t) => {
+  const { driver, node } = await scene(t)
+  const secretRef = await t.createSecret({})
+  await attachAndWait(t, { node }, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
+  equal(volumeCalls(driver)[0]?.request['secrets'], undefined)
+})
+
+const trivial = testsOf('attacher', 'trivial handler')
+
+for (const [what, controllerService, reason] of [
+  ['without CONTROLLER_SERVICE', false, 'Plugin Controller Service'],
+  ['without PUBLISH_UNPUBLISH_VOLUME', true, 'ControllerPublishUnpublish'],
+] as const) {
+  trivial(`${what}: marked attached by one write, no call, no finalizer`, async (t) => {
+    const driver = await t.driver({ controllerService, controller: ['EXPAND_VOLUME'] })
+    const attacher = await t.running({ driver }, 'volumeattachments')
+    const line = `CSI driver does not support ${reason}, using trivial handler`
+    ok((await attacher.line(line)).startsWith('I'))
+    const csi = { controllerPublishSecretRef: await t.createSecret({ a: 'b' }) }
+    const pv = await t.createVolume('pv', { csi })
+    await t.createAttachment('va', { pv, node: 'nowhere' })
+    const va = await attached(t)
+    equal(va.status, { attached: true })
+    equal(va.metadata?.finalizers, undefined)
+    equal(va.metadata?.annotations, undefined)
+    await pause(300)
+    const writes = await attacher.gate.settledWrites()
+    equal(outline(t, writes), ['PATCH volumeattachments/status 200'])
+    equal(writes[0]?.contentType, 'application/merge-patch+json')
+    equal(changeOf(t, writes[0]), { status: { attached: true } })
+    equal(volumeCalls(driver), [])
+    equal(attacher.gate.requestsOf('secrets'), [])
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+    equal(await t.api.find(VOLUME_ATTACHMENTS, { name: t.name('va') }), undefined)
+    if (!controllerService) equal(driver.callsOf('ControllerGetCapabilities'), [])
+  })
+}
+
+trivial('a PV that does not exist does not matter', async (t) => {
+  const driver = await t.driver()
+  await t.running({ driver }, 'volumeattachments')
+  await t.createAttachment('va', { pv: t.name('no'), node: 'n' })
+  await attached(t)
+})
+
+trivial('a VA of another attacher is ignored', async (t) => {
+  const driver = await t.driver()
+  const attacher = await t.running({ driver }, 'volumeattachments')
+  await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), `not-${t.driverName}`, { pv: 'x', node: 'n' }))
+  await never('a write', () => attacher.gate.writes().length > 0, 700)
+})
+
+trivial('a former finalizer stays; the VA is marked attached even while it is being deleted', async (t) => {
+  const driver = await t.driver()
+  const finalizers = [finalizerOf(t.driverName)]
+  await t.createAttachment('va', { pv: 'x', node: 'n', metadata: { finalizers } })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  const attacher = await t.sidecar({ driver })
+  const marked = await attached(t)
+  equal(marked.metadata?.finalizers, finalizers)
+  await never('a second write', () => attacher.gate.writes().length > 1, 700)
+})
+
+trivial('a refused patch is logged and retried with backoff', async (t) => {
+  const driver = await t.driver()
+  const attacher = await t.sidecar({ driver, args: ['--retry-interval-start=300ms'] })
+  attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 2 })
+  await t.watching(attacher, 'volumeattachments')
+  await t.createAttachment('va', { pv: 'x', node: 'n' })
+  await attached(t)
+  const line = await attacher.line('"Error saving VolumeAttachment as attached"')
+  ok(line.startsWith('E') && line.includes('err="etcd is tired"'), line)
 })

@@ -1,15 +1,23 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { partOf } from '../../harness/api/gate.ts'
+import { attachment } from '../../harness/api/objects.ts'
+import type { Fault } from '../../harness/api/wire.ts'
+import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
+import { assertContains } from '../../harness/process/log-lines.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { attachedScene } from './detach-scene.ts'
 import {
   attach,
+  attachAndWait,
   attached,
+  attachedScene,
   attachFailed,
   changeOf,
   detachAndWait,
+  detachFailed,
   editAttachment,
+  finalizerOf,
   finalizerRemoved,
   gapsOf,
   NODE_ID_ANNOTATION,
@@ -17,6 +25,7 @@ import {
   scene,
   unpublishes,
   volumeCalls,
+  writesTimeAlone,
 } from './scene.ts'
 
 const test = testsOf('attacher', 'detach')
@@ -176,4 +185,200 @@ test('an inline volume is unpublished, and no PV is looked for', async (t) => {
   await attached(t)
   await detachAndWait(t)
   equal(unpublishes(at)[0]?.request, { volume_id: 'inline-2', node_id: `${at.node}-id` })
+})
+
+test('without CSINode and annotation: detachError, and the VA stays', async (t) => {
+  const at = await attachedScene(t)
+  await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { annotations: null } })
+  await t.api.delete(CSI_NODES, { name: at.node })
+  await pause(300)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  const { status } = await detachFailed(t)
+  equal(status?.detachError?.message, `csinode.storage.k8s.io "${at.node}" not found`)
+})
+
+test('a missing PV blocks the detach, and the status says so', async (t) => {
+  const at = await attachedScene(t, { args: ['--retry-interval-start=200ms'] })
+  await t.strip(PERSISTENT_VOLUMES, { name: at.pv })
+  await pause(300)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  const { status, metadata } = await detachFailed(t)
+  equal(status?.detachError?.message, `persistentvolume "${at.pv}" not found`)
+  equal(metadata?.finalizers, [at.finalizer])
+  equal(unpublishes(at), [])
+})
+
+for (const [code, name] of [
+  [5, 'NotFound'],
+  [13, 'Internal'],
+  [4, 'DeadlineExceeded'],
+] as const) {
+  test(`${name} from unpublish: detachError without errorCode, all stays, retried with backoff`, async (t) => {
+    const at = await attachedScene(t, { args: ['--retry-interval-start=500ms'] })
+    at.driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 2 ? { code, message: 'no' } : { reply: {} }))
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+    const { status, metadata } = await detachFailed(t)
+    equal(status?.detachError?.message, `rpc error: code = ${name} desc = no`)
+    equal(status?.detachError?.errorCode, undefined)
+    equal(status?.attached, true)
+    equal(metadata?.finalizers, [at.finalizer])
+    await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
+    const [first = 0, second = 0] = gapsOf(unpublishes(at))
+    ok(first >= 480 && second >= 960, `retried after ${first} and ${second} ms`)
+    const line = await at.attacher.line('"Error processing"')
+    assertContains(line, `err="failed to detach: rpc error: code = ${name} desc = no"`)
+  })
+}
+
+test('success after a failure clears detachError', async (t) => {
+  const at = await attachedScene(t, {
+    args: ['--retry-interval-start=300ms'],
+    va: { metadata: { finalizers: ['example.com/a'] } },
+  })
+  at.driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 1 ? { code: 13, message: 'no' } : { reply: {} }))
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachFailed(t)
+  const va = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
+  equal(va.status, { attached: false })
+})
+
+test('the finalizer cannot be removed: detachError, and unpublished again', async (t) => {
+  const at = await attachedScene(t, { args: ['--retry-interval-start=300ms'] })
+  at.attacher.gate.inject('PATCH volumeattachments', ETCD_TIRED, { times: 1 })
+  await detachAndWait(t, at.va)
+  equal(unpublishes(at).length, 2)
+  const failure = at.attacher.gate.writes('volumeattachments/status').find(({ bytes }) => bytes.includes('detachError'))
+  equal(partOf(failure, 'status', 'detachError', 'message'), 'could not mark as detached: etcd is tired')
+})
+
+test('a detach error stays in the status while the retries continue, and only its time changes', async (t) => {
+  const at = await attachedScene(t, { args: ['--retry-interval-start=1200ms', '--retry-interval-max=1200ms'] })
+  at.driver.on('ControllerUnpublishVolume', { code: 13, message: 'no' })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+  await detachFailed(t)
+  await eventually('a patch of the time alone', () => writesTimeAlone(at, 'detachError'))
+  equal(partOf(at.attacher.gate.writes('volumeattachments/status').at(-1), 'status', 'attached'), undefined)
+})
+
+testsOf('attacher', 'writes that fail')(
+  'the status of a detached VA that another finalizer holds, once: saved by the next retry, without a second unpublish',
+  async (t) => {
+    const at = await attachedScene(t, {
+      args: ['--retry-interval-start=200ms'],
+      va: { metadata: { finalizers: ['example.com/a'] } },
+    })
+    at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1 })
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
+    await detachFailed(t, 'could not mark as detached: etcd is tired')
+    if (t.ours) {
+      const held = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
+      equal([held.status, held.metadata?.finalizers], [{ attached: false }, ['example.com/a']])
+    }
+    await never('a second unpublish', () => unpublishes(at).length > 1, 700)
+    equal(unpublishes(at).length, 1)
+  },
+)
+
+const pvFinalizer = testsOf('attacher', 'PV finalizer')
+
+pvFinalizer('a PV that is deleted is released with a test of its place', async (t) => {
+  const at = await scene(t)
+  const others = ['example.com/a', 'example.com/b']
+  const finalizers = ['example.com/a', at.finalizer, 'example.com/b']
+  const pv = await t.createVolume('pv', { metadata: { finalizers } })
+  await never('a write while it is not deleted', () => at.attacher.gate.writes().length > 0, 500)
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  const left = await t.api.until(PERSISTENT_VOLUMES, { name: pv }, ({ metadata }) => metadata?.finalizers?.length === 2)
+  equal(left.metadata?.finalizers, others)
+  await pause(300)
+  const writes = await at.attacher.gate.settledWrites()
+  equal(writes.length, 1)
+  equal(writes[0]?.contentType, 'application/json-patch+json')
+  equal(changeOf(t, writes[0]), [
+    { op: 'test', path: '/metadata/finalizers/1', value: at.finalizer },
+    { op: 'remove', path: '/metadata/finalizers/1' },
+  ])
+  ok(at.attacher.linesWith('"Removed finalizer from PersistentVolume"').length > 0)
+})
+
+pvFinalizer('a PV in use is released when its attachment is deleted', async (t) => {
+  const at = await scene(t)
+  const names = await attachAndWait(t, at)
+  await t.api.delete(PERSISTENT_VOLUMES, { name: names.pv })
+  await pause(700)
+  const held = await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })
+  equal(held.metadata?.finalizers, [at.finalizer])
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: names.va })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: names.pv })
+})
+
+pvFinalizer('an attachment of another attacher keeps the PV too, and its deletion releases it', async (t) => {
+  const at = await scene(t)
+  const other = t.name('other')
+  const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
+  await t.create(VOLUME_ATTACHMENTS, attachment(other, `not-${t.driverName}`, { pv, node: at.node }))
+  await pause(300)
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: other })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+})
+
+pvFinalizer('a PV that is deleted while no attacher runs is released at start', async (t) => {
+  const pv = await t.createVolume('pv', { metadata: { finalizers: [finalizerOf(t.driverName)] } })
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await scene(t)
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+})
+
+pvFinalizer('a PV without our finalizer is not touched when it is deleted', async (t) => {
+  const at = await scene(t)
+  const finalizers = ['example.com/a', 'external-attacher/other-csi-example-com']
+  const pv = await t.createVolume('pv', { metadata: { finalizers } })
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
+})
+
+pvFinalizer('the name keeps its case and gets a dash for each other character', async (t) => {
+  const name = `${t.id}.Some.CSI.example.com`
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'], name })
+  const at = await scene(t, { driver })
+  const finalizers = [`external-attacher/${t.id}-Some-CSI-example-com`]
+  const pv = await t.createVolume('pv', { metadata: { finalizers }, csi: { driver: name } })
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  equal(at.attacher.exit, undefined)
+})
+
+pvFinalizer('a finalizer that moved meanwhile is found again after a failed test', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
+  await pause(300)
+  // The attacher keeps seeing the old list, because its watch reports no change.
+  const finalizers = [at.finalizer]
+  const moved = (): Fault => ({
+    kind: 'wait',
+    for: t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { finalizers } }),
+  })
+  at.attacher.gate.inject('PATCH persistentvolumes', moved, { times: 1 })
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  const writes = await at.attacher.gate.settledWrites()
+  equal(writes[0]?.code, 422)
+  equal(writes.at(-1)?.code, 200)
+  equal(changeOf(t, writes.at(-1)), [
+    { op: 'test', path: '/metadata/finalizers/0', value: at.finalizer },
+    { op: 'remove', path: '/metadata/finalizers/0' },
+  ])
+})
+
+pvFinalizer('a finalizer that cannot be removed: an error line, and retried', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
+  at.attacher.gate.inject('PATCH persistentvolumes', ETCD_TIRED, { times: 2 })
+  await pause(300)
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  const line = await at.attacher.line('"Failed to remove finalizer from PersistentVolume"')
+  ok(line.startsWith('E') && line.includes('etcd is tired') && line.includes(`PersistentVolume="${pv}"`), line)
 })

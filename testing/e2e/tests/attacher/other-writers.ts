@@ -1,15 +1,20 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { hold } from '../../harness/api/gate.ts'
 import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
+import type { Call } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never } from '../../harness/waiting.ts'
-import { attachedScene } from './detach-scene.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
+  attach,
   attachAndWait,
+  attached,
+  attachedScene,
   detachAndWait,
   editAttachment,
+  getAttachment,
   scene,
   unpublishes,
   volumeCalls,
@@ -74,3 +79,136 @@ shared('an attached VolumeAttachment that never had it is not changed', async (t
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { labels: { a: 'b' } } })
   await never('a write', () => gate.writes().length > 0, 1000)
 })
+
+/** Tests of objects that are recreated under the same name while work for the deleted object runs. */
+
+const identity = testsOf('attacher', 'identity', { only: 'ours' })
+/** Tests that also run with the originals. */
+const sharedIdentity = testsOf('attacher', 'identity')
+
+const CALL_MS = 1000
+
+/** The calls as `publish <handle> <node id>`, without the test's own name. */
+const outlineOf = (t: TestContext, { driver }: AttacherScene): string[] =>
+  volumeCalls(driver).map(({ method, request }: Call) => {
+    const short = method === 'ControllerPublishVolume' ? 'publish' : 'unpublish'
+    return `${short} ${request['volume_id']} ${request['node_id']}`.replaceAll(`${t.id}-`, '')
+  })
+
+/** All finalizers are removed by hand, and the attachment is deleted before ours can be restored. */
+async function strip(t: TestContext, { attacher }: AttacherScene, name: string): Promise<void> {
+  const held = hold()
+  attacher.gate.inject('PATCH volumeattachments', held.fault)
+  await t.api.merge(VOLUME_ATTACHMENTS, { name }, { metadata: { finalizers: null } })
+  if ((await t.api.find(VOLUME_ATTACHMENTS, { name })) !== undefined) {
+    await t.api.delete(VOLUME_ATTACHMENTS, { name })
+  }
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name })
+  held.release()
+}
+
+async function madeAgain(
+  t: TestContext,
+  at: AttacherScene,
+  { pv, va }: { pv: string; va: string },
+): Promise<VolumeAttachment> {
+  await strip(t, at, va)
+  return t.createAttachment('va', { pv, node: at.node })
+}
+
+/** The attachment is attached and detached as usual in the end. */
+async function checkAttached(t: TestContext, at: AttacherScene, made: VolumeAttachment): Promise<void> {
+  const { name = '', uid } = made.metadata ?? {}
+  const { metadata } = await attached(t, name)
+  equal([metadata?.uid, metadata?.finalizers], [uid, [at.finalizer]])
+  await detachAndWait(t, name)
+  equal(outlineOf(t, at).at(-1), 'unpublish pv-handle node-id')
+}
+
+identity('recreated while its publish runs: the result is not stored in the new one', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? CALL_MS : 0 }))
+  const names = await attach(t, at)
+  await eventually('a publish', () => volumeCalls(at.driver).length === 1)
+  const made = await madeAgain(t, at, names)
+  const bare = async (): Promise<boolean> => {
+    const { status, metadata } = await getAttachment(t)
+    return status?.attached === true && metadata?.finalizers === undefined
+  }
+  await never('an attached one without finalizer', bare, CALL_MS)
+  await checkAttached(t, at, made)
+  equal(outlineOf(t, at).filter((call) => call.startsWith('publish')).length, 2)
+})
+
+for (const [what, answer] of [
+  ['deleted while its publish runs: unpublished after it', { reply: {} }],
+  ['deleted while its publish runs, which then fails: unpublished too', { code: 13, message: 'no' }],
+] as const) {
+  identity(what, async (t) => {
+    const at = await scene(t)
+    at.driver.on('ControllerPublishVolume', { ...answer, after: CALL_MS })
+    const { va } = await attach(t, at)
+    await eventually('a publish', () => volumeCalls(at.driver).length === 1)
+    await strip(t, at, va)
+    await eventually('an unpublish', () => volumeCalls(at.driver).length === 2)
+    await never('another call', () => volumeCalls(at.driver).length > 2, CALL_MS)
+    equal(outlineOf(t, at), ['publish pv-handle node-id', 'unpublish pv-handle node-id'])
+  })
+}
+
+identity('deleted while another attachment has the same volume and node: not unpublished', async (t) => {
+  const at = await scene(t)
+  const { pv, va } = await attachAndWait(t, at)
+  const other = t.name('va-other')
+  await t.createAttachment('va-other', { pv, node: at.node })
+  await attached(t, other)
+  await strip(t, at, va)
+  await never('an unpublish', () => unpublishes(at).length > 0, CALL_MS)
+  await detachAndWait(t, other)
+  await never('a second unpublish', () => unpublishes(at).length > 1, CALL_MS)
+})
+
+identity('a volume recreated while an attach waits behind a call for its former handle', async (t) => {
+  const at = await scene(t, { args: ['--timeout=1m'] })
+  const other = await t.createNode('node-other')
+  at.driver.on('ControllerPublishVolume', ({ request }) =>
+    request['volume_id'] === `${t.name('pv')}-handle` ? 'hang' : { reply: {} },
+  )
+  const { pv } = await attach(t, at)
+  await eventually('a publish', () => volumeCalls(at.driver).length === 1)
+  await t.createAttachment('va-other', { pv, node: other })
+  await pause(500)
+  await replaceVolume(t, pv)
+  await attached(t, t.name('va-other'), { within: 10_000 })
+  equal(outlineOf(t, at), ['publish pv-handle node-id', 'publish later node-other-id'])
+})
+
+identity('a volume recreated while its publish runs: the former handle is unpublished', async (t) => {
+  const at = await scene(t, { args: ['--timeout=3s'] })
+  // Late, but done.
+  at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 4 * CALL_MS : 0 }))
+  const { pv } = await attach(t, at)
+  await eventually('a publish', () => volumeCalls(at.driver).length === 1)
+  await replaceVolume(t, pv)
+  await attached(t)
+  await eventually('an unpublish', () => volumeCalls(at.driver).length === 3)
+  equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
+})
+
+sharedIdentity('a volume recreated after its attachment was attached: what runs there is left alone', async (t) => {
+  const at = await scene(t)
+  const { pv } = await attachAndWait(t, at)
+  await pause(1100)
+  await replaceVolume(t, pv)
+  await never('another call', () => volumeCalls(at.driver).length > 1, 2000)
+})
+
+/** A volume of the same name with another handle. */
+async function replaceVolume(t: TestContext, pv: string): Promise<void> {
+  await t.strip(PERSISTENT_VOLUMES, { name: pv })
+  await createLater(t)
+}
+
+function createLater(t: TestContext): Promise<string> {
+  return t.createVolume('pv', { csi: { volumeHandle: t.name('later') } })
+}

@@ -45,7 +45,7 @@ export function finalizerOf(driverName: string): string {
 /** The node and the driver of an attachment. Without a driver, the driver of the test. */
 type AttachSite = Pick<AttacherScene, 'node'> & { readonly driver?: { readonly name: string } }
 
-export interface AttachParts {
+interface AttachParts {
   readonly pv?: VolumeParts
   readonly va?: object
   readonly suffix?: string
@@ -187,3 +187,19 @@ export function outline(t: TestContext, requests: readonly WireRequest[]): strin
 export function gapsOf(calls: readonly Call[]): number[] {
   return calls.slice(1).map(({ start }, index) => start - (calls[index]?.end ?? start))
 }
+
+type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly mark: number }
+
+/** An attached volume; `mark` is how many writes it took. */
+export async function attachedScene(
+  t: TestContext,
+  { pv = {}, va = {}, ...setup }: AttacherSceneSetup & { pv?: object; va?: object } = {},
+): Promise<Attached> {
+  const at = await scene(t, setup)
+  const names = await attachAndWait(t, at, { pv, va })
+  if (!t.ours) await pause(500)
+  return { ...at, ...names, mark: at.attacher.gate.writes().length }
+}
+
+export const detachFailed = (t: TestContext, text = '') =>
+  untilAttachment(t, ({ status }) => status?.detachError?.message?.includes(text))

@@ -14,7 +14,7 @@ import { leaseName, type Subject } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { ATTACH, attachAndWait, attached, detachAndWait, finalizerOf } from '../attacher/scene.ts'
-import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/scene.ts'
+import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/owners.ts'
 import { claimRef, provision, setPhase, deleted as volumeDeleted } from '../provisioner/scene.ts'
 import { ask, EXPAND, grown, resized } from '../resizer/scene.ts'
 import {

@@ -8,7 +8,7 @@ import { sectionOf } from '../../../../tools/docs/markdown.ts'
 import { ORIGINAL_FLAGS } from '../../../../tools/docs/rollback-table.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { files, reviewer } from '../secure/scene.ts'
+import { files, reviewer } from '../secure/tls.ts'
 import { surroundings, work } from '../work.ts'
 
 /** The rollback section of docs/migration.md, with an installation that has every flag of ours. */

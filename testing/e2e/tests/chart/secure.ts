@@ -5,7 +5,7 @@ import type { TestContext } from '../../harness/context.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { files } from '../secure/scene.ts'
+import { files } from '../secure/tls.ts'
 import { createNamespace, installed, tokenOf } from './rendered.ts'
 
 /** The rendered arguments, whose files are in the test's folder. */

@@ -1,13 +1,35 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer as createHttpServer, createServer } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type { TestContext } from '../../harness/context.ts'
+import { kubeconfigOf, type RunningSidecar, type SidecarSetup, type TestContext } from '../../harness/context.ts'
 import { type Listening, listen } from '../../harness/listen.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { reading, works } from './cluster-config-scene.ts'
+
+/** A sidecar that reads a kubeconfig with these changes; `around` changes its text. */
+async function reading(
+  t: TestContext,
+  change: (config: { cluster: Record<string, unknown>; user: Record<string, unknown> }) => void,
+  { around = (text) => text, ...setup }: SidecarSetup & { around?: (text: string) => string } = {},
+): Promise<RunningSidecar> {
+  const driver = await t.fullDriver()
+  const gate = await t.gate()
+  const user = t.cluster.user(t.app)
+  const config = kubeconfigOf(gate.url, t.cluster.certificate.cert, { token: user.token }) as {
+    clusters: { cluster: Record<string, unknown> }[]
+    users: { user: Record<string, unknown> }[]
+  }
+  const [cluster, first] = [config.clusters[0]?.cluster ?? {}, config.users[0]?.user ?? {}]
+  change({ cluster, user: first })
+  const file = join(t.folder, 'config.json')
+  writeFileSync(file, around(JSON.stringify(config)))
+  return t.sidecar({ driver, gate, user, ...setup, args: [`--kubeconfig=${file}`, ...(setup.args ?? [])] })
+}
+
+/** The sidecar reads from the API server. */
+const works = (t: TestContext, sidecar: RunningSidecar): Promise<void> => t.watching(sidecar, 'persistentvolumes')
 
 /** Starts an HTTP proxy that tunnels. `asked` lists the requested targets. */
 async function tunnel(): Promise<Listening & { readonly url: string; readonly asked: readonly string[] }> {
@@ -160,4 +182,63 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(lease?.namespace, 'kube-public')
     ok(sidecar.gate.requests.every(({ authorization }) => authorization === `Bearer ${user.token}`))
   })
+}
+
+const PASSWORD = 'hunter2'
+
+/** Kubeconfigs that are no plain YAML, and that the originals read all the same. */
+const READABLE: Readonly<Record<string, (text: string) => string>> = {
+  'a tag that no reader knows at its mapping': (text) => `!config ${text}`,
+  'a tag that no reader knows at its token': (text) => text.replace('"token":', '"token": !mine '),
+  'an alias for its token': (text) =>
+    text.replace(/"token":("[^"]+")/, '"token": *t ').replace(/^\{/, `{"note": &t ${tokenIn(text)}, `),
+  'two tokens, of which the last one counts': (text) => text.replace('"token":', '"token":"first","token":'),
+}
+
+/** Each line has twice the nodes of the line before. */
+const GROWING = `a0: &a0 x\n${Array.from({ length: 40 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]\n`).join('')}`
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'cluster configuration')
+
+  for (const [what, around] of Object.entries(READABLE)) {
+    test(`a kubeconfig with ${what}`, async (t) => {
+      await works(t, await reading(t, () => undefined, { around }))
+    })
+  }
+
+  test('a kubeconfig whose aliases outgrow it ends the start', async (t) => {
+    const sidecar = await reading(t, () => undefined, { around: () => GROWING })
+    equal((await sidecar.end()).code, 1)
+    match(sidecar.stderr, /yaml: document contains excessive aliasing/)
+  })
+
+  // The originals log the URL as it is written.
+  test('a proxy-url that is refused is logged without its password', { only: 'ours' }, async (t) => {
+    const sidecar = await reading(t, ({ cluster }) => {
+      cluster['proxy-url'] = `ftp://me:${PASSWORD}@127.0.0.1:1`
+    })
+    equal((await sidecar.end()).code, 1)
+    match(sidecar.stderr, /ftp:\/\/xxxxx@127\.0\.0\.1:1/)
+    equal(sidecar.linesWith(PASSWORD), [])
+  })
+
+  test('a proxy that refuses the sidecar: its password is not logged', async (t) => {
+    const server = createHttpServer()
+    server.on('connect', (_, socket) => {
+      socket.on('error', () => undefined) // the sidecar closes it
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+    })
+    using proxy = await listen(server)
+    const through: Parameters<typeof reading>[1] = ({ cluster }) => {
+      cluster['proxy-url'] = `http://me:${PASSWORD}@127.0.0.1:${proxy.port}`
+    }
+    const sidecar = await reading(t, through, { args: ['-v=9'] })
+    await sidecar.line('Proxy Authentication Required')
+    equal(sidecar.linesWith(PASSWORD), [])
+  })
+}
+
+function tokenIn(text: string): string {
+  return /"token":("[^"]+")/.exec(text)?.[1] ?? ''
 }

@@ -1,9 +1,11 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
-import { writeFileSync } from 'node:fs'
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { lastLogLine } from '../../harness/process/log-lines.ts'
+import { memoryLimit } from '../../harness/process/memory-limit.ts'
 import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 
 const GATES_TEXT = { attacher: 'failed to store flag gates', resizer: 'Failed to set feature gates' }
 const CONFIG_TEXT = { attacher: 'Failed to build a Kubernetes config', resizer: 'Failed to create cluster config' }
@@ -197,3 +199,75 @@ resizer('gates are validated after --version', async (t) => {
   const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
   equal(outcome.code, 0)
 })
+
+const WARNING = 'The memory limit is too low'
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'start', { only: 'ours' })
+
+  test('variables that Node.js reads before any script have no effect', async (t) => {
+    const config = join(t.folder, 'bad.cnf')
+    writeFileSync(config, 'no equal sign\n')
+    const coverage = join(t.folder, 'coverage')
+    const driver = await t.fullDriver()
+    const env = { NODE_V8_COVERAGE: coverage, OPENSSL_CONF: config, NODE_OPTIONS: '--no-such-option' }
+    const sidecar = await t.sidecar({ driver, env })
+    await sidecar.line('ServeMux listening')
+    equal((await sidecar.endBy('SIGTERM')).code, 0)
+    equal(existsSync(coverage), false)
+  })
+
+  for (const [mib, warns] of [
+    [64, true],
+    [128, false],
+  ] as const) {
+    const title = `a memory limit of ${mib} MiB is ${warns ? 'warned of in one line' : 'enough'}`
+    // The test checks nothing if the user cannot create a control group.
+    test(title, { notOne: true }, async (t) => {
+      const name = t.name(`memory-${mib}`)
+      const limit = memoryLimit(mib, { name, program: t.executable(), folder: t.folder })
+      if (limit === undefined) return
+      const driver = await t.fullDriver()
+      const sidecar = await t.sidecar({ driver, binary: limit.binary })
+      await sidecar.line('ServeMux listening')
+      const warnings = sidecar.linesWith(WARNING)
+      equal(warnings.length, warns ? 1 : 0)
+      if (warns) match(warnings[0] ?? '', /^W.* limit="64Mi" needed="80Mi" neededPerThousandObjects="2Mi"$/)
+      await sidecar.endBy('SIGKILL')
+      await eventually('the end of the control group', () => {
+        limit.remove()
+        return true
+      })
+    })
+  }
+}
+
+const RESOURCES = {
+  attacher: ['csinodes', 'persistentvolumes', 'volumeattachments'],
+  resizer: ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses'],
+}
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'reads')
+
+  test('watches ask for bookmarks and end after 5 to 10 minutes', async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
+    const sidecar = await t.running({ driver }, ...RESOURCES[app])
+    await pause(700)
+    const watches = sidecar.gate.requests.filter(({ watch, resource }) => watch && resource !== 'leases')
+    for (const { query, path } of watches) {
+      equal({ path, bookmarks: query['allowWatchBookmarks'] }, { path, bookmarks: 'true' })
+      const seconds = Number(query['timeoutSeconds'])
+      ok(seconds >= 300 && seconds <= 600, `${path} ends after ${seconds} s`)
+    }
+    const read = new Set(sidecar.gate.requests.map(({ resource }) => resource).filter((resource) => resource !== ''))
+    const pods = app === 'resizer' && !t.ours ? ['pods'] : []
+    equal([...read].sort(), [...RESOURCES[app], ...pods].sort())
+  })
+
+  // The user agent of the one process begins with its own name.
+  test('a user agent that begins with the name', { notOne: true }, async (t) => {
+    const sidecar = await t.running()
+    for (const { userAgent } of sidecar.gate.requests) match(userAgent ?? '', new RegExp(`^csi-${app}/`))
+  })
+}

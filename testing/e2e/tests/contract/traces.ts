@@ -1,22 +1,84 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { OtlpReceiver } from '@csi-sidecars/telemetry/testing'
+import { freePort } from '@csi-sidecars/emulator'
+import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { OtlpReceiver, type ReceivedSpan } from '@csi-sidecars/telemetry/testing'
 import { codeBlocks } from '../../../../tools/docs/documents.ts'
+import type { WireRequest } from '../../harness/api/wire.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { LONG } from '../../harness/long.ts'
+import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
+import { cacheFolder } from '../../tools/binaries.ts'
 import { attach, attachAll, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
-import {
-  drawn,
-  exportTo,
-  namesOf,
-  TRACING,
-  traceOf,
-  traceparentOf,
-  traceparentsOf,
-  withCollector,
-} from './traces-scene.ts'
+import { ask, bound, modified, modifying, resized, scene as resizerScene, want } from '../resizer/scene.ts'
+
+export const TRACING = '--enable-otel-tracing'
+
+/** Exports spans without delay. */
+export function exportTo(endpoint: string, more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  return { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '50', ...more }
+}
+
+/** Runs a test with a collector; the test fails if the collector refuses anything. */
+export async function withCollector(
+  run: (collector: OtlpReceiver) => Promise<void>,
+  collector = new OtlpReceiver(),
+): Promise<void> {
+  await collector.open()
+  try {
+    await run(collector)
+    equal(collector.refusals, [])
+  } finally {
+    await collector.close()
+  }
+}
+
+/** A run as its spans describe it. */
+interface Trace {
+  readonly root: ReceivedSpan
+  /** Its parts as they began. */
+  readonly parts: readonly ReceivedSpan[]
+}
+
+/** The first run of that name, with the call if one is named; it is complete, because its own span is exported last. */
+export async function traceOf({ spans }: OtlpReceiver, operation: string, call?: string): Promise<Trace> {
+  const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter((each) => each.parentSpanId === spanId)
+  const made = (root: ReceivedSpan): boolean => call === undefined || partsOf(root).some(({ name }) => name === call)
+  const root = await eventually(`a span ${operation}`, () =>
+    spans.find((span) => span.name === operation && made(span)),
+  )
+  return { root, parts: partsOf(root).toSorted((a, b) => Number(a.startNano - b.startNano)) }
+}
+
+const namesOf = (spans: readonly ReceivedSpan[]): string[] => spans.map(({ name }) => name)
+
+function traceparentOf({ traceId, spanId }: Pick<ReceivedSpan, 'traceId' | 'spanId'>): string {
+  return `00-${traceId}-${spanId}-01`
+}
+
+/** The traceparent header of each of these requests. */
+function traceparentsOf(requests: readonly WireRequest[], method: string): readonly (string | undefined)[] {
+  return requests.filter((each) => each.method === method).map(({ traceparent }) => traceparent)
+}
+
+const WIDTH = 44
+
+/** A run as a picture: its parts below it, each a bar from its beginning to its end. */
+function drawn({ root, parts }: Trace): string {
+  const whole = Number(root.endNano - root.startNano)
+  const at = (nano: bigint): number => Math.round((Number(nano - root.startNano) / whole) * WIDTH)
+  const line = (branch: string, span: ReceivedSpan): string => {
+    const from = Math.min(at(span.startNano), WIDTH - 1)
+    const bar = '█'.repeat(Math.max(at(span.endNano) - from, 1))
+    const ms = (Number(span.endNano - span.startNano) / 1e6).toFixed(1)
+    return `${`${branch}${span.name}`.padEnd(46)}${(' '.repeat(from) + bar).padEnd(WIDTH)}${ms.padStart(6)} ms`
+  }
+  const branches = parts.map((span, index) => line(index === parts.length - 1 ? '└─ ' : '├─ ', span))
+  return [line('', root), ...branches].join('\n')
+}
 
 const test = testsOf('attacher', 'traces')
 /** The originals have no tracing. */
@@ -205,3 +267,111 @@ test('below level 4 the lines of the text format are those of the original', OUR
     ok((await at.attacher.line('"Attached"')).endsWith(`"Attached" VolumeAttachment="${t.name('va')}"`))
   }),
 )
+
+const resizer = testsOf('resizer', 'traces')
+const EXPAND = 'csi.v1.Controller/ControllerExpandVolume'
+const MODIFY = 'csi.v1.Controller/ControllerModifyVolume'
+
+resizer('an expansion is one trace, a part of the one that the claim names', OURS, (t) =>
+  withCollector(async (collector) => {
+    const { driver } = await resizerScene(t, { args: [TRACING], env: exportTo(collector.url) })
+    await bound(t)
+    const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
+    await t.api.merge(
+      PERSISTENT_VOLUME_CLAIMS,
+      { namespace: 'default', name: t.name('pvc') },
+      { metadata: { annotations: { traceparent: traceparentOf(parent) } } },
+    )
+    await ask(t, '2Gi')
+    await resized(t, '2Gi')
+    const { root, parts } = await traceOf(collector, 'expand', EXPAND)
+    equal([root.traceId, root.parentSpanId], [parent.traceId, parent.spanId])
+    const call = parts.find(({ name }) => name === EXPAND)
+    equal(
+      namesOf(parts).filter((name) => name !== 'POST events'),
+      [
+        'wait in queue',
+        'PATCH persistentvolumeclaims/status',
+        EXPAND,
+        'PATCH persistentvolumes',
+        'PATCH persistentvolumeclaims/status',
+      ],
+    )
+    equal(driver.callsOf('ControllerExpandVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
+  }),
+)
+
+resizer('a modification is one trace', OURS, (t) =>
+  withCollector(async (collector) => {
+    const { driver } = await modifying(t, { args: [TRACING], env: exportTo(collector.url) })
+    await want(t, t.name('gold'))
+    await modified(t, t.name('gold'))
+    const { root, parts } = await traceOf(collector, 'modify', MODIFY)
+    const call = parts.find(({ name }) => name === MODIFY)
+    equal(driver.callsOf('ControllerModifyVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
+    equal(root.attributes['k8s.persistentvolumeclaim.name'], t.name('pvc'))
+  }),
+)
+
+/** The OpenTelemetry Collector itself takes the traces, in both encodings. */
+
+for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
+  test(`a real collector reads every span, by ${protocol}`, { only: 'ours', target: 'real' }, async (t) => {
+    // It is about the collector: one server is enough, and the originals have no traces.
+    const port = await freePort()
+    const collector = await startCollector(port)
+    try {
+      const env = exportTo(`http://127.0.0.1:${port}`, {
+        OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+        OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+      })
+      await exported(t, env, collector)
+    } finally {
+      await collector.stop()
+    }
+  })
+}
+
+interface Collector {
+  /** Returns the output of the collector so far. */
+  readonly output: () => string
+  readonly stop: () => Promise<unknown>
+}
+
+async function startCollector(port: number): Promise<Collector> {
+  const binary = join(cacheFolder(resolve(import.meta.dirname, '../../../..')), 'otel-collector')
+  if (!existsSync(binary)) throw new Error(`${binary} is missing: it is built where Go is installed`)
+  const config = {
+    receivers: { otlp: { protocols: { http: { endpoint: `127.0.0.1:${port}` } } } },
+    exporters: { debug: { verbosity: 'detailed', use_internal_logger: false } },
+    service: {
+      telemetry: { metrics: { level: 'none' } },
+      pipelines: { traces: { receivers: ['otlp'], exporters: ['debug'] } },
+    },
+  }
+  const child = start(binary, [`--config=yaml:${JSON.stringify(config)}`], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = textOf(child.stdout, child.stderr)
+  await eventually('a collector that is ready', () => output().includes('Everything is ready'))
+  return { output, stop: () => stop(child) }
+}
+
+async function exported(t: TestContext, env: NodeJS.ProcessEnv, { output }: Collector): Promise<void> {
+  const at = await scene(t, { args: [TRACING], env })
+  at.driver.on('ControllerPublishVolume', (_, nth) =>
+    nth === 0 ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
+  )
+  await attachAndWait(t, at)
+  // The end of the second run, and nothing of it is missing before.
+  await eventually('both runs', () => count(output(), / Name +: attach\n/g) === 2)
+  const metrics = await at.attacher.http('/metrics')
+  equal(/^csi_sidecar_spans_dropped_total/m.test(metrics.text), false)
+  const exported = Number(/^csi_sidecar_spans_exported_total (\d+)$/m.exec(metrics.text)?.[1])
+  equal(count(output(), /^Span #\d+$/gm), exported)
+  ok(output().includes(`service.name: Str(${basename(t.executable())})`), output())
+  ok(output().includes(`k8s.volumeattachment.name: Str(${t.name('va')})`), output())
+  ok(/Status message *: .*no such array/.test(output()), output())
+}
+
+function count(text: string, what: RegExp): number {
+  return [...text.matchAll(what)].length
+}

@@ -3,8 +3,19 @@ import type { TestContext } from '../../harness/context.ts'
 import type { Script } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
-import { modifying, untilState, want } from '../resizer/modify-scene.ts'
-import { bound, raised, ask as request, scene, statusWord, untilClaim, untilEvent, usedBy } from '../resizer/scene.ts'
+import {
+  bound,
+  modifying,
+  raised,
+  ask as request,
+  scene,
+  statusWord,
+  untilClaim,
+  untilEvent,
+  untilState,
+  usedBy,
+  want,
+} from '../resizer/scene.ts'
 import { type Answer, explained } from './ask.ts'
 
 /** The stuck states of docs/operations.md that are about claims, staged, and what `explain` says of them. */

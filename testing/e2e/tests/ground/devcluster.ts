@@ -1,13 +1,66 @@
-import { writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, createWriteStream, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:https'
+import { dirname, join, resolve } from 'node:path'
+import { APPS } from '@csi-sidecars/sidecars'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
+import { kubectl } from '../../harness/api/kubectl.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
-import { stop } from '../../harness/process/processes.ts'
+import { type Exit, exitOf, start, stop, temporaryFolder, textOf } from '../../harness/process/processes.ts'
 import { requireInRelease } from '../../harness/release.ts'
+import type { App } from '../../harness/subject.ts'
 import { check, type Ground } from '../../harness/test.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { originals } from '../../tools/binaries.ts'
-import { play, sidecarArgs } from './devcluster-process.ts'
+
+const APPS_FOLDER = resolve(import.meta.dirname, '../../../../apps')
+
+/** The program of the embedded cluster, and its output so far. */
+interface Started {
+  readonly child: ChildProcess
+  readonly text: () => string
+}
+
+/** Starts a program and keeps its output, also in a file of the folder. */
+function startWithOutput(
+  folder: string,
+  command: string,
+  { args, env = process.env }: { readonly args: readonly string[]; readonly env?: NodeJS.ProcessEnv },
+): Started {
+  const child = start(command, args, { stdio: ['pipe', 'pipe', 'pipe'], cwd: folder, env })
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.pipe(createWriteStream(join(folder, 'devcluster.txt'), { flags: 'a' }))
+  }
+  return { child, text: textOf(child.stdout, child.stderr) }
+}
+
+/** Runs the embedded cluster or the driver test to its end, without a terminal. */
+export async function runProgram(
+  program: 'devcluster' | 'driver-test',
+  folder: string,
+  args: readonly string[],
+): Promise<Exit & { readonly output: string }> {
+  const { child, text } = startWithOutput(folder, process.execPath, {
+    args: ['--disable-warning=ExperimentalWarning', join(APPS_FOLDER, program, 'dist', 'main.mjs'), ...args],
+  })
+  const exit = await exitOf(child)
+  return { ...exit, output: text() }
+}
+
+/** Plays the embedded cluster's demo to its end; fails with its output. */
+async function play(folder: string, args: readonly string[]): Promise<string> {
+  const { code, output } = await runProgram('devcluster', folder, ['--exit', ...args])
+  ok(code === 0, `it ended with ${code}:\n${output.slice(-3000)}`)
+  return output
+}
+
+export function sidecarArgs(executables: Readonly<Record<App, string>>): string[] {
+  return APPS.map((app) => `--${app}=${executables[app]}`)
+}
 
 const root = resolve(import.meta.dirname, '../../../..')
 /** The originals never retry a claim that arrived before its class, or that is locked into conflicts. */
@@ -82,3 +135,190 @@ const VOLUME_CONTROLLERS = [
   'persistentvolume-protection-controller',
   'persistentvolumeclaim-protection-controller',
 ]
+
+const COLOUR = '\u001b['
+const CTRL_C = '\u0003'
+
+check(
+  'embedded cluster: without a terminal it ends after the demo, within 80 columns and without colour',
+  'emulator',
+  async ({ folder, executables }) => {
+    const { code, output } = await runProgram('devcluster', folder, sidecarArgs(executables))
+
+    equal(code, 0)
+    match(output, /All of it came true/)
+    match(output, /Watch it at http:\/\/127\.0\.0\.1:\d+\/\n/)
+    equal(Math.max(...output.split('\n').map(({ length }) => length)) <= 80, true, output)
+    ok(!output.includes(COLOUR))
+  },
+)
+
+check(
+  'embedded cluster: in a terminal it keeps running, prints the commands to inspect it, and ends with Ctrl-C',
+  'emulator',
+  async ({ folder, executables }) => {
+    const { child, text } = startInTerminal(folder, sidecarArgs(executables))
+    await eventually('how to look', () => text().includes('Ctrl-C ends it') && text().includes('logs'), {
+      within: 60_000,
+    })
+
+    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(text()) ?? []
+    const pages = [...new Set(text().match(/http:\/\/127\.0\.0\.1:\d+\/\w*/g))]
+    ok(text().includes(COLOUR))
+    equal(await kubectl(kubeconfig, 'get', 'nodes', '--output=name'), 'node/node-1\nnode/node-2\n')
+    equal(await kubectl(kubeconfig, 'get', 'pods', '--output=name'), 'pod/app-1\n')
+    match(await kubectl(kubeconfig, 'get', 'pvc', 'data', '--output=jsonpath={.status.phase}'), /^Bound$/)
+    const [, example = ''] = /kubectl create -f (\S+)/.exec(text()) ?? []
+    await kubectl(kubeconfig, 'create', '--filename', example)
+    await kubectl(kubeconfig, 'wait', '--for=condition=Ready', 'pod/mine', '--timeout=20s')
+    // Each sidecar's metrics and health, and the page.
+    equal(pages.length, 5, pages.join())
+    for (const page of pages) equal((await fetch(page)).status, 200, page)
+
+    child.stdin?.write(CTRL_C)
+    const { code } = await exitOf(child)
+    equal(code, 0)
+    ok(!existsSync(dirname(kubeconfig)), 'its folder is gone')
+    equal(processesWith(dirname(kubeconfig)).join(), '')
+  },
+)
+
+check(
+  'embedded cluster: its API server takes nothing from other web sites, and no token is anonymous',
+  'emulator',
+  async ({ folder, executables }) => {
+    const { child, text } = startInTerminal(folder, sidecarArgs(executables))
+    await eventually('how to look', () => text().includes('export KUBECONFIG='), { within: 60_000 })
+    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(text()) ?? []
+    const config = readFileSync(kubeconfig, 'utf8')
+    const url = `${valueIn(config, 'server')}/api/v1/namespaces/default/configmaps`
+    const ca = Buffer.from(valueIn(config, 'certificate-authority-data'), 'base64')
+    const ask = async (headers: Readonly<Record<string, string>>): Promise<number[]> => {
+      const codes = []
+      for (const method of ['GET', 'POST']) {
+        const sent = request(url, { method, ca, headers, agent: false, servername: 'localhost' })
+        sent.end(method === 'POST' ? JSON.stringify({ metadata: { generateName: 'a-' } }) : undefined)
+        const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+        answer.resume()
+        codes.push(answer.statusCode ?? 0)
+      }
+      return codes
+    }
+    const authorization = `Bearer ${valueIn(config, 'token')}`
+    equal(await ask({ authorization }), [200, 201])
+    equal(await ask({}), [403, 403])
+    equal(await ask({ authorization: 'Bearer other' }), [401, 401])
+    equal(await ask({ authorization, host: 'evil.example.com' }), [403, 403])
+    equal(await ask({ authorization, origin: 'https://evil.example.com' }), [403, 403])
+    equal(await ask({ authorization, 'sec-fetch-site': 'cross-site' }), [403, 403])
+
+    child.stdin?.write(CTRL_C)
+    equal((await exitOf(child)).code, 0)
+  },
+)
+
+check(
+  'embedded cluster: Ctrl-C in the middle of the demo ends everything, too',
+  'emulator',
+  async ({ folder, executables }) => {
+    const args = [`--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
+    const { child, text } = startInTerminal(folder, args)
+    await eventually('a step that waits', () => text().includes('VolumeAttachment csi-'), { within: 60_000 })
+
+    child.stdin?.write(CTRL_C)
+    const { code } = await exitOf(child)
+    equal(code, 130)
+    equal(processesWith(join(folder, 'idle')).join(), '')
+  },
+)
+
+check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'emulator', async (ground) => {
+  const args = [join(root, 'tools', 'start.mjs'), 'devcluster', ...sidecarArgs(ground.executables)]
+  const { child, text } = startWithOutput(ground.folder, process.execPath, { args })
+  await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
+  const asked = familyOf(child.pid ?? -1)
+  ok(asked.length >= 4, `npm start, the cluster and two sidecars: ${asked}`)
+  for (const pid of asked) process.kill(pid, 'SIGUSR1')
+  const { code } = await exitOf(child)
+  equal(code, 0)
+  ok(!text().includes('Debugger listening'), text())
+})
+
+check('embedded cluster: ends with 1 and the first failed step', 'emulator', async ({ folder, executables }) => {
+  const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
+  const { code, output } = await runProgram('devcluster', folder, args)
+
+  equal(code, 1)
+  match(output, /Not true: a successful ControllerPublishVolume\n {2}in the step "Pod app-1 on node-1 uses it"/)
+  const [, logs = ''] = /What was logged is in (\S+)/.exec(output) ?? []
+  equal(readdirSync(logs).includes('csi-attacher.log'), true)
+  rmSync(logs, { recursive: true })
+})
+
+check("embedded cluster: runs the demo with a user's own driver", 'emulator', async ({ folder, executables }) => {
+  const place = temporaryFolder('driver')
+  const socket = join(place, 'csi.sock')
+  const emulator = join(root, 'libs', 'emulator', 'src', 'main.ts')
+  const args = [emulator, `--kubeconfig-out=${join(place, 'unused')}`, `--csi-socket=${socket}`]
+  const driver = start(process.execPath, ['--disable-warning=ExperimentalWarning', ...args])
+  try {
+    await eventually('the driver', () => existsSync(socket))
+    const output = await play(folder, [...sidecarArgs(executables), `--driver=unix://${socket}`])
+
+    match(output, new RegExp(`A cluster of 1 node with driver csi.example.com \\(unix://${socket}\\)`))
+    match(output, /Left out: "The pod moves to another node", since there is one node only/)
+  } finally {
+    await stop(driver)
+  }
+})
+
+check('embedded cluster: a storm on three nodes ends', 'emulator', async ({ folder, executables }) => {
+  const output = await play(folder, [...sidecarArgs(executables), '--nodes=3', '--load=attach=60'])
+
+  match(output, /A storm of 60 pods with a volume each on 3 nodes/)
+  match(output, /all running after [\d.]+ s, all gone after [\d.]+ s more/)
+})
+
+/** Returns a value of a kubeconfig in JSON. */
+function valueIn(config: string, key: string): string {
+  return new RegExp(`"${key}": ?"([^"]+)"`).exec(config)?.[1] ?? ''
+}
+
+/** `npm start` in a terminal of its own. */
+function startInTerminal(folder: string, args: readonly string[]): Started {
+  // Some shells do not replace themselves with their last command. After Ctrl-C such a shell exits with 130, whatever
+  // the command's exit code is.
+  const command = ['exec', 'npm', '--prefix', root, 'start', '--silent', '--', ...args].join(' ')
+  const env = { ...process.env, SHELL: '/bin/sh' }
+  return startWithOutput(folder, 'script', {
+    args: ['--quiet', '--return', '--command', command, '/dev/null'],
+    env,
+  })
+}
+
+/** A sidecar that does nothing at all. */
+function idle(folder: string): string {
+  const file = join(folder, 'idle')
+  writeFileSync(file, '#!/bin/sh\nexec tail -f "$0"\n')
+  chmodSync(file, 0o755)
+  return file
+}
+
+/** A process and all that it has started. */
+function familyOf(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  return [pid, ...children.filter((text) => text !== '').flatMap((text) => familyOf(Number(text)))]
+}
+
+/** The command lines of running processes that name a path. */
+function processesWith(path: string): readonly string[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
+      return command.includes(path) ? [command] : []
+    } catch {
+      return [] // the process has ended
+    }
+  })
+}

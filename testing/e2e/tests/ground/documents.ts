@@ -1,8 +1,10 @@
 import { equal, match, ok } from 'node:assert'
 import { execFile } from 'node:child_process'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { allCommands } from '../../../../tools/docs/commands.ts'
+import { temporaryFolder } from '../../harness/process/processes.ts'
 import { check } from '../../harness/test.ts'
 
 /** Lines of the documents that need no cluster and that no other test runs, as their readers copy them. */
@@ -50,4 +52,68 @@ for (const { path, line, prints } of LINES) {
     match(stdout + stderr, prints)
     equal(/\bnpm (?:warn|WARN)\b/.test(stderr), false, stderr)
   })
+}
+
+const runFile = promisify(execFile)
+const NPM = ['--yes', '--silent']
+
+check(
+  'npm package: the embedded cluster runs by npx from its archive, in an empty folder',
+  'emulator',
+  async (ground) => {
+    const folder = join(ground.folder, 'package')
+    await runFile(process.execPath, [join(root, 'images/tools/main.ts'), 'npm', `--out=${folder}`])
+    const place = temporaryFolder('npx')
+    const packed = await npm(ground.folder, 'pack', folder, '--json', '--silent')
+    const [archive = ''] = packed.match(/[\w.-]+\.tgz/) ?? []
+    copyFileSync(join(ground.folder, archive), join(place, archive))
+
+    const demo = await npm(place, 'exec', ...NPM, '--', `./${archive}`, '--exit')
+    match(demo, /All of it came true/)
+    equal(readdirSync(place).join(), archive)
+
+    const tester = join(ground.folder, 'tester')
+    await runFile(process.execPath, [join(root, 'images/tools/main.ts'), 'npm', 'csi-driver-test', `--out=${tester}`])
+    match(await npm(place, 'exec', ...NPM, '--', tester, '--help'), /Usage: csi-driver-test --driver/)
+  },
+)
+
+check('npm package: an old Node.js has npm download a new one, and prints that', 'emulator', async (ground) => {
+  const folder = join(ground.folder, 'package')
+  await runFile(process.execPath, [join(root, 'images/tools/main.ts'), 'npm', `--out=${folder}`])
+  const file = join(folder, 'package.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8')) as object
+  // A required version beyond all releases makes the running Node.js an old one.
+  const start = (nodePackages: object) => {
+    writeFileSync(file, JSON.stringify({ ...manifest, oldestNode: 1000, nodePackages }))
+    return runFile(process.execPath, [join(folder, 'start.cjs'), '--help'], { env: npmEnvironment() })
+  }
+  const needs = `csi-devcluster needs Node.js 1000 or newer, and this is ${process.version}`
+  // The package that npm would fetch is already installed here.
+  const own = join(root, `node_modules/node-linux-${process.arch}`)
+  const { stdout, stderr } = await start({ [`linux-${process.arch}`]: own })
+  match(stdout, /Usage: csi-devcluster \[options\]/)
+  equal(stderr, `${needs}: npm fetches ${own}\n`)
+  const { code, stderr: why } = await rejection(start({}))
+  equal([code, why].join(), `2,${needs}\n`)
+})
+
+async function rejection(run: Promise<unknown>): Promise<{ readonly code?: number; readonly stderr?: string }> {
+  return await run.then(
+    () => ({}),
+    (error: object) => error,
+  )
+}
+
+/** Runs npm with the Node.js of the tests first in the PATH, and with a separate cache. */
+async function npm(cwd: string, ...args: readonly string[]): Promise<string> {
+  const { stdout } = await runFile('npm', args, { cwd, env: npmEnvironment() })
+  return stdout
+}
+
+function npmEnvironment(): NodeJS.ProcessEnv {
+  const cache = join(temporaryFolder('npm-cache'), 'cache')
+  mkdirSync(cache)
+  const path = `${dirname(process.execPath)}:${process.env['PATH']}`
+  return { ...process.env, PATH: path, npm_config_cache: cache, npm_config_offline: 'true' }
 }

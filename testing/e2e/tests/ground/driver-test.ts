@@ -13,7 +13,7 @@ import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../..
 import { check, type Ground } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { build, originals } from '../../tools/binaries.ts'
-import { runProgram, sidecarArgs } from './devcluster-process.ts'
+import { runProgram, sidecarArgs } from './devcluster.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 const DRIVER = resolve(import.meta.dirname, '../../harness/driver/emulated-driver.ts')

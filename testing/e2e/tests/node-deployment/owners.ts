@@ -1,12 +1,128 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { inParallel } from '@csi-sidecars/base'
-import { NODES, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import {
+  CLUSTER_ROLES,
+  CSI_NODES,
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+} from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { claim, csiNode, volume } from '../../harness/api/objects.ts'
+import { userWith } from '../../harness/api/user.ts'
+import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
+import { residentMiB } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { outline } from '../attacher/scene.ts'
-import { createTier, modify } from '../resizer/modify-scene.ts'
-import { ask, type Bound, eventsOf, getClaim, resized } from '../resizer/scene.ts'
-import { boundOn, expanded, nodeKey, onNodes, recreateOn, selecting, sites, startResizer, zoneKey } from './scene.ts'
+import {
+  ask,
+  type Bound,
+  type BoundParts,
+  bound,
+  createTier,
+  eventsOf,
+  getClaim,
+  getVolume,
+  modify,
+  resized,
+} from '../resizer/scene.ts'
+
+type NodeAffinity = NonNullable<PersistentVolume['spec']>['nodeAffinity']
+
+/** One node with its driver and its resizer. */
+interface Site {
+  readonly node: string
+  readonly driver: Driver
+  readonly resizer: RunningSidecar
+}
+
+/** The rules of the chart for --node-deployment: no lease among them. */
+const RULES = [
+  ...FACTS.resizer.rules.filter(({ resources }) => !resources.includes('leases')),
+  ...(FACTS.resizer.nodeRules ?? []),
+]
+
+const nodeKey = (t: TestContext): string => `${t.driverName}/node`
+const zoneKey = (t: TestContext): string => `${t.driverName}/zone`
+
+/** A Node with the labels of the driver's topology: its own name, and a zone that all nodes share. */
+export async function createNode(
+  t: TestContext,
+  node: string,
+  labels?: Readonly<Record<string, string>>,
+): Promise<void> {
+  const topology = labels ?? { [nodeKey(t)]: node, [zoneKey(t)]: 'east' }
+  await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: node, labels: { ...topology } } })
+}
+
+export async function register(t: TestContext, node: string): Promise<void> {
+  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: node }, [nodeKey(t), zoneKey(t)]))
+}
+
+export function nodeDriver(t: TestContext): Promise<Driver> {
+  return t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
+}
+
+async function startResizer(
+  t: TestContext,
+  node: string,
+  setup: SidecarSetup & { readonly driver: Driver },
+): Promise<RunningSidecar> {
+  const { args = [], ...rest } = setup
+  return await t.sidecar({ ...rest, args: ['--node-deployment', ...args], env: { NODE_NAME: node } })
+}
+
+/** Nodes of these names, each with its driver and its resizer, which is ready. */
+async function sites(t: TestContext, ...names: readonly string[]): Promise<readonly Site[]> {
+  const user = await userWith(t, RULES)
+  await t.createClass()
+  return await Promise.all(
+    names.map(async (name): Promise<Site> => {
+      const node = t.name(name)
+      await createNode(t, node)
+      await register(t, node)
+      const driver = await nodeDriver(t)
+      const resizer = await startResizer(t, node, { driver, user })
+      await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
+      return { node, driver, resizer }
+    }),
+  )
+}
+
+/** Returns the node affinity that a driver with this topology writes into its volumes. */
+export function onNodes(t: TestContext, ...nodes: readonly string[]): NodeAffinity {
+  return selecting(nodeKey(t), ...nodes)
+}
+
+function selecting(key: string, ...values: readonly string[]): NodeAffinity {
+  const matchExpressions = [{ key, operator: 'In', values: [...values] }]
+  return { required: { nodeSelectorTerms: [{ matchExpressions }] } }
+}
+
+export function boundOn(t: TestContext, nodeAffinity: NodeAffinity, parts: BoundParts = {}): Promise<Bound> {
+  return bound(t, { ...parts, pv: { ...parts.pv, ...(nodeAffinity && { nodeAffinity }) } })
+}
+
+/** The handles of the expanded volumes, sorted. */
+function expanded({ driver }: Pick<Site, 'driver'>): string[] {
+  return driver
+    .callsOf('ControllerExpandVolume')
+    .map(({ request }) => String(request['volume_id']))
+    .sort()
+}
+
+/** Creates the volume of this claim again, on another node. */
+async function recreateOn(t: TestContext, { pvc, pv }: Bound, nodeAffinity: NodeAffinity): Promise<void> {
+  const { spec } = await getVolume(t, pv)
+  await t.strip(PERSISTENT_VOLUMES, { name: pv })
+  const uid = (await getClaim(t, pvc)).metadata?.uid
+  const claimRef = { ...spec?.claimRef, uid, resourceVersion: undefined }
+  const again = volume(pv, t.driverName, { storageClassName: t.name('class'), claimRef, nodeAffinity })
+  await t.api.create(PERSISTENT_VOLUMES, again)
+}
 
 const test = testsOf('resizer', 'node deployment', { only: 'ours' })
 
@@ -144,3 +260,143 @@ test('an instance follows the labels of its Node', async (t) => {
   await resized(t, '2Gi')
   ok(a.resizer.exit === undefined)
 })
+
+const starts = testsOf('resizer', 'node deployment, start', { only: 'ours' })
+
+for (const [plural, group] of [
+  ['nodes', ''],
+  ['csinodes', 'storage.k8s.io'],
+] as const) {
+  starts(`without the right to watch ${plural} it logs the rule, and works once the role has the rule`, async (t) => {
+    const node = t.name('a')
+    await createNode(t, node)
+    await register(t, node)
+    const user = await userWith(
+      t,
+      RULES.filter(({ resources }) => !resources.includes(plural)),
+    )
+    const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user })
+    const line = await resizer.line('A permission is missing')
+    const rule = `${plural}${group && `.${group}`}: get, list, watch`
+    ok(line.endsWith(` rule="${rule}"`), line)
+    await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES })
+    await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200, { within: 40_000 })
+    equal(resizer.lines.filter((each) => each.startsWith('E')).length, 1)
+  })
+}
+
+starts('without a Node of that name it waits with one line', async (t) => {
+  const node = t.name('nowhere')
+  const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user: await userWith(t, RULES) })
+  const line = await resizer.line('Waiting for the node of this process')
+  ok(line.endsWith('missing="the Node"'), line)
+  equal(resizer.exit, undefined)
+})
+
+starts('it waits for the driver in the CSINode with one line, and then works', async (t) => {
+  await t.createClass()
+  const node = t.name('a')
+  await createNode(t, node)
+  const driver = await nodeDriver(t)
+  const resizer = await startResizer(t, node, { driver, user: await userWith(t, RULES) })
+  await resizer.line('Waiting for the node of this process')
+  await boundOn(t, onNodes(t, node))
+  await ask(t, '2Gi')
+  await pause(1_000)
+  equal(driver.callsOf('ControllerExpandVolume'), [])
+  equal((await resizer.http('/readyz')).code, 503)
+  equal((await resizer.http('/livez')).code, 200)
+  await register(t, node)
+  await resized(t, '2Gi')
+  equal((await resizer.http('/readyz')).code, 200)
+  equal(resizer.linesWith('Waiting for the node of this process').length, 1)
+})
+
+starts('it ends within a second while it waits for the CSINode', async (t) => {
+  const node = t.name('a')
+  await createNode(t, node)
+  const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user: await userWith(t, RULES) })
+  await resizer.line('Waiting for the node of this process')
+  equal((await resizer.endBy('SIGTERM', 1_500)).code, 0)
+})
+
+starts('--node-name comes before NODE_NAME', async (t) => {
+  const node = t.name('a')
+  await createNode(t, node)
+  await register(t, node)
+  const setup = { driver: await nodeDriver(t), user: await userWith(t, RULES), args: [`--node-name=${node}`] }
+  const resizer = await startResizer(t, 'another', setup)
+  await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
+})
+
+starts('contradictions are refused with 2, and the last line says why', async (t) => {
+  const cases: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, error: string])[] = [
+    [['--node-deployment'], {}, 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'],
+    [
+      ['--node-deployment', '--leader-election'],
+      { NODE_NAME: 'a' },
+      'flag -node-deployment excludes -leader-election: every node works for itself',
+    ],
+    [['--node-name=a'], {}, 'flag -node-name has no effect without -node-deployment'],
+  ]
+  for (const [args, env, error] of cases) {
+    const { code, lines } = await t.exec(args, { env })
+    equal([code, lines.at(-1)], [2, error])
+  }
+  const both = await t.exec(['--node-deployment'], { env: { NODE_NAME: 'a' }, app: 'both' })
+  const why = 'flag -node-deployment is not for the attacher, which needs a leader: use --controllers=resizer'
+  equal([both.code, both.lines.at(-1)], [2, why])
+})
+
+const memory = testsOf('resizer', 'node deployment, memory', { only: 'ours' })
+
+const FOREIGN = 10_000
+/** The garbage of a start is released by then. */
+const SETTLED_MS = 15_000
+
+memory(
+  '10,000 volumes of another node and their claims cost less than 10 %',
+  {
+    long: true,
+    alone: true,
+    within: 300_000,
+  },
+  async (t) => {
+    const [node, other] = [t.name('a'), t.name('b')]
+    await createNode(t, node)
+    await register(t, node)
+    await t.createClass()
+    const setup = { driver: await nodeDriver(t), user: await userWith(t, RULES) }
+    const settled = async (): Promise<number> => {
+      const resizer = await startResizer(t, node, setup)
+      await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
+      await pause(SETTLED_MS)
+      const memory = residentMiB(resizer.pid)
+      await resizer.endBy('SIGTERM')
+      return memory
+    }
+    const without = await settled()
+    try {
+      await createForeign(t, other)
+      const beside = await settled()
+      ok(beside < without * 1.1, `${beside} MiB, and ${without} MiB without`)
+    } finally {
+      const selected = `?labelSelector=${encodeURIComponent(`test=${t.id}`)}`
+      await t.api.call('DELETE', `/api/v1/persistentvolumes${selected}`)
+      await t.api.call('DELETE', `/api/v1/namespaces/${t.namespace}/persistentvolumeclaims${selected}`)
+    }
+  },
+)
+
+async function createForeign(t: TestContext, node: string): Promise<void> {
+  const metadata = { labels: { test: t.id } }
+  const storageClassName = t.name('class')
+  await inParallel(AT_A_TIME, Array(FOREIGN).keys(), async (index) => {
+    const name = t.name(`foreign-${index}`)
+    const wanted = claim(t.namespace, name, { metadata, storageClassName, volumeName: name })
+    const { uid } = (await t.api.create(PERSISTENT_VOLUME_CLAIMS, wanted)).metadata ?? {}
+    const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: t.namespace, name, uid }
+    const parts = { metadata, storageClassName, claimRef, nodeAffinity: onNodes(t, node) }
+    await t.api.create(PERSISTENT_VOLUMES, volume(name, t.driverName, parts))
+  })
+}

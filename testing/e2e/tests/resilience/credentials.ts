@@ -10,8 +10,16 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { attach, attached, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
-import { createTier, modified } from '../resizer/modify-scene.ts'
-import { bound, grown, raised, resized, scene as resizerScene, untilEvent } from '../resizer/scene.ts'
+import {
+  bound,
+  createTier,
+  grown,
+  modified,
+  raised,
+  resized,
+  scene as resizerScene,
+  untilEvent,
+} from '../resizer/scene.ts'
 import { scene, work } from '../work.ts'
 
 const LISTED = {

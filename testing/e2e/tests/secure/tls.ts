@@ -1,12 +1,77 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
-import { makeAuthority } from '@csi-sidecars/testkit'
+import { EVENTS, type PolicyRule, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { type Issued, makeAuthority } from '@csi-sidecars/testkit'
+import type { User } from '../../harness/api/cluster.ts'
+import { tooMany } from '../../harness/api/gate.ts'
+import { userWith } from '../../harness/api/user.ts'
+import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { Scraper, shownAt } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { files, refusedIn, secured } from './scene.ts'
+import { exportTo, TRACING, traceOf, withCollector } from '../contract/traces.ts'
+import { begin, done, scene } from '../work.ts'
+
+/** The permissions of the chart for --authorize-metrics. */
+const REVIEWS: readonly PolicyRule[] = [
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+]
+
+/** Files that a sidecar reads and a test replaces. */
+interface Files {
+  readonly args: readonly string[]
+  pair(pair: Issued): void
+  ca(text: string): void
+}
+
+export function files(t: TestContext, pair: Issued, ca?: string): Files {
+  const write = (name: string, text: string): string => {
+    const file = join(t.folder, name)
+    writeFileSync(file, text)
+    return file
+  }
+  const writePair = ({ cert, key }: Issued): string[] => [
+    `--tls-cert-file=${write('tls.crt', cert)}`,
+    `--tls-private-key-file=${write('tls.key', key)}`,
+  ]
+  return {
+    args: [...writePair(pair), ...(ca === undefined ? [] : [`--client-ca-file=${write('client-ca.crt', ca)}`])],
+    pair: (another) => void writePair(another),
+    ca: (text) => void write('client-ca.crt', text),
+  }
+}
+
+/** A sidecar whose endpoint speaks TLS. */
+async function secured(
+  t: TestContext,
+  args: readonly string[],
+  setup: Partial<SidecarSetup> = {},
+): Promise<RunningSidecar> {
+  const driver = setup.driver ?? (await t.fullDriver())
+  const sidecar = await t.sidecar({ ...setup, driver, args })
+  const probe = new Scraper({ port: sidecar.port })
+  await eventually('an HTTPS server', async () => (await probe.code('/readyz')) === 200)
+  return sidecar
+}
+
+/** Arguments that are refused with one line, which is returned, and exit code 1. */
+async function refusedIn(t: TestContext, args: readonly string[]): Promise<string> {
+  const { code, lines } = await t.exec(args)
+  const errors = lines.filter((line) => !line.startsWith('I'))
+  equal([code, errors.length], [1, 1], lines.join('\n'))
+  return errors[0] ?? ''
+}
+
+/** A user for a sidecar that may also create reviews. */
+export function reviewer(t: TestContext): Promise<User> {
+  return userWith(t, [...FACTS[t.app].rules, ...REVIEWS], 'reviewer')
+}
 
 const ca = makeAuthority('ca')
 const CROWD = join(import.meta.dirname, '../../harness/process/tls-connections.ts')
@@ -152,4 +217,131 @@ for (const app of ['attacher', 'resizer'] as const) {
       ok(error.endsWith(`"Secure serving configuration is invalid" err="${err}"`), error)
     }
   })
+}
+
+const MAY_SCRAPE = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'endpoint authorization', { only: 'ours' })
+
+  test('no token 401, no permission 403, permission 200; probes need none', async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
+    const { port } = sidecar
+    const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
+    equal(await new Scraper({ port }).code('/metrics'), 401)
+    equal(await new Scraper({ port, token: 'canary-of-no-user' }).code('/metrics'), 401)
+    const { code, text } = await new Scraper({ port, token: t.cluster.alice.token }).get('/metrics')
+    equal([code, text], [403, 'Forbidden: User "alice" cannot get path "/metrics"\n'])
+    await eventually('a scrape', async () => (await prometheus.code('/metrics')) === 200)
+    equal(await prometheus.code('/debug/stuck'), 403)
+    equal(await new Scraper({ port }).code('/livez'), 200)
+    ok(!sidecar.stderr.includes('canary-of-no-user'))
+    ok(!sidecar.stderr.includes(t.cluster.alice.token))
+  })
+
+  test('the API server is unreachable: probes are answered, metrics are 503, and it recovers', async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
+    const { port, gate } = sidecar
+    const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
+    await gate.close()
+    for (let scrapes = 0; scrapes < 3; scrapes += 1) equal(await prometheus.code('/metrics'), 503)
+    const { code, tookMs } = await new Scraper({ port }).get('/livez')
+    equal(code, 200)
+    ok(tookMs < 1000, `${tookMs} ms`)
+    equal(sidecar.linesWith('"Requests to the HTTP endpoint cannot be reviewed"').length, 1)
+    await gate.open()
+    await eventually('a scrape', async () => (await prometheus.code('/metrics')) === 200)
+  })
+
+  test('without permission for reviews: 503, and the line names the permission', async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'])
+    const { token } = t.cluster.alice
+    equal(await new Scraper({ port: sidecar.port, token }).code('/metrics'), 503)
+    match(await sidecar.line('cannot be reviewed'), /cannot create resource \\"tokenreviews\\"/)
+  })
+
+  test('a review that is refused with 429 is no answer', async (t) => {
+    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
+    sidecar.gate.inject('POST tokenreviews', tooMany(30))
+    equal(await new Scraper({ port: sidecar.port, token: 'x' }).code('/metrics'), 503)
+  })
+
+  test('a client certificate is a user of the cluster', async (t) => {
+    const args = [...files(t, ca.server('endpoint'), ca.cert).args, '--authorize-metrics']
+    const { port } = await secured(t, args, { user: await reviewer(t) })
+    const user = await userWith(t, MAY_SCRAPE)
+    const scraper = new Scraper({ port, client: ca.client(`/CN=${user.name}`) })
+    await eventually('a scrape', async () => (await scraper.code('/metrics')) === 200)
+    equal(await new Scraper({ port, client: ca.client('/CN=alice') }).code('/metrics'), 403)
+    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/debug/stuck'), 200)
+    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/nothing'), 404)
+    equal(await new Scraper({ port }).code('/metrics'), 401)
+  })
+}
+
+const PASSWORD = 'canary-password'
+const HEADER = 'canary-header'
+
+/** The calls that may have a secret, and the names of their spans. */
+const CALLS = {
+  attacher: { ControllerPublishVolume: 'attach', ControllerUnpublishVolume: 'detach' },
+  resizer: { ControllerExpandVolume: 'expand' },
+}
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const test = testsOf(app, 'no secret in logs')
+  for (const [method, operation] of Object.entries(CALLS[app])) {
+    test(`the secret of ${method} is in no line, event, metric, span, nor the stuck list`, { only: 'ours' }, (t) =>
+      withCollector(async (collector) => {
+        const secret = await t.createSecret({ password: PASSWORD })
+        const args = [
+          '-v=10',
+          TRACING,
+          '--retry-interval-start=1s',
+          '--retry-interval-max=1s',
+          '--log-backlog-interval=1s',
+        ]
+        const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${HEADER}` })
+        // It repeats its input.
+        const prepare = (each: Driver): void => each.on(method, { code: 13, message: `no array for ${PASSWORD}` })
+        const { sidecar, driver } = await scene(t, { role: 'both', prepare, args, env })
+        await begin(t, { secret })
+        if (operation === 'detach') {
+          await done(t)
+          await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+        }
+        const list = await eventually('the stuck list', async () => {
+          const { text } = await sidecar.http('/debug/stuck')
+          return text.includes('no array for') ? text : undefined
+        })
+        // The attacher reports what has failed for ten seconds.
+        const events = await eventually('an event', () => eventsOf(t), { within: 30_000 })
+        driver.on(method, { reply: {} })
+        await (operation === 'detach' ? t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') }) : done(t))
+        await traceOf(collector, operation, `csi.v1.Controller/${method}`)
+        await sidecar.line('"Work is waiting"')
+        equal(driver.callsOf(method)[0]?.request['secrets'], { password: PASSWORD })
+        const spans = JSON.stringify(collector.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+        const outputs = {
+          lines: sidecar.stderr,
+          list,
+          events,
+          spans,
+          metrics: (await sidecar.http('/metrics')).text,
+        }
+        const secrets = [PASSWORD, Buffer.from(PASSWORD).toString('base64'), HEADER]
+        for (const [where, text] of Object.entries(outputs)) {
+          ok(text.length > 0)
+          for (const each of secrets) ok(!text.includes(each), `${each} in ${where}`)
+        }
+      }),
+    )
+  }
+}
+
+/** All events about the test's objects, once there is one. */
+async function eventsOf(t: TestContext): Promise<string | undefined> {
+  const all = await t.api.list(EVENTS, 'default')
+  const own = all.filter(({ involvedObject }) => involvedObject.name?.startsWith(`${t.id}-`))
+  return own.length > 0 ? JSON.stringify(own) : undefined
 }

@@ -1,13 +1,17 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { ControllerPublishVolume } from '@csi-sidecars/csi-proto'
 import { LEASES } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
+import { driverProcess } from '../../harness/driver/driver-process.ts'
+import { RawDriver, refuse, reply } from '../../harness/driver/raw-driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { suffixes } from '../attacher/scene.ts'
+import { attach, attached, LISTS, suffixes } from '../attacher/scene.ts'
 import { begin, done, scene, type WorkScene } from '../work.ts'
 
 const QUICK = ['--retry-interval-start=200ms', '--retry-interval-max=1s']
@@ -156,3 +160,105 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.exit, undefined)
   })
 }
+
+const answers = testsOf('attacher', 'answers of a driver', { only: 'ours' })
+/** Tests that also run with the originals. */
+const shared = testsOf('attacher', 'answers of a driver')
+
+interface RawScene {
+  readonly driver: RawDriver
+  readonly attacher: RunningSidecar
+  readonly node: string
+}
+
+const CALLS_THAT_FAIL = 40
+
+/** Starts the attacher with a driver on plain HTTP/2. */
+async function rawScene(t: TestContext, args: readonly string[] = []): Promise<RawScene> {
+  const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
+  await driver.start()
+  const node = await t.createNode('node')
+  const attacher = await t.sidecar({ args: [`--csi-address=${driver.socket}`, ...args] })
+  await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
+  return { driver, attacher, node }
+}
+
+answers('a publish context keeps the key __proto__', async (t) => {
+  const { driver, node } = await rawScene(t)
+  const publishContext = JSON.parse('{"__proto__":"a","constructor":"b"}')
+  driver.answers['ControllerPublishVolume'] = (stream) =>
+    reply(stream, ControllerPublishVolume.responseSerialize({ publishContext }))
+  await attach(t, { node })
+  equal(JSON.stringify((await attached(t)).status?.attachmentMetadata), '{"__proto__":"a","constructor":"b"}')
+  driver.kill()
+})
+
+answers('a driver whose name is not UTF-8 ends the start with a clear text', async (t) => {
+  const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
+  await driver.start()
+  driver.answers['GetPluginInfo'] = (stream) => reply(stream, Buffer.from('0a0361fe62', 'hex'))
+  const sidecar = await t.sidecar({ args: [`--csi-address=${driver.socket}`] })
+  equal((await sidecar.end()).code, 1)
+  match(sidecar.lines.at(-1) ?? '', /"Failed to get the CSI driver name" err=".*string field contains invalid UTF-8"/)
+  driver.kill()
+})
+
+shared('an error text of 57 KB that repeats itself costs little time', async (t) => {
+  const { driver, node, attacher } = await rawScene(t, ['--retry-interval-start=10ms', '--retry-interval-max=20ms'])
+  const message = `${'triggered by internal client error: '.repeat(1600)}%0A`
+  driver.answers['ControllerPublishVolume'] = (stream) => refuse(stream, { code: 13, message })
+  await attach(t, { node })
+  await eventually('calls', () => driver.callsOf('ControllerPublishVolume').length >= CALLS_THAT_FAIL)
+  const cpuSeconds = (await attacher.metrics()).value('process_cpu_seconds_total') ?? Infinity
+  ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
+  driver.answers['ControllerPublishVolume'] = (stream) => reply(stream, Buffer.alloc(0))
+  await attached(t)
+  driver.kill()
+})
+
+answers('a listing that never ends is aborted, with a line', async (t) => {
+  const driver = await t.driver({ controller: LISTS })
+  driver.on('ListVolumes', (_, nth) => ({ reply: { entries: [], nextToken: `${nth}` } }))
+  const sidecar = await t.sidecar({ driver, args: ['--reconcile-sync=1s'] })
+  await sidecar.line('failed to ListVolumes: the driver', { within: 60_000 })
+  equal(driver.callsOf('ListVolumes').length, 1000)
+  equal(sidecar.linesWith('ListVolumes: the driver').length, 1)
+})
+
+const readiness = testsOf('attacher', 'readiness')
+const ONE_TARGET = { only: 'ours', target: 'emulator' } as const
+
+readiness(
+  'a driver that is stopped makes the sidecar not ready within 15 s, but alive; it recovers',
+  {
+    ...ONE_TARGET,
+    within: 90_000,
+  },
+  async (t) => {
+    const socket = join(t.folder, 'stopped.sock')
+    await using driver = await driverProcess(socket, t.driverName)
+    await t.createNode()
+    const sidecar = await t.sidecar({ driver: t.idleDriver({ socket }) })
+    await eventually('ready', async () => (await sidecar.http('/readyz')).code === 200)
+    driver.signal('SIGSTOP')
+    const stopped = Date.now()
+    const answers: { readonly code: number; readonly text: string }[] = []
+    const unready = async (): Promise<boolean> => {
+      const asked = Date.now()
+      const answer = await sidecar.http('/readyz')
+      ok(Date.now() - asked < 1000, 'the kubelet waits for a second')
+      answers.push(answer)
+      return answer.code === 503
+    }
+    await eventually('not ready', unready, { within: 17_000 })
+    ok(Date.now() - stopped < 17_000)
+    match(answers.at(-1)?.text ?? '', /CSI driver \S+ has not answered for 1\d s/)
+    equal((await sidecar.http('/livez')).code, 200)
+    driver.signal('SIGCONT')
+    await eventually('ready again', async () => (await sidecar.http('/readyz')).code === 200, { within: 12_000 })
+    const metrics = await sidecar.metrics()
+    ok((metrics.value('csi_sidecar_driver_answer_age_seconds', { driver_name: t.driverName }) ?? 99) < 12)
+    const labels = { driver_name: t.driverName, method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
+    equal(metrics.value('csi_sidecar_operations_seconds_count', labels), undefined)
+  },
+)

@@ -1,0 +1,380 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import type { Api } from '../../harness/api/api.ts'
+import { type Gate, seats, tooMany } from '../../harness/api/gate.ts'
+import type { WireRequest } from '../../harness/api/wire.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import {
+  type AttacherScene,
+  allAttached,
+  attach,
+  attachAndWait,
+  attached,
+  attachFailed,
+  detachAndWait,
+  scene,
+  suffixes,
+  volumeCalls,
+} from '../attacher/scene.ts'
+import { conditionsOf, expands, raised, resized, scene as resizerScene } from '../resizer/scene.ts'
+
+const test = testsOf('attacher', 'API loss')
+const resizer = testsOf('resizer', 'API loss')
+
+const QUICK = ['--retry-interval-start=200ms', '--retry-interval-max=1s']
+const ELECTION = [
+  '--leader-election',
+  '--leader-election-lease-duration=6s',
+  '--leader-election-renew-deadline=4s',
+  '--leader-election-retry-period=1s',
+]
+
+for (const awayMs of [5000, 40_000]) {
+  test(`unreachable for ${awayMs / 1000} s with a call under way: no exit, no attach error, all done after`, {
+    only: 'ours',
+    ...(awayMs > 5000 && { long: 'real' }),
+  }, async (t) => {
+    const at = await scene(t, { args: [...QUICK, ...ELECTION] })
+    at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after: 1500 })
+    await attach(t, at, { suffix: '-a' })
+    await eventually('a call', () => volumeCalls(at.driver).length > 0)
+    await at.attacher.gate.close()
+    await attach(t, at, { suffix: '-b' })
+    await pause(awayMs)
+    await at.attacher.gate.open()
+    const back = Date.now()
+    const { status } = await attached(t, t.name('va-a'))
+    equal(status, { attached: true, attachmentMetadata: { a: 'b' } })
+    await attached(t, t.name('va-b'))
+    ok(Date.now() - back < 12_000, `${Date.now() - back} ms`)
+    equal(at.attacher.exit, undefined)
+  })
+}
+
+test('unreachable for a moment without leader election', async (t) => {
+  const at = await scene(t, { args: QUICK })
+  await at.attacher.gate.close()
+  await attach(t, at)
+  await pause(3000)
+  await at.attacher.gate.open()
+  await attached(t)
+  equal(at.attacher.exit, undefined)
+})
+
+test('unreachable at start: the sidecar waits, and works once it is reachable', { only: 'ours' }, async (t) => {
+  const gate = await t.gate()
+  await gate.close()
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
+  const sidecar = await t.sidecar({ driver, gate })
+  await pause(4000)
+  equal(sidecar.exit, undefined)
+  await gate.open()
+  await t.watching(sidecar, 'volumeattachments')
+})
+
+test('watches that are dropped repeatedly lose no event', async (t) => {
+  const at = await scene(t, { args: [...QUICK, '--kube-api-qps=200', '--kube-api-burst=200'] })
+  const rounds = suffixes(12)
+  for (const suffix of rounds) {
+    await attach(t, at, { suffix })
+    at.attacher.gate.dropWatches()
+    await pause(100)
+  }
+  await allAttached(t, rounds)
+  for (const [round, suffix] of rounds.entries()) {
+    await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
+    if (round % 3 === 0) at.attacher.gate.dropWatches('volumeattachments')
+  }
+  for (const suffix of rounds) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
+})
+
+test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t) => {
+  const at = await scene(t)
+  await attachAndWait(t, at, { suffix: '-a' })
+  const mark = at.attacher.gate.requests.length
+  at.attacher.gate.dropWatches()
+  await attachAndWait(t, at, { suffix: '-b' })
+  const later = at.attacher.gate.requests.slice(mark).filter(({ method }) => method === 'GET')
+  // GET /version, which checks the connections a second after the first stream, names no resource.
+  const isList = ({ resource, watch, name, query }: WireRequest): boolean =>
+    resource !== '' && name === undefined && (!watch || query['sendInitialEvents'] === 'true')
+  equal(later.filter(isList), [])
+})
+
+resizer('unreachable for 5 s with a call under way: finished after', { only: 'ours' }, async (t) => {
+  const at = await resizerScene(t, { args: [...QUICK, ...ELECTION] })
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
+  await raised(t)
+  await eventually('a call', () => expands(at).length > 0)
+  await at.resizer.gate.close()
+  await pause(5000)
+  await at.resizer.gate.open()
+  const claim = await resized(t, '2Gi')
+  equal(conditionsOf(claim), [])
+  equal(at.resizer.exit, undefined)
+})
+
+test('the API server is restarted: watches resume, work continues', { target: 'real', alone: true }, async (t) => {
+  const at = await scene(t, { args: QUICK })
+  await attachAndWait(t, at, { suffix: '-a' })
+  await t.cluster.restart(async () => undefined)
+  await attachAndWait(t, at, { suffix: '-b' })
+  await detachAndWait(t, t.name('va-a'))
+  equal(at.attacher.exit, undefined)
+})
+
+test('etcd is compacted while the watches are closed: a new list, and no event is missed', {
+  target: 'real',
+  alone: true,
+}, async (t) => {
+  const at = await scene(t, { args: QUICK })
+  await attachAndWait(t, at, { suffix: '-a' })
+  await at.attacher.gate.close()
+  await attach(t, at, { suffix: '-b' })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+  await t.cluster.restart(() => t.cluster.compact())
+  await attach(t, at, { suffix: '-c' })
+  await at.attacher.gate.open()
+  await allAttached(t, ['-b', '-c'])
+  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
+})
+
+test('a watch that is too old lists again, and no event is missed', { target: 'emulator', alone: true }, async (t) => {
+  const at = await scene(t, { args: QUICK })
+  await at.attacher.gate.close()
+  await attach(t, at, { suffix: '-a' })
+  await t.cluster.compact()
+  await at.attacher.gate.open()
+  await attached(t, t.name('va-a'), { within: t.ours ? 15_000 : 60_000 })
+})
+
+const faults = testsOf('attacher', 'API faults', { only: 'ours' })
+
+const CLOSING = 'No answer from the API server, closing the connections that are older than the request'
+
+/** An attacher, with or without leader election, that has attached a volume and has had nothing to do since. */
+async function attachedAtRest(t: TestContext, election: boolean): ReturnType<typeof scene> {
+  const at = await scene(t, { args: [...QUICK, ...(election ? ['--leader-election'] : [])] })
+  if (election) await at.attacher.line('became leader, starting')
+  await attachAndWait(t, at, { suffix: '-a' })
+  await pause(5000)
+  return at
+}
+
+for (const election of [true, false]) {
+  const how = election ? 'with' : 'without'
+  faults(
+    `one stream is silent though nothing has closed it, ${how} leader election: resumed within 55 s, no list`,
+    {
+      within: 150_000,
+      long: 'real',
+    },
+    async (t) => {
+      const at = await attachedAtRest(t, election)
+      const { gate } = at.attacher
+      const before = gate.requests.length
+      gate.muteWatches('volumeattachments')
+      const began = Date.now()
+      await attachAndWait(t, at, { suffix: '-b', within: 60_000 })
+      ok(Date.now() - began < 55_000, `${Date.now() - began} ms`)
+      await at.attacher.line('Watch was silent, continuing on a new connection')
+      const after = gate.requests.slice(before)
+      const reads = after.filter(({ method, resource }) => method === 'GET' && resource === 'volumeattachments')
+      const kinds = reads.map(({ watch, query }) => [watch, query['sendInitialEvents']])
+      equal(kinds, [[true, undefined]])
+      equal(at.attacher.linesWith(CLOSING), [])
+    },
+  )
+
+  faults(
+    `all open connections are dead though nothing has closed them, ${how} leader election: noticed within 30 s`,
+    {
+      within: 150_000,
+      long: 'real',
+    },
+    async (t) => {
+      const at = await attachedAtRest(t, election)
+      const { gate } = at.attacher
+      ok(gate.blackHole() > 0)
+      const began = Date.now()
+      await attachAndWait(t, at, { suffix: '-b', within: 40_000 })
+      ok(Date.now() - began < 30_000, `${Date.now() - began} ms`)
+      ok(at.attacher.linesWith(CLOSING).length > 0)
+      equal(at.attacher.linesWith('Stopped leading'), [])
+      const reads = gate.requests.filter(({ path }) => path === '/version')
+      if (election) equal(reads, [])
+      else ok(reads.length > 0 && reads.length <= 5, `${reads.length} small reads`)
+    },
+  )
+}
+
+faults('no part of a broken answer that may hold a secret is logged', async (t) => {
+  const at = await scene(t, { args: [...QUICK, '-v=9'] })
+  const controllerPublishSecretRef = await t.createSecret({ password: 'hunter2' })
+  at.attacher.gate.inject('* secrets', { kind: 'raw', code: 200, bytes: '{"data":{"password":"aHVudGVyMg=="' })
+  await attach(t, at, { pv: { csi: { controllerPublishSecretRef } } })
+  const va = await attachFailed(t, 'no JSON')
+  const message = va.status?.attachError?.message ?? ''
+  ok(!/aHVud|password/.test(message), message)
+  await never('a secret in the log', () => at.attacher.lines.find((line) => line.includes('aHVud')), 500)
+})
+
+/** API servers that limit the requests of a client, and refuse the rest with a 429. */
+
+const limits = testsOf('attacher', 'request limits', { only: 'ours' })
+
+const LINE = 'The API server limits requests'
+const COUNT = 100
+
+/** The volumes first, so that each attachment can be done as soon as it is seen. */
+async function attachMany(t: TestContext, { node }: Pick<AttacherScene, 'node'>, count: number): Promise<void> {
+  const all = suffixes(count)
+  for (const suffix of all) await t.createVolume(`many${suffix}`)
+  await pause(500)
+  await Promise.all(all.map((suffix) => t.createAttachment(`many${suffix}`, { pv: t.name(`many${suffix}`), node })))
+}
+
+async function manyAttached(t: TestContext, count: number, within: number): Promise<void> {
+  const done = async (): Promise<boolean> => {
+    const all = (await t.api.list(VOLUME_ATTACHMENTS)).filter(({ spec }) => spec.attacher === t.driverName)
+    const errors = all.flatMap(({ status }) => status?.attachError ?? [])
+    equal(errors, [])
+    return all.filter(({ status }) => status?.attached === true).length === count
+  }
+  await eventually('all attached', done, { within, every: 200 })
+}
+
+/** Answers about the work: refusals, and all others. */
+function answersOf({ requests }: Gate): { refused: number; answered: number } {
+  const work = requests.filter(({ resource, watch }) => !watch && resource !== 'leases')
+  const refused = work.filter(({ code }) => code === 429).length
+  return { refused, answered: work.length - refused }
+}
+
+for (const { count, workers } of [
+  { count: 1, workers: 10 },
+  { count: 1, workers: 100 },
+  { count: 3, workers: 10 },
+  { count: 10, workers: 100 },
+]) {
+  limits(
+    `${count} requests of 10 ms at a time and ${workers} workers: ${COUNT} attaches, and fewer refusals than answers`,
+    {
+      target: 'emulator',
+      within: 120_000,
+      alone: true,
+    },
+    async (t) => {
+      const at = await scene(t, { args: ['--leader-election', `--worker-threads=${workers}`] })
+      await at.attacher.line('became leader, starting')
+      const { gate } = at.attacher
+      gate.rules.push(seats(count, 10))
+      await attachMany(t, at, COUNT)
+      // If each refusal paused all work, this would take a minute and a half.
+      await manyAttached(t, COUNT, 30_000)
+      const { refused, answered } = answersOf(gate)
+      ok(refused > 0 && refused < answered, `${refused} refused, ${answered} answered`)
+    },
+  )
+}
+
+limits(
+  'refusals are reported each ten seconds by the log, by /debug/stuck and by a gauge',
+  {
+    within: 60_000,
+  },
+  async (t) => {
+    const at = await scene(t, { args: ['-v=0'] })
+    const { gate } = at.attacher
+    const before = await at.attacher.metrics()
+    gate.rules.push(({ method }) => (method === 'PATCH' ? tooMany(1) : undefined))
+    await attachMany(t, at, 5)
+    const line = await at.attacher.line(LINE, { within: 15_000 })
+    ok(/refused=\d+ within="10s" inFlight=1/.test(line), line)
+    await eventually('a second line', () => at.attacher.linesWith(LINE).length === 2, { within: 15_000 })
+    const { apiServer } = JSON.parse((await at.attacher.http('/debug/stuck')).text)
+    ok(apiServer.refused >= 5 && apiServer.inFlight === 1, JSON.stringify(apiServer))
+    const metrics = await at.attacher.metrics()
+    const [first = 0, last] = [before, metrics].map((each) => each.value('csi_sidecar_api_in_flight_limit'))
+    // It begins with 16, and lists that were answered have raised it.
+    ok(first >= 16 && last === 1, `${first}, then ${last}`)
+    ok((metrics.value('rest_client_requests_total', { code: '429', method: 'PATCH' }) ?? 0) >= 5)
+    gate.rules.length = 0
+    await manyAttached(t, 5, 15_000)
+  },
+)
+
+limits('a refused watch is opened as soon as the server allows', { within: 60_000 }, async (t) => {
+  const at = await scene(t)
+  const { gate } = at.attacher
+  const refusals = gate.inject('WATCH volumeattachments', tooMany(1), { times: 8 })
+  gate.dropWatches('volumeattachments')
+  await eventually('the last refusal', () => refusals.count === 8, { within: 12_000 })
+  await attachAndWait(t, at, { within: 3000 })
+})
+
+limits(
+  'a priority level of one share that rejects: 200 attaches, and fewer refusals than answers',
+  {
+    target: 'real',
+    within: 120_000,
+    alone: true,
+  },
+  async (t) => {
+    const at = await scene(t, { args: ['--leader-election'] })
+    await at.attacher.line('became leader, starting')
+    const undo = await limitUser(t.api, { name: t.name('limited'), user: at.attacher.user.name })
+    try {
+      await pause(2000)
+      await attachMany(t, at, 200)
+      await manyAttached(t, 200, 45_000)
+    } finally {
+      await undo()
+    }
+    const { refused, answered } = answersOf(at.attacher.gate)
+    ok(refused > 0 && refused < answered, `${refused} refused, ${answered} answered`)
+    equal(at.attacher.linesWith('Stopped leading'), [])
+  },
+)
+
+const FLOW_CONTROL = '/apis/flowcontrol.apiserver.k8s.io/v1'
+
+/**
+ * API Priority and Fairness on a real server: a level with one share for all requests of a user, which refuses further
+ * requests. Returns a function that removes the level.
+ */
+async function limitUser(api: Api, { name, user }: { name: string; user: string }): Promise<() => Promise<void>> {
+  const common = { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', metadata: { name } }
+  await api.call('POST', `${FLOW_CONTROL}/prioritylevelconfigurations`, {
+    body: {
+      ...common,
+      kind: 'PriorityLevelConfiguration',
+      spec: { type: 'Limited', limited: { nominalConcurrencyShares: 1, limitResponse: { type: 'Reject' } } },
+    },
+  })
+  const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }
+  await api.call('POST', `${FLOW_CONTROL}/flowschemas`, {
+    body: {
+      ...common,
+      kind: 'FlowSchema',
+      spec: {
+        matchingPrecedence: 100,
+        priorityLevelConfiguration: { name },
+        rules: [
+          {
+            subjects: [{ kind: 'User', user: { name: user } }],
+            resourceRules: [all],
+            nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+          },
+        ],
+      },
+    },
+  })
+  return async () => {
+    for (const plural of ['flowschemas', 'prioritylevelconfigurations']) {
+      await api.call('DELETE', `${FLOW_CONTROL}/${plural}/${name}`)
+    }
+  }
+}

@@ -1,0 +1,314 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { EVENTS, type Event, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import {
+  ask,
+  type BoundParts,
+  bound,
+  eventsOf,
+  expands,
+  getClaim,
+  grown,
+  patchStatus,
+  type ResizerScene,
+  raised,
+  resized,
+  type SceneSetup,
+  scene,
+  sizesOf,
+  untilEvent,
+  usedBy,
+} from './scene.ts'
+
+const test = testsOf('resizer', 'resize')
+
+test('a request that fits needs nothing', async (t) => {
+  const at = await scene(t)
+  await bound(t)
+  await never('a write', () => at.resizer.gate.writes().length > 0, 800)
+  equal(expands(at), [])
+})
+
+const NOT_OURS: readonly (readonly [what: string, parts: (t: TestContext) => BoundParts])[] = [
+  ['a volume of another driver', () => ({ pv: { csi: { driver: 'other.example.com' } } })],
+  ['a volume that is not CSI', () => ({ pv: { csi: null, hostPath: { path: '/x' } } })],
+  [
+    'a volume bound to another claim',
+    (t) => ({ pv: { claimRef: { namespace: 'default', name: t.name('pvc'), uid: 'another' } } }),
+  ],
+  [
+    'a claim whose resizer annotation names us, while the volume is another’s',
+    (t) => ({
+      claim: { metadata: { annotations: { 'volume.kubernetes.io/storage-resizer': t.driverName } } },
+      pv: { csi: { driver: 'other.example.com' } },
+    }),
+  ],
+]
+
+for (const [what, parts] of NOT_OURS) {
+  test(`${what} is left alone`, async (t) => {
+    const at = await scene(t)
+    await raised(t, parts(t))
+    await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
+    equal(expands(at), [])
+  })
+}
+
+test('a claim that is not bound waits', async (t) => {
+  const at = await scene(t)
+  await grown(t)
+  const before = expands(at).length
+  await patchStatus(t, t.name('pvc'), { status: { phase: 'Lost', capacity: { storage: '1Gi' } } })
+  await never('a call', () => expands(at).length > before, 800)
+})
+
+test('the volume is missing: an error line, retried with backoff', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
+  const { pv } = await bound(t)
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  await pause(300)
+  await ask(t, '2Gi')
+  const text = `"Error syncing PVC" err="PV \\"${pv}\\" bound to pvc \\"default/${t.name('pvc')}\\" not found"`
+  ok((await at.resizer.line(text)).startsWith('E'))
+  await eventually('retries', () => at.resizer.linesWith(text).length >= 3)
+})
+
+test('a raised request found at start is expanded', async (t) => {
+  const first = await scene(t)
+  await first.resizer.endBy('SIGKILL')
+  await raised(t)
+  await t.sidecar({ driver: first.driver })
+  await resized(t, '2Gi')
+})
+
+test('raised during the call: the first size is finished, the larger follows', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 700 })
+  await raised(t)
+  await eventually('a call', () => expands(at).length > 0)
+  await ask(t, '3Gi')
+  await resized(t, '3Gi')
+  equal([...new Set(sizesOf(at))], [2, 3])
+  ok(
+    expands(at).every(({ start }, index, all) => start >= (all[index - 1]?.end ?? 0)),
+    'one at a time',
+  )
+})
+
+test('ten claims run in parallel', async (t) => {
+  const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
+  const pvcs: string[] = []
+  for (let nth = 0; nth < 12; nth += 1) pvcs.push((await bound(t, { suffix: `-${nth}` })).pvc)
+  await Promise.all(pvcs.map((pvc) => ask(t, '2Gi', pvc)))
+  for (const pvc of pvcs) await resized(t, '2Gi', pvc)
+  const runningAt = (time: number): number =>
+    expands(at).filter(({ start, end = Infinity }) => start <= time && end > time).length
+  equal(Math.max(...expands(at).map(({ start }) => runningAt(start))), 10)
+})
+
+test('--workers=0: the process runs without work', async (t) => {
+  const at = await scene(t, { args: ['--workers=0'] })
+  await raised(t)
+  await never('a call', () => expands(at).length > 0, 1500)
+  equal(at.resizer.exit, undefined)
+})
+
+test('the claim is deleted during the call: no failure', async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerExpandVolume', { reply: {}, after: 700 })
+  const { pvc } = await raised(t)
+  await eventually('a call', () => expands(at).length > 0)
+  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: pvc })
+  await grown(t, { suffix: '-b' })
+  equal(at.resizer.exit, undefined)
+})
+
+test('--worker-threads is accepted here too', { only: 'ours' }, async (t) => {
+  await scene(t, { args: ['--worker-threads=3'] })
+  await grown(t)
+})
+
+const inUse = testsOf('resizer', 'in use')
+
+const OFFLINE_ONLY = { code: 9, message: 'in use' }
+const EXPANDED = { reply: {} }
+
+async function refusedOnce(t: TestContext, setup: SceneSetup = {}): Promise<ResizerScene> {
+  const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'], ...setup })
+  at.driver.on('ControllerExpandVolume', OFFLINE_ONLY)
+  await bound(t)
+  return at
+}
+
+const offline = (t: TestContext): string =>
+  `Warning VolumeResizeFailed Unable to expand default/${t.name('pvc')} because CSI driver ${t.driverName} only supports offline expansion and volume is currently in-use`
+
+inUse('FailedPrecondition while a pod uses the claim: no more calls, an event, until the pod is deleted', async (t) => {
+  const at = await refusedOnce(t)
+  await usedBy(t)
+  await pause(300)
+  await ask(t, '2Gi')
+  await untilEvent(t, 'only supports offline expansion')
+  ok((await eventsOf(t)).includes(offline(t)), `${await eventsOf(t)}`)
+  await pause(500)
+  const before = expands(at).length
+  ok(before <= 2, `${before} calls`)
+  await never('a call while it is in use', () => expands(at).length > before, 2000)
+  at.driver.on('ControllerExpandVolume', EXPANDED)
+  const gone = Date.now()
+  await t.api.delete(PODS, { namespace: 'default', name: t.name('pod') })
+  await resized(t, '2Gi')
+  ok(Date.now() - gone < 3000)
+})
+
+inUse('a pod that ended does not count', async (t) => {
+  const at = await refusedOnce(t)
+  await usedBy(t)
+  await t.api.merge(
+    PODS,
+    { namespace: 'default', name: t.name('pod'), subresource: 'status' },
+    { status: { phase: 'Succeeded' } },
+  )
+  await pause(300)
+  await ask(t, '2Gi')
+  await eventually('more calls', () => expands(at).length >= 4)
+})
+
+inUse('a pod of another namespace or of another claim does not count', async (t) => {
+  const at = await refusedOnce(t)
+  await usedBy(t, 'pod', t.name('other'))
+  await ask(t, '2Gi')
+  await eventually('more calls', () => expands(at).length >= 4)
+})
+
+inUse('a claim that was not refused is expanded under its pods', async (t) => {
+  const at = await scene(t)
+  await bound(t)
+  await usedBy(t)
+  await pause(300)
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+  equal(expands(at).length, 1)
+})
+
+inUse('--handle-volume-inuse-error=false: pods are not read, the call is made at every retry', async (t) => {
+  const args = ['--retry-interval-start=300ms', '--retry-interval-max=300ms', '--handle-volume-inuse-error=false']
+  const at = await refusedOnce(t, { args })
+  await usedBy(t)
+  await ask(t, '2Gi')
+  await eventually('more calls', () => expands(at).length >= 4)
+  equal(at.resizer.gate.requestsOf('pods'), [])
+})
+
+inUse('many waiting claims of a namespace need one list and one watch', { only: 'ours' }, async (t) => {
+  const at = await refusedOnce(t)
+  const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
+  for (const suffix of suffixes) {
+    const { pvc } = await bound(t, { suffix })
+    await usedBy(t, `pod${suffix}`, pvc)
+    await ask(t, '2Gi', pvc)
+  }
+  for (const suffix of suffixes) await untilEvent(t, 'only supports offline expansion', t.name(`pvc${suffix}`))
+  await pause(3000)
+  const pods = at.resizer.gate.requestsOf('pods')
+  equal(pods.filter(({ watch }) => watch).length, 1)
+  equal(pods.filter(({ watch }) => !watch).length, 1)
+  equal(at.resizer.gate.openWatches('pods'), 1)
+  at.driver.on('ControllerExpandVolume', EXPANDED)
+  for (const suffix of suffixes) await t.api.delete(PODS, { namespace: 'default', name: t.name(`pod${suffix}`) })
+  for (const suffix of suffixes) await resized(t, '2Gi', t.name(`pvc${suffix}`))
+  await eventually('no watch of pods', () => at.resizer.gate.openWatches('pods') === 0)
+})
+
+const events = testsOf('resizer', 'events')
+
+async function eventsOn(t: TestContext, name = t.name('pvc')): Promise<readonly Event[]> {
+  return (await t.api.list(EVENTS, 'default')).filter(({ involvedObject }) => involvedObject.name === name)
+}
+
+events('every field of an event', async (t) => {
+  await scene(t)
+  const { pvc, pv } = await grown(t)
+  await untilEvent(t, 'VolumeResizeSuccessful')
+  const claim = await getClaim(t)
+  const [event] = (await eventsOn(t)).filter(({ reason }) => reason === 'Resizing')
+  const { metadata, involvedObject, firstTimestamp, lastTimestamp, ...rest } = event ?? { metadata: {} }
+  match(metadata.name ?? '', new RegExp(`^${pvc}\\.[0-9a-f]{16}$`))
+  equal(metadata.namespace, 'default')
+  const { resourceVersion, ...object } = involvedObject ?? {}
+  equal(object, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    namespace: 'default',
+    name: pvc,
+    uid: claim.metadata?.uid,
+  })
+  ok(typeof resourceVersion === 'string')
+  match(firstTimestamp ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+  equal(lastTimestamp, firstTimestamp)
+  const component = `external-resizer ${t.driverName}`
+  const { source, ...more } = rest as Partial<Event>
+  equal(source, { component })
+  const { eventTime, ...plain } = more
+  equal(eventTime ?? null, null)
+  equal(plain, {
+    type: 'Normal',
+    reason: 'Resizing',
+    message: `External resizer is resizing volume ${pv}`,
+    count: 1,
+    reportingComponent: component,
+    reportingInstance: '',
+  })
+})
+
+events('a repeated event increases the count', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=400ms'] })
+  at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
+  await raised(t)
+  const counted = await eventually('a count', async () => (await eventsOn(t)).find(({ count = 0 }) => count >= 4))
+  const same = (await eventsOn(t)).filter(({ message }) => message === counted.message)
+  equal(same.length, 1)
+  ok((counted.lastTimestamp ?? '') >= (counted.firstTimestamp ?? 'z'))
+  const patch = at.resizer.gate.writes('events').find(({ method }) => method === 'PATCH')
+  equal(patch?.contentType, 'application/strategic-merge-patch+json')
+})
+
+events('many different events are combined from the tenth on', async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
+  at.driver.on('ControllerExpandVolume', (_, nth) => ({ code: 13, message: `reason ${nth}` }))
+  await raised(t)
+  const combined = await eventually('a combined event', async () =>
+    (await eventsOn(t)).find(({ message = '' }) => message.startsWith('(combined from similar events): ')),
+  )
+  equal(combined.reason, 'VolumeResizeFailed')
+  const single = (await eventsOn(t)).filter(
+    ({ message = '' }) => message.includes('reason ') && !message.startsWith('('),
+  )
+  ok(single.length >= 8 && single.length <= 10, `${single.length} single events`)
+})
+
+events('a flood is dropped, and work continues', { within: 180_000 }, async (t) => {
+  const at = await scene(t, { args: ['--retry-interval-start=50ms', '--retry-interval-max=50ms'] })
+  at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
+  await raised(t)
+  await eventually('many tries', () => expands(at).length >= 45, { within: 60_000 })
+  await pause(1500)
+  const writes = at.resizer.gate.writes('events')
+  ok(writes.length <= 56, `${writes.length} writes of events`)
+})
+
+events('each event is a log line too', async (t) => {
+  const at = await scene(t, { args: ['-v=0'] })
+  const { pvc, pv } = await grown(t)
+  const line = await at.resizer.line(`object="default/${pvc}"`)
+  ok(
+    line.endsWith(
+      `"Event occurred" object="default/${pvc}" fieldPath="" kind="PersistentVolumeClaim" apiVersion="v1" type="Normal" reason="Resizing" message="External resizer is resizing volume ${pv}"`,
+    ),
+    line,
+  )
+})
