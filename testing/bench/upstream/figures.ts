@@ -1,6 +1,18 @@
+import { APPS } from '@csi-sidecars/sidecars'
 import type { Role } from '../../e2e/harness/api/cluster.ts'
 import { median } from '../../e2e/harness/median.ts'
-import type { Side } from './side.ts'
+import type { App, Executables as OfOurs } from '../../e2e/harness/subject.ts'
+
+/** The owner of the measured executable. */
+export type Side = 'ours' | 'original'
+
+export const SIDES: readonly Side[] = ['ours', 'original']
+export { APPS }
+
+export interface Executables {
+  readonly ours: OfOurs
+  readonly original: Readonly<Record<App, string>>
+}
 
 /** One line of a table: the figures of each round, by side. */
 export interface Row {

@@ -8,12 +8,11 @@ import { grant } from '../../e2e/harness/api/roles.ts'
 import { type Capabilities, Driver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
 import { apiServer } from '../../e2e/tools/binaries.ts'
-import { AUDIT_POLICY } from './audit.ts'
 import { mustHold, registryOf } from './copies.ts'
 import { askEtcd, base64 } from './etcd.ts'
+import type { Executables } from './figures.ts'
 import { Observer } from './observer.ts'
-import type { Executables } from './side.ts'
-import { Subject, type SubjectOptions } from './subject.ts'
+import { AUDIT_POLICY, Subject, type SubjectOptions } from './subject.ts'
 
 /** Requests at a time when objects are made or removed: what saturates the server on two cores. */
 const HANDS = 16
@@ -84,21 +83,17 @@ export class Ground implements AsyncDisposable {
     return driver
   }
 
-  executableOf({ side, app, together }: Pick<SubjectOptions, 'side' | 'app' | 'together'>): string {
-    const { executables } = this.#options
-    return together ? executables.ours.both : executables[side][app]
-  }
-
   /** Starts an executable; does not wait for anything. */
   async start(options: SubjectOptions): Promise<Subject> {
     this.#count += 1
-    const { logs, profiles } = this.#options
+    const { executables, logs, profiles } = this.#options
+    const { app, side, together } = options
     const subject = await Subject.start(options, {
       cluster: this.cluster,
       folder: this.#folder,
-      executable: this.executableOf(options),
-      log: join(logs, `${this.#count}-${options.app}-${options.side}.log`),
-      profiles: options.side === 'original' ? undefined : profiles,
+      executable: together ? executables.ours.both : executables[side][app],
+      log: join(logs, `${this.#count}-${app}-${side}.log`),
+      profiles: side === 'original' ? undefined : profiles,
     })
     this.#subjects.push(subject)
     return subject

@@ -14,28 +14,20 @@ import {
   hasGo,
   originals,
 } from '../../e2e/tools/binaries.ts'
-import { conditionsOf, moment } from './conditions.ts'
-import { Figures } from './figures.ts'
+import { type Executables, Figures, type Side } from './figures.ts'
 import { Ground } from './ground.ts'
-import { measuredText, type Outcome, section, writeSection } from './results.ts'
+import { conditionsOf, measuredText, moment, type Outcome, section, writeSection } from './results.ts'
 import type { Bench, BenchScene } from './scene.ts'
-import { attachStorm, attachStormDefaults } from './scenes/attach-storm.ts'
 import { busy } from './scenes/busy.ts'
-import { coldStart } from './scenes/cold-start.ts'
-import { driverRestart } from './scenes/driver-restart.ts'
-import { failing } from './scenes/failing.ts'
-import { failover } from './scenes/failover.ts'
+import { failing, starvation } from './scenes/failing.ts'
 import { idle } from './scenes/idle.ts'
-import { loaded } from './scenes/loaded.ts'
-import { oneProcess } from './scenes/one-process.ts'
+import { loaded, oneProcess } from './scenes/loaded.ts'
 import { wholePod } from './scenes/pod.ts'
-import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
-import { starvation } from './scenes/starvation.ts'
-import type { Executables, Side } from './side.ts'
+import { driverRestart, failover } from './scenes/restarts.ts'
+import { attachStorm, attachStormDefaults, resizeStorm, resizeStormDefaults } from './scenes/storm.ts'
 
 export const SCENES: readonly BenchScene[] = [
   idle,
-  coldStart,
   loaded,
   busy,
   attachStorm,

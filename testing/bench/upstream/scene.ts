@@ -1,6 +1,5 @@
-import type { Figures } from './figures.ts'
+import { type Figures, SIDES, type Side } from './figures.ts'
 import type { Ground } from './ground.ts'
-import { SIDES, type Side } from './side.ts'
 
 /** The tools that a scene receives. */
 export interface Bench {

@@ -4,13 +4,79 @@ import { freePort } from '@csi-sidecars/emulator'
 import type { Cluster, User } from '../../e2e/harness/api/cluster.ts'
 import { kubeconfigOf } from '../../e2e/harness/context.ts'
 import type { Driver } from '../../e2e/harness/driver/driver.ts'
+import { type Memory, memoryOf } from '../../e2e/harness/process/memory.ts'
 import { type Exit, stop } from '../../e2e/harness/process/processes.ts'
 import { Sidecar } from '../../e2e/harness/process/sidecar.ts'
 import type { App } from '../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../e2e/harness/waiting.ts'
-import { type Cost, costOf } from '../process-cost.ts'
-import { type NotedRequest, notedRequests } from './audit.ts'
-import type { Side } from './side.ts'
+import type { Side } from './figures.ts'
+
+const TICKS_PER_SECOND = 100
+
+/** The resources that a process has used so far. */
+export interface Cost extends Memory {
+  readonly cpuSeconds: number
+}
+
+/** Reads the kernel's figures of a running process. */
+function costOf(pid: number): Cost {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return { ...memoryOf(pid), cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND }
+}
+
+/** One request as kube-apiserver noted it. */
+export interface NotedRequest {
+  readonly verb: string
+  readonly resource: string
+  /** Wall time of its arrival, in milliseconds. */
+  readonly time: number
+  readonly code: number
+}
+
+/** Metadata only: enough to count, and less work for the server than bodies. */
+export const AUDIT_POLICY = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived', 'ResponseStarted'],
+  rules: [{ level: 'None', users: ['system:apiserver', 'admin'] }, { level: 'Metadata' }],
+}
+
+/** Reads lines of the audit log. A watch is noted when it ends, with the time at which it began. */
+function notedRequests(lines: readonly string[]): NotedRequest[] {
+  return lines.map((line) => {
+    const { verb, objectRef, requestReceivedTimestamp, responseStatus } = JSON.parse(line) as AuditLine
+    const { resource = '', subresource } = objectRef ?? {}
+    return {
+      verb,
+      resource: subresource === undefined ? resource : `${resource}/${subresource}`,
+      time: microtime(requestReceivedTimestamp),
+      code: responseStatus?.code ?? 0,
+    }
+  })
+}
+
+/** Reports whether a request changes an object of the work. Leases and events are examined separately. */
+export function isWork({ verb, resource }: NotedRequest): boolean {
+  return isWrite(verb) && resource !== 'leases' && resource !== 'events'
+}
+
+export function isWrite(verb: string): boolean {
+  return verb === 'create' || verb === 'update' || verb === 'patch' || verb === 'delete'
+}
+
+interface AuditLine {
+  readonly verb: string
+  readonly objectRef?: { readonly resource?: string; readonly subresource?: string }
+  readonly requestReceivedTimestamp: string
+  readonly responseStatus?: { readonly code?: number }
+}
+
+/** `2026-01-02T03:04:05.678901Z` with its microseconds, which Date drops. */
+function microtime(text: string): number {
+  const [, micros = '0'] = /\.\d{3}(\d{1,3})/.exec(text) ?? []
+  return Date.parse(text) + Number(micros.padEnd(3, '0')) / 1000
+}
 
 export interface SubjectOptions {
   readonly side: Side

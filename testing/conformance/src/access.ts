@@ -1,6 +1,17 @@
-import type { CaseStep, Cases } from './case.ts'
-import { type BodyFields, CORE, configMap, IN_DEFAULT, RBAC, STORAGE } from './objects.ts'
-import { get, merge, post, put } from './steps.ts'
+import {
+  type BodyFields,
+  type CaseStep,
+  type Cases,
+  CORE,
+  configMap,
+  get,
+  IN_DEFAULT,
+  merge,
+  post,
+  put,
+  RBAC,
+  STORAGE,
+} from './case.ts'
 
 const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
 const TOKENS = '/apis/authentication.k8s.io/v1/tokenreviews'

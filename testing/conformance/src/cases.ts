@@ -1,15 +1,12 @@
 import { ACCESS_CASES } from './access.ts'
-import { ATTACHMENT_CASES } from './attachments.ts'
 import type { Cases } from './case.ts'
 import { CLAIM_CASES } from './claims.ts'
-import { CLASS_CASES } from './classes.ts'
+import { ATTACHMENT_CASES, CLASS_CASES, IDENTITY_CASES } from './classes.ts'
 import { CORE_CASES } from './core.ts'
-import { IDENTITY_CASES } from './identity.ts'
-import { LIST_CASES } from './lists.ts'
 import { OTHER_CASES } from './other.ts'
 import { SHAPE_CASES } from './shapes.ts'
 import { SNAPSHOT_CASES } from './snapshots.ts'
-import { VERB_CASES } from './verbs.ts'
+import { LIST_CASES, VERB_CASES } from './verbs.ts'
 import { VOLUME_CASES } from './volumes.ts'
 
 /** All cases. */

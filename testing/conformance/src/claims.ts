@@ -1,6 +1,18 @@
-import type { CaseStep, Cases } from './case.ts'
-import { BOUND, type BodyFields, claim, IN_DEFAULT, STORAGE, storageClass } from './objects.ts'
-import { get, merge, post, put, strategic } from './steps.ts'
+import {
+  BOUND,
+  type BodyFields,
+  type CaseStep,
+  type Cases,
+  claim,
+  get,
+  IN_DEFAULT,
+  merge,
+  post,
+  put,
+  STORAGE,
+  storageClass,
+  strategic,
+} from './case.ts'
 
 const CLAIMS = `${IN_DEFAULT}/persistentvolumeclaims`
 

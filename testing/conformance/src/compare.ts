@@ -1,5 +1,140 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import type { RecordedAnswer } from './case.ts'
+import type { CaseAnswer, CaseStep, RecordedAnswer } from './case.ts'
+
+const FILE = new URL('recorded.jsonl', import.meta.url)
+
+/** The answers of kube-apiserver v1.36.3 to the cases, one answer a line. */
+export function readRecorded(): readonly RecordedAnswer[] {
+  const lines = readFileSync(FILE, 'utf8').split('\n')
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as RecordedAnswer)
+}
+
+/** Replaces the recorded answers. */
+export function writeRecorded(answers: readonly RecordedAnswer[]): void {
+  writeFileSync(FILE, answers.map((each) => `${JSON.stringify(each)}\n`).join(''))
+}
+
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>'],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, '<time>'],
+  [/(generated-)[a-z0-9]{5}\b/gi, '$1<letters>'],
+  [/(?<=resource version: |ResourceVersion in record \()\d+( \(\d+\))?/gi, '<versions>'],
+]
+const AGE = /^(\d+[ydhms]){1,2}$/
+const LONGEST_TEXT = 400
+
+/** Removes the parts of an answer that differ from run to run, and the allowed differences. */
+export function normalised(answer: CaseAnswer, { only }: Pick<CaseStep, 'only'>): CaseAnswer {
+  const body = plain(answer.body, '')
+  if (only === undefined) return { ...answer, body }
+  return { ...answer, body: Object.fromEntries(only.map((path) => [path, partAt(body, path)])) }
+}
+
+function plain(given: unknown, key: string): unknown {
+  if (key === 'resourceVersion' && given !== '') return '<version>'
+  if (key === 'continue') return '<token>'
+  const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, given)
+  if (typeof value === 'string') return plainText(value, key)
+  // Items of a list are checked under the list's name: the cells of a table may be ages.
+  if (Array.isArray(value)) return value.map((item) => plain(item, key === 'cells' ? 'cell' : ''))
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(fields.map(([name, inner]) => [name, plain(inner, name)]))
+}
+
+function plainText(text: string, key: string): string {
+  if (key === 'cell' && AGE.test(text)) return '<age>'
+  const known = PATTERNS.reduce((rest, [pattern, name]) => rest.replace(pattern, name), text)
+  return known.length > LONGEST_TEXT ? `${known.slice(0, LONGEST_TEXT)}<${known.length} characters>` : known
+}
+
+/** Follows a path; `name=x` finds the item of a list with that field, `~` means a dot in a key. */
+function partAt(value: unknown, path: string): unknown {
+  let here = value
+  for (const step of path.split('.').map((each) => each.replaceAll('~', '.'))) {
+    if (typeof here !== 'object' || here === null) return undefined
+    const [, field, wanted] = /^(\w+)=(.*)$/.exec(step) ?? []
+    if (field === undefined || !Array.isArray(here)) here = Reflect.get(here, step)
+    else here = here.find((item: unknown) => String(Reflect.get(Object(item), field)) === wanted)
+  }
+  return here
+}
+
+/**
+ * The differences between this server and kube-apiserver v1.36.3, each with its reason, ten at most. `hide` removes a
+ * difference from a value before the comparison. A difference without `hide` concerns requests that no case sends.
+ */
+interface Difference {
+  readonly what: string
+  readonly why: string
+  readonly hide?: (key: string, value: unknown) => unknown
+}
+
+export const DIFFERENCES: readonly Difference[] = [
+  {
+    what: 'objects have no metadata.managedFields, and apply patches are refused',
+    why: 'Server-side apply is tested on the real server alone.',
+    hide: (_key, value) => withoutField(value, 'managedFields'),
+  },
+  {
+    what: 'a refusal says that two specs differ, but does not print the difference',
+    why: 'The text is a diff of Go structures with their Go field names, for people.',
+    hide: (_key, value) => (typeof value === 'string' ? value.replace(/\n(.|\n)*/, '') : value),
+  },
+  {
+    what: 'structures inside messages are printed with the names of the wire',
+    why: 'The real server prints its internal types, whose fields have other names and another order.',
+    hide: (_key, value) => (typeof value === 'string' ? value.replace(STRUCTURE, '$1<structure>$2') : value),
+  },
+  {
+    what: 'details.causes names each problem once',
+    why: 'The real server checks metadata up to three times on one write and lists a problem as often.',
+    hide: (key, value) => (key === 'causes' && Array.isArray(value) ? unique(value) : value),
+  },
+  {
+    what: 'the columns of tables are described by their names alone',
+    why: 'Texts of the original for people; kubectl does not show them.',
+    hide: (key, value) => (key === 'description' ? '<description>' : value),
+  },
+  {
+    what: 'a field of the wrong type is refused without its Go type, and broken JSON with the message of another parser',
+    why: 'The names are those of Go types and of a Go parser. Code and reason are the same.',
+  },
+  {
+    what: 'YAML is not read; answers to writes are JSON also where protobuf is preferred',
+    why: 'kubectl sends JSON and reads JSON as well.',
+  },
+  {
+    what: 'a deleted namespace is emptied and removed',
+    why: 'In a cluster the controller manager does it, which does not run beside this server.',
+  },
+  {
+    what: 'resources of other groups, and subresources other than status and token, are not served; of workloads only the metadata is kept',
+    why: 'The sidecars and the controllers around them do not use them.',
+  },
+  {
+    what: 'a watch or list of the future is answered at once, where the real server first waits three seconds',
+    why: 'The wait only hides that a cache lags behind its store; there is no such cache here.',
+  },
+]
+
+const STRUCTURE = /(Invalid value: )"?(?:\{.*?\}|map\[.*?\])"?(: )/g
+
+function withoutField(value: unknown, field: string): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || !(field in value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([key]) => key !== field))
+}
+
+function unique(values: readonly unknown[]): readonly unknown[] {
+  const seen = new Set<string>()
+  return values.filter((value) => {
+    const text = JSON.stringify(value)
+    if (seen.has(text)) return false
+    seen.add(text)
+    return true
+  })
+}
 
 /** The differences of two runs, one text each; none when they agree. */
 export function compare(expected: readonly RecordedAnswer[], actual: readonly RecordedAnswer[]): readonly string[] {

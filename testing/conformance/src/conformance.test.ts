@@ -1,9 +1,7 @@
 import { startApiServer } from '@csi-sidecars/emulator'
 import { expect, test } from '@jest/globals'
 import { CONFORMANCE_CASES } from './cases.ts'
-import { compare } from './compare.ts'
-import { DIFFERENCES } from './differences.ts'
-import { readRecorded } from './recorded.ts'
+import { compare, DIFFERENCES, readRecorded } from './compare.ts'
 import { runConformance } from './run.ts'
 
 test('this server answers every request as kube-apiserver did', async () => {

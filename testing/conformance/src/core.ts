@@ -1,6 +1,18 @@
-import type { CaseStep, Cases } from './case.ts'
-import { type BodyFields, CORE, configMap, IN_DEFAULT, pod } from './objects.ts'
-import { get, merge, post, put, remove, strategic } from './steps.ts'
+import {
+  type BodyFields,
+  type CaseStep,
+  type Cases,
+  CORE,
+  configMap,
+  get,
+  IN_DEFAULT,
+  merge,
+  pod,
+  post,
+  put,
+  remove,
+  strategic,
+} from './case.ts'
 
 const PODS = `${IN_DEFAULT}/pods`
 const SECRETS = `${IN_DEFAULT}/secrets`

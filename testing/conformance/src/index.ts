@@ -1,4 +1,3 @@
 export { CONFORMANCE_CASES } from './cases.ts'
-export { compare } from './compare.ts'
-export { writeRecorded } from './recorded.ts'
+export { compare, writeRecorded } from './compare.ts'
 export { type ComparedServer as Server, runConformance } from './run.ts'

@@ -1,6 +1,17 @@
-import type { CaseStep, Cases } from './case.ts'
-import { type BodyFields, CORE, IN_DEFAULT, pod, STORAGE, TABLE } from './objects.ts'
-import { get, merge, post, remove } from './steps.ts'
+import {
+  type BodyFields,
+  type CaseStep,
+  type Cases,
+  CORE,
+  get,
+  IN_DEFAULT,
+  merge,
+  pod,
+  post,
+  remove,
+  STORAGE,
+  TABLE,
+} from './case.ts'
 
 const CAPACITIES = `${STORAGE}/namespaces/default/csistoragecapacities`
 const PODS = `${IN_DEFAULT}/pods`

@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps, Agent as SecureAgent } from 'node:https'
 import { systemClock } from '@csi-sidecars/base'
 import type { CaseAnswer, CaseStep, Cases, RecordedAnswer } from './case.ts'
-import { normalised } from './normalise.ts'
+import { normalised } from './compare.ts'
 
 /** A server to ask. Both users exist there; `alice` may do nothing. */
 export interface ComparedServer {

@@ -1,18 +1,21 @@
-import type { CaseStep, Cases } from './case.ts'
 import {
   attachment,
   BOUND,
+  type CaseStep,
+  type Cases,
   CORE,
   claim,
   configMap,
+  get,
   IN_DEFAULT,
+  merge,
   pod,
+  post,
   RBAC,
   STORAGE,
   storageClass,
   volume,
-} from './objects.ts'
-import { get, merge, post } from './steps.ts'
+} from './case.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
 const PARTIAL = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json'

@@ -1,6 +1,17 @@
-import type { CaseStep, Cases } from './case.ts'
-import { type BodyFields, DRIVER, TABLE } from './objects.ts'
-import { get, jsonPatch, merge, post, put, remove, strategic } from './steps.ts'
+import {
+  type BodyFields,
+  type CaseStep,
+  type Cases,
+  DRIVER,
+  get,
+  jsonPatch,
+  merge,
+  post,
+  put,
+  remove,
+  strategic,
+  TABLE,
+} from './case.ts'
 
 const GROUP = '/apis/snapshot.storage.k8s.io/v1'
 const GROUPS = '/apis/groupsnapshot.storage.k8s.io/v1'

@@ -1,6 +1,16 @@
-import type { CaseStep, Cases } from './case.ts'
-import { type BodyFields, CORE, volume } from './objects.ts'
-import { get, jsonPatch, merge, post, put, remove } from './steps.ts'
+import {
+  type BodyFields,
+  type CaseStep,
+  type Cases,
+  CORE,
+  get,
+  jsonPatch,
+  merge,
+  post,
+  put,
+  remove,
+  volume,
+} from './case.ts'
 
 const VOLUMES = `${CORE}/persistentvolumes`
 

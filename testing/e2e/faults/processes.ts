@@ -2,8 +2,8 @@ import { equal, ok } from 'node:assert'
 import { APPS } from '@csi-sidecars/sidecars'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import { residentMiB } from '../harness/process/memory.ts'
+import { connections, MOST_GROWTH_MIB, recovered } from '../harness/process/scraper.ts'
 import { pause } from '../harness/waiting.ts'
-import { connections, MOST_GROWTH_MIB, pipelined, recovered } from '../tests/contract/http-scene.ts'
 import { scene } from '../tests/work.ts'
 import { begin, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
 
@@ -33,12 +33,6 @@ const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> 
   '200 clients that say nothing': (sidecar) => clients(sidecar, ''),
   '200 clients that say noise': (sidecar) => clients(sidecar, '\u0000\u0001\u0002 noise\r\n\r\n'),
   '200 clients that begin a request': (sidecar) => clients(sidecar, 'GET /metrics HTTP/1.1\r\nX: '),
-  '16 clients that ask for thousands of scrapes and read nothing': (sidecar) =>
-    clients(sidecar, pipelined('/metrics'), 16),
-  '64 clients that ask for thousands of things that do not exist and read nothing': (sidecar) =>
-    clients(sidecar, pipelined('/nothing'), 64),
-  '16 clients that ask for all pending work thousands of times and read nothing': (sidecar) =>
-    clients(sidecar, pipelined('/debug/stuck'), 16),
   'a request with endless headers': (sidecar) => clients(sidecar, `GET / HTTP/1.1\r\n${'X: y\r\n'.repeat(5000)}`, 5),
   'a request with two lengths': (sidecar) =>
     clients(sidecar, 'POST /metrics HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 5),

@@ -1,13 +1,13 @@
 import type { Resource } from '@csi-sidecars/kube-types'
-import type { Ref } from '../harness/api/api.ts'
-import { refused } from '../harness/api/api.ts'
+import { type Ref, refused } from '../harness/api/api.ts'
 import type { TestContext } from '../harness/context.ts'
+import { pairOf } from './back-end.ts'
 
 const FINALIZER = 'example.com/foreign'
 /** The annotation. */
 export const NOTE = 'example.com/note'
 
-export interface Metadata {
+interface Metadata {
   readonly name?: string | undefined
   readonly uid?: string | undefined
   readonly resourceVersion?: string | undefined
@@ -86,4 +86,59 @@ export async function editFinalizers(
     if (!(await refused(t.api.merge(resource, ref, body)))) return uid
   }
   throw new Error(`the finalizers of ${resource.kind} ${ref.name} change all the time`)
+}
+
+/**
+ * Reports whether a volume may be on several nodes. Volumes without a PersistentVolume are a different quarter
+ * (`isInline`).
+ */
+export function isShared(index: number): boolean {
+  return index % 4 === 0
+}
+
+export function isInline(index: number): boolean {
+  return index % 4 === 3
+}
+
+/** The names of volumes and nodes in the API and in the driver. A replaced volume or node keeps only its API name. */
+export class Identities {
+  readonly #name: (what: string) => string
+  readonly #nodes = new Map<number, number>()
+  readonly #handles = new Map<number, number>()
+
+  constructor(name: (what: string) => string) {
+    this.#name = name
+  }
+
+  attachment(index: number, node: number): string {
+    return this.#name(`va-${index}-${node}`)
+  }
+
+  volume(index: number): string {
+    return this.#name(`disk-${index}`)
+  }
+
+  handle(index: number): string {
+    return `${this.volume(index)}-handle-${this.#handles.get(index) ?? 0}`
+  }
+
+  node(node: number): string {
+    return this.#name(`node-${node}`)
+  }
+
+  nodeId(node: number): string {
+    return `${this.node(node)}-id-${this.#nodes.get(node) ?? 0}`
+  }
+
+  pair(index: number, node: number): string {
+    return pairOf(this.handle(index), this.nodeId(node))
+  }
+
+  replaceHandle(index: number): void {
+    this.#handles.set(index, (this.#handles.get(index) ?? 0) + 1)
+  }
+
+  replaceNode(node: number): void {
+    this.#nodes.set(node, (this.#nodes.get(node) ?? 0) + 1)
+  }
 }

@@ -3,8 +3,7 @@ import type { TestContext } from '../harness/context.ts'
 import { NODE_ID_ANNOTATION } from '../tests/attacher/scene.ts'
 import type { Slot } from './attachment-rules.ts'
 import { type BackEnd, pairOf } from './back-end.ts'
-import { holds } from './foreign.ts'
-import type { Identities } from './identities.ts'
+import { holds, type Identities } from './foreign.ts'
 
 /**
  * The facts that no attacher can know, because a person has removed by hand the records that it relies on. This person

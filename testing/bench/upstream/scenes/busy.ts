@@ -9,7 +9,7 @@ import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import type { Subject } from '../subject.ts'
 import { BEAT, type Beats, type Written } from './busy-writer.ts'
 import { attachTimes, BETWEEN_ATTACHES_MS, percentile } from './latency.ts'
-import { type Layout, startLayout } from './one-process.ts'
+import { type Layout, startLayout } from './loaded.ts'
 
 const OWN = 'busy.example.com'
 const FOREIGN = 'other.example.com'

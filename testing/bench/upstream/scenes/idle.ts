@@ -1,10 +1,9 @@
 import type { App } from '../../../e2e/harness/subject.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
-import type { NotedRequest } from '../audit.ts'
+import { APPS, SIDES, type Side } from '../figures.ts'
 import type { Ground } from '../ground.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
-import { APPS, SIDES, type Side } from '../side.ts'
-import type { Subject } from '../subject.ts'
+import type { NotedRequest, Subject } from '../subject.ts'
 
 const START_MS = 3000
 const QUIET_MS = 10_000
@@ -35,7 +34,7 @@ async function start({ figures }: Bench, ground: Ground, who: { app: App; side: 
 }
 
 /** When a subject that was stopped has written its lease and begun to watch. */
-export async function startTimes(subject: Subject): Promise<Readonly<Record<string, number>>> {
+async function startTimes(subject: Subject): Promise<Readonly<Record<string, number>>> {
   const { side, app, sidecar } = subject
   const requests = await subject.requests()
   const after = (what: (request: NotedRequest) => boolean): number => {

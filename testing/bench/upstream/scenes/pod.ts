@@ -16,11 +16,11 @@ import { type Call, createdVolume, type Driver, requiredBytes } from '../../../e
 import { temporaryFolder } from '../../../e2e/harness/process/processes.ts'
 import { type App, SUBJECTS } from '../../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
+import type { Side } from '../figures.ts'
 import type { Ground } from '../ground.ts'
 import { attach, classOf, copiesOfFirst, growing, nodeOf, nodes, raise } from '../objects.ts'
 import type { Observer } from '../observer.ts'
 import { type Bench, type BenchScene, interleaved } from '../scene.ts'
-import type { Side } from '../side.ts'
 import type { Subject } from '../subject.ts'
 import { DRIVER, populate } from './loaded.ts'
 

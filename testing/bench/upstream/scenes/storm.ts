@@ -1,12 +1,22 @@
+import {
+  CSI_NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  VOLUME_ATTACHMENTS,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
 import { pause } from '../../../e2e/harness/waiting.ts'
-import type { Cost } from '../../process-cost.ts'
-import { isWork, isWrite, type NotedRequest } from '../audit.ts'
-import { type Bench, interleaved } from '../scene.ts'
-import type { Side } from '../side.ts'
-import type { Subject } from '../subject.ts'
+import type { Side } from '../figures.ts'
+import type { Ground } from '../ground.ts'
+import { attach, bound, growing, moreBound, moreVolumes, nodeOf, nodes, raise, volumes } from '../objects.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
+import { type Cost, isWork, isWrite, type NotedRequest, type Subject } from '../subject.ts'
+import { warmUp, workCalls } from '../work.ts'
+import { percentile, timesToCall } from './latency.ts'
 
 /** Both sidecars with their own names for the same flags. */
-export const OPENED = {
+const OPENED = {
   attacher: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100'],
   resizer: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--workers=100'],
 }
@@ -16,9 +26,9 @@ const QUIET = { cpuSeconds: 0.02, ms: 1000 }
 const QUIET_WITHIN_MS = 15_000
 
 /** The time that the originals need for one object under their default limits, with a margin. */
-export const PER_OBJECT_MS = 1500
+const PER_OBJECT_MS = 1500
 
-export interface Storm {
+interface Storm {
   readonly side: Side
   readonly round: number
   readonly count: number
@@ -30,7 +40,7 @@ export interface Storm {
 }
 
 /** Without flags for limits: few objects for both sides, and many for ours, which alone completes them in time. */
-export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
+async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
   const [few, many] = [bench.sized(100), bench.sized(1000)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>
     storm({ side, round: 1, count: few, args: [], waves: 1, label: `${few}: ` }),
@@ -40,9 +50,9 @@ export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise
 }
 
 /** The first wave of a process compiles code and fills the heap. The third wave shows the lasting cost. */
-export const WAVES = 3
+const WAVES = 3
 
-export interface Wave {
+interface Wave {
   readonly subject: Subject
   /** The names of the objects, which only this wave uses. */
   readonly names: readonly string[]
@@ -51,7 +61,7 @@ export interface Wave {
 }
 
 /** Each wave in turn, then the end of the process. */
-export async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
+async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
   const { count, waves, side, round } = how
   for (let wave = 1; wave <= waves; wave += 1) {
     const names = Array.from({ length: count }, (_, index) => `${side}-${round}-${(wave - 1) * count + index}`)
@@ -67,7 +77,7 @@ function waveLabel({ waves, label = '' }: Pick<Storm, 'waves' | 'label'>, wave: 
   return wave === WAVES ? `${label}third wave: ` : undefined
 }
 
-export interface Phase {
+interface Phase {
   readonly seconds: number
   readonly cpuSeconds: number
   readonly writes: readonly NotedRequest[]
@@ -76,7 +86,7 @@ export interface Phase {
 }
 
 /** Changes many objects, waits for the sidecar, and returns its cost. */
-export async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
+async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
   const before = subject.cost()
   const from = Date.now()
   const started = performance.now()
@@ -105,4 +115,155 @@ async function quiet(subject: Subject): Promise<Cost> {
     last = now
   }
   return last
+}
+
+const NODES = 50
+
+export const attachStorm: BenchScene = {
+  name: 'attach-storm',
+  title: '1,000 attachments at once, with raised limits',
+  conditions:
+    `${OPENED.attacher.join(' ')}; a driver that answers at once; ${NODES} nodes. Three waves in one process, each with ` +
+    'other volumes: 1,000 attaches and, when all is done, their detaches. The first wave compiles.',
+  async run(bench) {
+    await using ground = await bench.ground()
+    const count = bench.sized(1000)
+    await interleaved(bench, (side, round) =>
+      attaches(bench, ground, { side, round, count, args: OPENED.attacher, waves: WAVES }),
+    )
+  },
+}
+
+export const attachStormDefaults: BenchScene = {
+  name: 'attach-storm-defaults',
+  title: 'Attachments at once, no limits given',
+  conditions:
+    'No flag for rate or workers: the original then sends 5 requests a second, ours as many as the server grants. ' +
+    '100 for both; 1,000 for ours alone, for the original needs ten minutes.',
+  async run(bench) {
+    await using ground = await bench.ground()
+    await withoutLimits(bench, (how) => attaches(bench, ground, how))
+  },
+}
+
+async function attaches(bench: Bench, ground: Ground, how: Storm): Promise<void> {
+  const { side, round, count, args, waves } = how
+  const driver = await ground.driver(`${side}-${round}.attach.example.com`)
+  const prefix = `${side}-${round}`
+  await nodes(ground, driver.name, NODES)
+  await volumes(ground, driver.name, { count: 1, prefix })
+  await moreVolumes(ground, { count: count * waves, prefix })
+  const subject = await ground.start({ side, app: 'attacher', driver, args })
+  await warmUp(ground, subject)
+  await runWaves(how, subject, (wave) => attachWave(bench, ground, wave))
+  await ground.clear(VOLUME_ATTACHMENTS, PERSISTENT_VOLUMES, CSI_NODES)
+}
+
+/** Attaches all of them and detaches them again. */
+async function attachWave({ figures }: Bench, ground: Ground, { subject, names, how, label }: Wave): Promise<void> {
+  const { driver } = subject
+  const count = names.length
+  using seen = await ground.observe(VOLUME_ATTACHMENTS)
+  const callsBefore = workCalls('attacher', driver).length
+  const isOwn = ({ spec }: VolumeAttachment): boolean => spec.attacher === driver.name
+  const within = 30_000 + count * PER_OBJECT_MS
+  const requested = new Map<string, number>()
+  const attaching = await phase(subject, async () => {
+    await ground.each(count, async (index) => {
+      const name = names[index] ?? ''
+      requested.set(name, Date.now())
+      await attach(ground, driver.name, { name, node: nodeOf(driver.name, index % NODES) })
+    })
+    await seen.until('are attached', (va) => isOwn(va) && va.status?.attached === true, { count, within })
+  })
+  const calls = workCalls('attacher', driver).slice(callsBefore)
+  const detaching = await phase(subject, async () => {
+    await ground.each(count, (index) => ground.api.delete(VOLUME_ATTACHMENTS, { name: names[index] ?? '' }))
+    await seen.until('are left', isOwn, { count: 0, within })
+  })
+  if (label === undefined) return
+  figures.note('attacher', how.side, {
+    [`${label}attached (s)`]: attaching.seconds,
+    [`${label}detached (s)`]: detaching.seconds,
+  })
+  if (how.waves === 1) return
+  figures.note('attacher', how.side, {
+    [`${label}request to ControllerPublishVolume, median (s)`]: percentile(timesToCall(calls, requested), 0.5) / 1000,
+    [`${label}CPU per 1,000 attaches (s)`]: (attaching.cpuSeconds * 1000) / count,
+    [`${label}CPU per 1,000 detaches (s)`]: (detaching.cpuSeconds * 1000) / count,
+    [`${label}writes per attach, the first of a volume`]: attaching.writes.length / count,
+    [`${label}writes per detach`]: detaching.writes.length / count,
+    [`${label}ControllerPublishVolume per attach`]: calls.length / count,
+    [`${label}RSS at its peak (MiB)`]: subject.cost().peak,
+  })
+}
+
+export const resizeStorm: BenchScene = {
+  name: 'resize-storm',
+  title: '1,000 claims raised at once, with raised limits',
+  conditions:
+    `${OPENED.resizer.join(' ')}; a driver that answers at once and needs nothing of the node. Three waves in one ` +
+    'process, each of 1,000 other claims. The first wave compiles.',
+  async run(bench) {
+    await using ground = await bench.ground()
+    const count = bench.sized(1000)
+    await interleaved(bench, (side, round) =>
+      resizes(bench, ground, { side, round, count, args: OPENED.resizer, waves: WAVES }),
+    )
+  },
+}
+
+export const resizeStormDefaults: BenchScene = {
+  name: 'resize-storm-defaults',
+  title: 'Claims raised at once, no limits given',
+  conditions: 'As with attachments: 100 for both; 1,000 for ours alone, for the original needs eleven minutes.',
+  async run(bench) {
+    await using ground = await bench.ground()
+    await withoutLimits(bench, (how) => resizes(bench, ground, how))
+  },
+}
+
+async function resizes(bench: Bench, ground: Ground, how: Storm): Promise<void> {
+  const { side, round, count, args, waves } = how
+  const driver = await ground.driver(`${side}-${round}.resize.example.com`)
+  const prefix = `${side}-${round}`
+  await growing(ground, driver.name)
+  await bound(ground, driver.name, { name: `${prefix}-0` })
+  await moreBound(ground, { count: count * waves, prefix })
+  const subject = await ground.start({ side, app: 'resizer', driver, args })
+  await warmUp(ground, subject)
+  await runWaves(how, subject, (wave) => resizeWave(bench, ground, wave))
+  await ground.clear(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES)
+}
+
+async function resizeWave({ figures }: Bench, ground: Ground, { subject, names, how, label }: Wave): Promise<void> {
+  const { driver } = subject
+  const count = names.length
+  using seen = await ground.observe(PERSISTENT_VOLUME_CLAIMS)
+  const own = new Set(names)
+  const callsBefore = workCalls('resizer', driver).length
+  const requested = new Map<string, number>()
+  const resizing = await phase(subject, async () => {
+    await ground.each(count, async (index) => {
+      const name = names[index] ?? ''
+      requested.set(name, Date.now())
+      await raise(ground, name)
+    })
+    const isResized = ({ metadata, status }: PersistentVolumeClaim): boolean =>
+      own.has(metadata?.name ?? '') && status?.capacity?.['storage'] === '2Gi'
+    await seen.until('are resized', isResized, { count, within: 30_000 + count * PER_OBJECT_MS })
+  })
+  const calls = workCalls('resizer', driver).slice(callsBefore)
+  if (label === undefined) return
+  figures.note('resizer', how.side, { [`${label}resized (s)`]: resizing.seconds })
+  if (how.waves === 1) return
+  figures.note('resizer', how.side, {
+    [`${label}request to ControllerExpandVolume, median (s)`]: percentile(timesToCall(calls, requested), 0.5) / 1000,
+    [`${label}CPU per 1,000 (s)`]: (resizing.cpuSeconds * 1000) / count,
+    [`${label}writes per claim`]: resizing.writes.length / count,
+    [`${label}own conflicts per claim`]: resizing.conflicts / count,
+    [`${label}event writes per claim`]: resizing.events / count,
+    [`${label}ControllerExpandVolume per claim`]: calls.length / count,
+    [`${label}RSS at its peak (MiB)`]: subject.cost().peak,
+  })
 }

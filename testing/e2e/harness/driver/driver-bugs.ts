@@ -1,3 +1,5 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import process from 'node:process'
 import {
   ControllerExpandVolume,
   ControllerModifyVolume,
@@ -6,13 +8,245 @@ import {
   CreateVolume,
   DeleteVolume,
   ListVolumes,
+  VolumeCapability_AccessMode_Mode as Mode,
+  NodeExpandVolume,
+  type NodeExpandVolumeRequest,
+  NodeGetVolumeStats,
+  NodePublishVolume,
+  NodeStageVolume,
+  NodeUnpublishVolume,
+  NodeUnstageVolume,
+  type UnaryMethod,
 } from '@csi-sidecars/csi-proto'
-import { DriverFailure } from '@csi-sidecars/emulator'
-import { HELD_BUGS } from './content-bugs.ts'
-import { KILL_BUGS } from './kill-bugs.ts'
-import { NODE_BUGS } from './node-bugs.ts'
-import { instead, type Planted } from './planted.ts'
-import { STRICT_BUGS } from './strict-bugs.ts'
+import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
+import type { CHECKS } from '../../../../apps/driver-test/src/checks/checks.ts'
+import { CONTENT_BUGS, type ContentBug, keepContents } from '../../../../apps/driver-test/src/testing/contents.ts'
+import { MOUNTS } from '../../../../apps/driver-test/src/testing/placing.ts'
+import {
+  keepSnapshots,
+  SNAPSHOT_BUGS,
+  SNAPSHOTS,
+  type SnapshotBug,
+} from '../../../../apps/driver-test/src/testing/snapshots.ts'
+
+/** A driver with the sockets of its nodes. */
+interface WholeDriver {
+  readonly controller: CsiDriver
+  readonly nodes: readonly CsiDriver[]
+}
+
+/** Adds a bug to a driver. */
+type Bug = (driver: WholeDriver) => void
+
+/** A call to a driver with a bug. */
+interface Called<Q, R> {
+  readonly request: Q
+  /** The correct answer of the driver. */
+  readonly own: () => R
+  readonly driver: CsiDriver
+}
+
+/** A bug, and the promise that it breaks, as the reports of the driver test name it. */
+interface Planted {
+  readonly check: keyof typeof CHECKS
+  readonly put: Bug
+  /** True for a bug of snapshots or of the content of volumes. */
+  readonly holds?: boolean
+}
+
+function found(check: Planted['check'], put: Bug): Planted {
+  return { check, put }
+}
+
+/** A bug in an answer of the controller service. */
+function instead<Q extends object, R extends object>(
+  check: Planted['check'],
+  method: UnaryMethod<Q, R>,
+  answer: (called: Called<Q, R>) => R,
+): Planted {
+  return found(check, ({ controller }) => replace(controller, method, answer))
+}
+
+/** A bug in an answer of each node. */
+function onNodes<Q extends object, R extends object>(
+  check: Planted['check'],
+  method: UnaryMethod<Q, R>,
+  answer: (called: Called<Q, R>) => R,
+): Planted {
+  return found(check, ({ nodes }) => {
+    for (const node of nodes) replace(node, method, answer)
+  })
+}
+
+function replace<Q extends object, R extends object>(
+  driver: CsiDriver,
+  { path }: UnaryMethod<Q, R>,
+  answer: (called: Called<Q, R>) => R,
+): void {
+  const method = path.slice(path.lastIndexOf('/') + 1)
+  driver.script(method, (request: Q) => answer({ request, own: () => driver.own<Q, R>(method, request), driver }))
+}
+
+/** Mounts need root. */
+const CAN_MOUNT = process.platform === 'linux' && process.getuid?.() === 0
+
+/** Bugs of snapshots, and of the content of volumes. The driver has both only with one of these bugs, or with none. */
+const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
+  Object.entries({ ...SNAPSHOT_BUGS, ...(CAN_MOUNT ? CONTENT_BUGS : {}) }).map(([name, check]) => [
+    name,
+    { check, holds: true, put: () => undefined },
+  ]),
+)
+
+/** Gives the driver snapshots, and as root also volumes that hold files and bytes, in a folder that survives it. */
+export function hold({ controller: driver, nodes }: WholeDriver, folder: string, bug: string | undefined): void {
+  driver.settings.controller = [...driver.settings.controller, ...SNAPSHOTS]
+  keepSnapshots(driver, { file: `${folder}-snapshots.json`, bug: isIn(SNAPSHOT_BUGS, bug) ? bug : undefined })
+  if (!CAN_MOUNT) return
+  for (const node of nodes) node.settings.node = [...node.settings.node, 'VOLUME_MOUNT_GROUP']
+  keepContents({ driver, nodes }, { folder, placing: MOUNTS, bug: isIn(CONTENT_BUGS, bug) ? bug : undefined })
+}
+
+function isIn<K extends ContentBug | SnapshotBug>(bugs: Readonly<Record<K, unknown>>, bug = ''): bug is K {
+  return Object.hasOwn(bugs, bug)
+}
+
+/** Bugs that show when the driver is killed, or ends; each start of the driver adds them after it has read its state. */
+const KILL_BUGS: Readonly<Record<string, Planted>> = {
+  'attachments-lost-at-kill': found('kept', ({ controller }) => {
+    for (const { attachments } of controller.volumes.all) attachments.clear()
+  }),
+  'volumes-lost-at-kill': found('kept', ({ controller }) => {
+    for (const { id } of controller.volumes.all) controller.volumes.delete(id)
+  }),
+  'stages-lost-at-kill': found('kept', (whole) => {
+    for (const { staged } of whole.controller.volumes.all) staged.clear()
+    onNodes('kept', NodePublishVolume, ({ request, own, driver }) => {
+      const { volumeId, stagingTargetPath: path } = request
+      if (path !== '' && driver.volumes.get(volumeId)?.staged.has(path) !== true) {
+        throw new DriverFailure('FAILED_PRECONDITION', `${volumeId} is not staged`)
+      }
+      return own()
+    }).put(whole)
+  }),
+  /** The driver cannot read its stored state. */
+  'never-starts-again': found('alive', ({ controller }) => {
+    if (controller.volumes.all.length > 0) process.exit(3)
+  }),
+  'ends-at-clone': instead('alive', CreateVolume, ({ request, own }) => {
+    if (request.volumeContentSource !== undefined) process.exit(3)
+    return own()
+  }),
+}
+
+function already(volumeId: string, what: string): never {
+  throw new DriverFailure('INTERNAL', `${volumeId} is ${what}`)
+}
+
+/** Bugs of a node service, by name. */
+const NODE_BUGS: Readonly<Record<string, Planted>> = {
+  'stage-not-idempotent': onNodes('idempotence', NodeStageVolume, ({ request, own, driver }) => {
+    const { volumeId, stagingTargetPath } = request
+    if (driver.volumes.get(volumeId)?.staged.has(stagingTargetPath) === true) already(volumeId, 'staged already')
+    return own()
+  }),
+  'unstage-not-idempotent': onNodes('idempotence', NodeUnstageVolume, ({ request, own, driver }) => {
+    const { volumeId, stagingTargetPath } = request
+    if (driver.volumes.get(volumeId)?.staged.has(stagingTargetPath) !== true) already(volumeId, 'not staged')
+    return own()
+  }),
+  'node-publish-not-idempotent': onNodes('idempotence', NodePublishVolume, ({ request, own, driver }) => {
+    const { volumeId, targetPath } = request
+    if (driver.volumes.get(volumeId)?.mounted.has(targetPath) === true) already(volumeId, 'mounted already')
+    return own()
+  }),
+  'node-unpublish-not-idempotent': onNodes('idempotence', NodeUnpublishVolume, ({ request, own, driver }) => {
+    const { volumeId, targetPath } = request
+    if (driver.volumes.get(volumeId)?.mounted.has(targetPath) !== true) already(volumeId, 'not mounted')
+    return own()
+  }),
+  'target-missing': onNodes('placed', NodePublishVolume, ({ request, own }) => {
+    const answer = own()
+    rmSync(request.targetPath, { recursive: true, force: true })
+    return answer
+  }),
+  'target-left': onNodes('placed', NodeUnpublishVolume, ({ request, own }) => {
+    const answer = own()
+    mkdirSync(request.targetPath, { recursive: true })
+    return answer
+  }),
+  'node-expand-not-idempotent': onNodes('idempotence', NodeExpandVolume, ({ request, own, driver }) => {
+    const { volumeId, volumePath } = request
+    const before = driver.log.matching({ method: 'NodeExpandVolume' }).filter(({ code, request: other }) => {
+      return code === 0 && other['volumeId'] === volumeId && other['volumePath'] === volumePath
+    })
+    const size = request.capacityRange?.requiredBytes
+    const same = before.some(({ request: other }) => {
+      return (other['capacityRange'] as NodeExpandVolumeRequest['capacityRange'])?.requiredBytes === size
+    })
+    if (same) already(volumeId, 'expanded already')
+    return own()
+  }),
+  'usage-refused': onNodes('usage', NodeGetVolumeStats, ({ request }) => already(request.volumeId, 'nowhere')),
+  'inline-unpublish-not-idempotent': onNodes('idempotence', NodeUnpublishVolume, ({ request, own, driver }) => {
+    const { volumeId, targetPath } = request
+    const known = driver.volumes.get(volumeId)?.mounted.has(targetPath) === true
+    if (volumeId.startsWith('csi-') && !known) throw new DriverFailure('NOT_FOUND', `${volumeId} does not exist`)
+    return own()
+  }),
+  'inline-left': onNodes('ended', NodeUnpublishVolume, ({ request, own, driver }) => {
+    const inline = request.volumeId.startsWith('csi-')
+    const answer = own()
+    if (inline) driver.volumes.add({ id: request.volumeId, name: request.volumeId, capacityBytes: 0n })
+    return answer
+  }),
+}
+
+/** Bugs that no cluster provokes. */
+const STRICT_BUGS: Readonly<Record<string, Planted>> = {
+  'two-nodes': instead('oneNode', ControllerPublishVolume, ({ request, driver }) => {
+    const { volumeCapability: capability } = request
+    const volumeCapability = capability && { ...capability, accessMode: { mode: Mode.MULTI_NODE_MULTI_WRITER } }
+    return driver.own('ControllerPublishVolume', { ...request, volumeCapability })
+  }),
+  'delete-of-published': instead('inUse', DeleteVolume, ({ request, own, driver }) => {
+    if (request.volumeId !== '') driver.volumes.delete(request.volumeId)
+    return own()
+  }),
+  'name-not-required': instead('strict', CreateVolume, ({ request, driver }) =>
+    driver.own('CreateVolume', { ...request, name: request.name || 'nameless' }),
+  ),
+  'name-with-another-size': instead('strict', CreateVolume, ({ request, driver }) => {
+    const known = driver.volumes.named(request.name) !== undefined
+    return driver.own('CreateVolume', { ...request, capacityRange: known ? undefined : request.capacityRange })
+  }),
+  'unknown-volume-published': instead('strict', ControllerPublishVolume, ({ request, own, driver }) =>
+    request.volumeId !== '' && driver.volumes.get(request.volumeId) === undefined ? { publishContext: {} } : own(),
+  ),
+  'unknown-node-published': instead('strict', ControllerPublishVolume, ({ request, own, driver }) =>
+    driver.settings.nodes?.includes(request.nodeId) ? own() : { publishContext: {} },
+  ),
+  'unknown-parameter-accepted': instead('strict', ControllerModifyVolume, ({ request, own }) =>
+    'tier' in request.mutableParameters || request.volumeId === '' ? own() : {},
+  ),
+  'delete-without-volume': instead('strict', DeleteVolume, ({ request, own }) =>
+    request.volumeId === '' ? {} : own(),
+  ),
+  'too-large-internal': instead('strict', CreateVolume, ({ request, own }) => {
+    if ((request.capacityRange?.requiredBytes ?? 0n) > 2n ** 60n) throw new DriverFailure('INTERNAL', 'overflow')
+    return own()
+  }),
+  'list-ignores-page-size': instead('listed', ListVolumes, ({ request, driver }) =>
+    driver.own('ListVolumes', { ...request, maxEntries: 0 }),
+  ),
+  'list-ends-after-a-page': instead('listed', ListVolumes, ({ own }) => ({ ...own(), nextToken: '' })),
+  'unknown-token-listed': instead('strict', ListVolumes, ({ request, own }) =>
+    Number.isNaN(Number(request.startingToken)) ? { entries: [], nextToken: '' } : own(),
+  ),
+  'stage-without-path': onNodes('strict', NodeStageVolume, ({ request, own }) =>
+    request.stagingTargetPath === '' ? {} : own(),
+  ),
+}
 
 /** Bugs of a controller service, by name. */
 const CONTROLLER_BUGS: Readonly<Record<string, Planted>> = {

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 /** Memory of a process, in MiB. */
 export interface Memory {
@@ -23,4 +24,51 @@ export function residentMiB(pid: number): number {
 
 export function anonymousMiB(pid: number): number {
   return memoryOf(pid).anonymous
+}
+
+const ROOT = '/sys/fs/cgroup'
+const MIB = 1024 * 1024
+
+/** The names of the files in the two versions of control groups. */
+const VERSIONS = [
+  { root: ROOT, marker: 'cgroup.controllers', limit: 'memory.max', peak: 'memory.peak' },
+  {
+    root: join(ROOT, 'memory'),
+    marker: 'memory.limit_in_bytes',
+    limit: 'memory.limit_in_bytes',
+    peak: 'memory.max_usage_in_bytes',
+  },
+]
+
+/** A memory limit like that of a container, for one program. */
+interface MemoryLimit {
+  /** Runs the program within the limit from its first instruction on. */
+  readonly binary: string
+  peakMib(): number
+  /** Removes the limit, after its processes have ended. */
+  remove(): void
+}
+
+/** Creates a memory limit. Returns undefined if the user cannot create a control group. */
+export function memoryLimit(
+  mib: number,
+  { name, program, folder }: { name: string; program: string; folder: string },
+): MemoryLimit | undefined {
+  const version = VERSIONS.find(({ root, marker }) => existsSync(join(root, marker)))
+  if (version === undefined) return undefined
+  const group = join(version.root, name)
+  try {
+    mkdirSync(group, { recursive: true }) // it stays where a program has not ended in time
+    writeFileSync(join(group, version.limit), String(mib * MIB))
+  } catch {
+    return undefined
+  }
+  const binary = join(folder, 'limited')
+  const script = `#!/bin/sh\necho $$ > '${group}/cgroup.procs'\nexec '${program}' "$@"\n`
+  writeFileSync(binary, script, { mode: 0o755 })
+  return {
+    binary,
+    peakMib: () => Number(readFileSync(join(group, version.peak), 'utf8')) / MIB,
+    remove: () => rmdirSync(group),
+  }
 }

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, type RequestOptions, request } from 'node:https'
+import { connect as connectTcp, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 import type { Issued } from '@csi-sidecars/testkit'
+import type { RunningSidecar } from '../context.ts'
+import { eventually } from '../waiting.ts'
 
 export interface ScraperOptions {
   readonly port: number | undefined
@@ -62,4 +65,26 @@ export async function shownAt(port: number | undefined): Promise<string> {
   } finally {
     socket.destroy()
   }
+}
+
+/** Connections that send these bytes and read nothing. */
+export function connections({ port = 0 }: RunningSidecar, count: number, bytes: string): readonly Socket[] {
+  return Array.from({ length: count }, () => {
+    const socket = connectTcp(port, '127.0.0.1')
+    socket.on('error', () => undefined) // the sidecar may close it
+    socket.pause()
+    socket.write(bytes)
+    return socket
+  })
+}
+
+/** The limit for the growth of the memory during an abuse. */
+export const MOST_GROWTH_MIB = 90
+/** The process answers within this time after an abuse. */
+const RECOVERED_WITHIN_MS = 2000
+
+/** Waits for an answer after the clients of an abuse have gone. */
+export async function recovered(sidecar: RunningSidecar, path: string): Promise<void> {
+  const answered = async (): Promise<boolean> => (await sidecar.http(path)).code === 200
+  await eventually(`an answer from ${path}`, answered, { within: RECOVERED_WITHIN_MS })
 }

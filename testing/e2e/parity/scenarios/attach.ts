@@ -1,11 +1,13 @@
 import { CSI_DRIVERS, NODES, PODS } from '@csi-sidecars/kube-types'
 import {
+  type Action,
   attachmentsDeleted,
   changed,
   claim,
   csiDriver,
   deleted,
   ENDED,
+  gone,
   inUse,
   node,
   phase,
@@ -13,10 +15,12 @@ import {
   RUNNING,
   readiness,
   reported,
+  type Scenario,
+  type Step,
+  scenario,
   type VolumeOptions,
   volume,
-} from '../actions.ts'
-import { type Action, gone, type Scenario, type Step, scenario } from '../scenario.ts'
+} from '../scenario.ts'
 
 const OUT_OF_SERVICE = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }
 const app = (what = 'app', on = 'n1') => pod(what, { node: on, claims: ['data'] })

@@ -4,8 +4,18 @@ import {
   STORAGE_CLASSES,
   PERSISTENT_VOLUMES as VOLUMES,
 } from '@csi-sidecars/kube-types'
-import { changed, claim, deleted, forced, lateClass, pod, storageClass, volume } from '../actions.ts'
-import { type Scenario, scenario } from '../scenario.ts'
+import {
+  changed,
+  claim,
+  deleted,
+  forced,
+  lateClass,
+  pod,
+  type Scenario,
+  scenario,
+  storageClass,
+  volume,
+} from '../scenario.ts'
 
 const released = (what: string) => changed(VOLUMES, what, { spec: { claimRef: null } })
 const BLOCK = { volumeMode: 'Block' as const }

@@ -1,6 +1,16 @@
 import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
-import { changed, claim, deleted, lateClass, pod, refused, storageClass, volume } from '../actions.ts'
-import { type Scenario, scenario } from '../scenario.ts'
+import {
+  changed,
+  claim,
+  deleted,
+  lateClass,
+  pod,
+  refused,
+  type Scenario,
+  scenario,
+  storageClass,
+  volume,
+} from '../scenario.ts'
 
 const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 const EBS = { metadata: {}, provisioner: 'kubernetes.io/aws-ebs' }

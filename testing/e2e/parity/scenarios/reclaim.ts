@@ -1,6 +1,16 @@
 import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
-import { changed, claim, deleted, phase, pod, type VolumeOptions, volume } from '../actions.ts'
-import { type Action, type Scenario, scenario } from '../scenario.ts'
+import {
+  type Action,
+  changed,
+  claim,
+  deleted,
+  phase,
+  pod,
+  type Scenario,
+  scenario,
+  type VolumeOptions,
+  volume,
+} from '../scenario.ts'
 
 const released = changed(VOLUMES, 'pv', { spec: { claimRef: null } })
 const gone = deleted(CLAIMS, 'data')

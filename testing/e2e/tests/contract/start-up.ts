@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { lastLogLine } from '../../harness/process/log-lines.ts'
-import { memoryLimit } from '../../harness/process/memory-limit.ts'
+import { memoryLimit } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 

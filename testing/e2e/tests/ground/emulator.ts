@@ -29,13 +29,13 @@ import type { Cluster } from '../../harness/api/cluster.ts'
 import { startEmulated } from '../../harness/api/emulated.ts'
 import { kubectl } from '../../harness/api/kubectl.ts'
 import { attachment, attributesClass, claim, csiNode, pod, volume } from '../../harness/api/objects.ts'
+import { installSnapshotCrds } from '../../harness/api/snapshot-crds.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
 import { exitOf, runToEnd, start, temporaryFolder } from '../../harness/process/processes.ts'
 import { requireInRelease } from '../../harness/release.ts'
 import { type Check, check } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { cacheFolder, isDefaultKubernetes } from '../../tools/binaries.ts'
-import { installSnapshotCrds } from '../../tools/snapshot-crds.ts'
 
 function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }

@@ -74,7 +74,7 @@ export function reviewer(t: TestContext): Promise<User> {
 }
 
 const ca = makeAuthority('ca')
-const CROWD = join(import.meta.dirname, '../../harness/process/tls-connections.ts')
+const CROWD = join(import.meta.dirname, '../../harness/process/crowd.ts')
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'endpoint TLS', { ...WITHOUT_API, only: 'ours' })
@@ -160,7 +160,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     alone: true,
   }, async (t) => {
     const { port } = await secured(t, files(t, ca.server('endpoint')).args)
-    const crowd = start(process.execPath, [CROWD, `${port}`, '300'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const crowd = start(process.execPath, [CROWD, 'tls', `${port}`, '300'], { stdio: ['ignore', 'pipe', 'inherit'] })
     const said = textOf(crowd.stdout)
     try {
       await eventually('the end of handshakes that never end', () => said() === 'over\n', { within: 20_000 })

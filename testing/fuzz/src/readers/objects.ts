@@ -1,3 +1,4 @@
+import { retryDelayMs } from '@csi-sidecars/csi/readers'
 import { decodeListMessage, NoListError } from '@csi-sidecars/kube-client/readers'
 import {
   CSI_NODE_MESSAGE,
@@ -10,7 +11,7 @@ import {
   VOLUME_ATTACHMENT_MESSAGE,
   VOLUME_ATTRIBUTES_CLASS_MESSAGE,
 } from '@csi-sidecars/kube-types'
-import { attempt, type BytesReader } from '../reader.ts'
+import { attempt, type BytesReader, field } from '../reader.ts'
 import { volumeMessage } from './watch.ts'
 
 const MESSAGES = [
@@ -46,5 +47,27 @@ export const protobufObjects: BytesReader = {
         (error) => error instanceof NoListError,
       )
     }
+  },
+}
+
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
+const HALF_A_SECOND = Buffer.of(16, 0x80, 0xca, 0xb5, 0xee, 0x01)
+/** A varint of ten bytes. */
+const MINUS_ONE = Buffer.from('ffffffffffffffffff01', 'hex')
+
+/** google.rpc.Status with one detail. */
+const statusWith = (duration: Buffer): Buffer =>
+  field(3, Buffer.concat([field(1, RETRY_INFO), field(2, field(1, duration))]))
+
+export const statusDetails: BytesReader = {
+  name: 'status-details',
+  seeds: [
+    Buffer.concat([Buffer.of(8, 8), field(2, 'x'), statusWith(HALF_A_SECOND)]),
+    statusWith(Buffer.concat([Buffer.of(8), MINUS_ONE])),
+  ],
+  words: [RETRY_INFO, HALF_A_SECOND, Buffer.of(26), Buffer.of(8), Buffer.of(16), MINUS_ONE],
+  read: (input) => {
+    const ms = retryDelayMs(input)
+    if (ms !== undefined && !(Number.isFinite(ms) && ms >= 0)) throw new Error(`${ms} is no wait`)
   },
 }

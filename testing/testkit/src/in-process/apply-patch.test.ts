@@ -8,7 +8,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { expect, test } from '@jest/globals'
 import { pv, pvc } from '../builders.ts'
-import { applyPatch } from './apply-patch.ts'
+import { applyPatch } from './client.ts'
 
 const errorOf = ({ code, reason }: Status): Error => new Error(`${code} ${reason}`)
 const condition = (type: string): { readonly type: string; readonly status: string } => ({ type, status: 'True' })

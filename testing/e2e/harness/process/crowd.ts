@@ -1,0 +1,70 @@
+// A process that keeps a port busy: `node crowd.ts slow|tls PORT COUNT`. A separate process, so that its own work does
+// not delay what the test measures.
+//   slow: each client sends its request a byte at a time and connects again as soon as it is closed.
+//   tls: connections and handshakes, most of them unfinished. Prints "over" once the server has closed those.
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { pause } from '../waiting.ts'
+
+const [port = 0, count = 0] = process.argv.slice(3).map(Number)
+const BETWEEN_BYTES_MS = 100
+const SLOW_REQUEST = `GET /metrics HTTP/1.1\r\nHost: ${'x'.repeat(500)}\r\n\r\n`
+const BETWEEN_CONNECTIONS_MS = 3
+/** A ClientHello that announces more than follows. */
+const HALF_A_HELLO = '\x16\x03\x01\x01\x00\x01\x00'
+
+async function slowRequest(): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.on('error', () => undefined).resume()
+  for (const byte of SLOW_REQUEST) {
+    if (socket.destroyed) break
+    socket.write(byte)
+    await Promise.race([pause(BETWEEN_BYTES_MS), closed])
+  }
+  socket.destroy()
+  await closed
+}
+
+async function slowClient(): Promise<never> {
+  for (;;) await slowRequest()
+}
+
+function saying(socket: Socket, event: string, bytes: string): Socket {
+  return socket.once(event, () => socket.write(bytes))
+}
+
+const secured = (bytes: string): Socket =>
+  saying(connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }), 'secureConnect', bytes)
+
+let shaking = 0
+const unending = (bytes: string): Socket => {
+  shaking += 1
+  return saying(connect(port, '127.0.0.1'), 'connect', bytes).once('close', () => {
+    shaking -= 1
+  })
+}
+
+const KINDS: readonly (() => Socket)[] = [
+  () => unending(''),
+  () => unending(HALF_A_HELLO),
+  () => secured(''),
+  () => secured('GET /metrics HTTP/1.1\r\nHost: x\r\n'),
+  () => secured('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'),
+  () => secured('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'),
+]
+
+async function tlsClients(): Promise<void> {
+  for (let index = 0; index < count; index += 1) {
+    // The server closes them; that is expected.
+    KINDS[index % KINDS.length]?.()
+      .on('error', () => undefined)
+      .resume()
+    await pause(BETWEEN_CONNECTIONS_MS)
+  }
+  while (shaking > 0) await pause(50)
+  process.stdout.write('over\n')
+  await new Promise(() => setInterval(() => undefined, 60_000))
+}
+
+await (process.argv[2] === 'tls' ? tlsClients() : Promise.race(Array.from({ length: count }, slowClient)))
