@@ -1,11 +1,5 @@
-import {
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  type PersistentVolume,
-  PODS,
-  STORAGE_CLASSES,
-} from '@csi-sidecars/kube-types'
-import { describe, expect, it, jest } from '@jest/globals'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { describe, it, jest } from '@jest/globals'
 import { claimOf, inDefault, startTestCluster, type TestCluster } from '../../src/testing/cluster.ts'
 
 jest.setTimeout(20_000)
