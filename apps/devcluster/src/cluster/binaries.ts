@@ -53,10 +53,23 @@ export interface RunningSidecar {
   readonly address: string
 }
 
-export interface SidecarParts {
-  readonly driver: Driver
+export interface Connection {
   readonly csiAddress: string
   readonly kubeconfig: string
+  /** A node of the driver reports its topology. */
+  readonly hasTopology: boolean
+}
+
+/** Returns the flags that connect a sidecar. */
+export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: Connection): readonly string[] {
+  const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
+  // The provisioner creates no volume while it waits for the topology of a node.
+  return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
+}
+
+export interface SidecarParts {
+  readonly driver: Driver
+  readonly connection: Connection
   /** The folder of the logs. */
   readonly directory: string
   /** Flags for each sidecar, in addition to the flags that connect it. */
@@ -69,7 +82,7 @@ export interface SidecarParts {
 
 /** Starts the sidecars that have a binary and that the driver supports. */
 export async function startSidecars(binaries: Binaries, parts: SidecarParts): Promise<readonly RunningSidecar[]> {
-  const { driver, csiAddress, kubeconfig, directory, clock, log, onTrouble, stack } = parts
+  const { driver, connection, directory, clock, log, onTrouble, stack } = parts
   const started: RunningSidecar[] = []
   for (const app of SIDECARS) {
     const binary = binaries[app]
@@ -80,8 +93,7 @@ export async function startSidecars(binaries: Binaries, parts: SidecarParts): Pr
     const program = programOf(binary)
     const args = [
       ...program.args,
-      `--csi-address=${csiAddress}`,
-      `--kubeconfig=${kubeconfig}`,
+      ...flagsOf(app, connection),
       `--http-endpoint=${address}`,
       ...(parts.sidecarArgs ?? []),
     ]

@@ -21,7 +21,7 @@ import {
   runCaches,
   withSubstituteNode,
 } from '@csi-sidecars/volume-controllers'
-import { type Binaries, type RunningSidecar, startSidecars } from './binaries.ts'
+import { type Binaries, type Connection, type RunningSidecar, startSidecars } from './binaries.ts'
 import type { Controllers } from './controllers.ts'
 import { endPods } from './end-pods.ts'
 import { ensure, ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
@@ -67,8 +67,8 @@ export interface Devcluster {
   readonly sidecars: readonly RunningSidecar[]
   readonly nodeNames: readonly string[]
   readonly kubeconfig: string
-  /** The address of the driver, as the sidecars get it. */
-  readonly csiAddress: string
+  /** The addresses that the sidecars get. */
+  readonly connection: Connection
   /** The emulated parts, which tests can read and break. */
   readonly api: ApiServer | undefined
   readonly emulatedDriver: CsiDriver | undefined
@@ -108,8 +108,9 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const minor = await minorVersion(client, signal)
   const controllers = startControllers({ ...parts, driver }, { ...options, nodes, minor }, onTrouble)
   stack.defer(() => controllers.stopAll())
-  const sidecarParts = { ...options, driver, csiAddress: address, kubeconfig, stack }
-  const sidecars = await startSidecars(options.binaries ?? {}, sidecarParts)
+  const hasTopology = infos.some(({ accessibleTopology }) => accessibleTopology !== undefined)
+  const connection = { csiAddress: address, kubeconfig, hasTopology }
+  const sidecars = await startSidecars(options.binaries ?? {}, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
   // Only the pods of an emulated API server belong to us. A driver test unmounts the volumes of its nodes itself.
@@ -129,7 +130,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
     sidecars,
     nodeNames,
     kubeconfig,
-    csiAddress: address,
+    connection,
     api,
     emulatedDriver,
     calls: answered(liveCalls),

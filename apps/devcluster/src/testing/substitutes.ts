@@ -18,6 +18,7 @@ import {
   refOf,
   settledUnlessFailed,
 } from '@csi-sidecars/volume-controllers'
+import { flagsOf } from '../cluster/binaries.ts'
 import type { Devcluster } from '../cluster/devcluster.ts'
 
 /** Controllers that act in place of the sidecars, for tests of the other controllers. */
@@ -43,7 +44,7 @@ const CREATE: Readonly<Record<SubstituteName, (parts: SubstituteParts & Devclust
 const SUBSTITUTES = Object.keys(CREATE) as readonly SubstituteName[]
 
 function provisionerInProcess(parts: SubstituteParts & Devcluster): Controller {
-  const args = [`--csi-address=${parts.csiAddress}`, `--kubeconfig=${parts.kubeconfig}`, '--retry-interval-start=100ms']
+  const args = [...flagsOf('provisioner', parts.connection), '--retry-interval-start=100ms']
   return {
     ...baseController('provisioner', parts),
     workers: 1,

@@ -4,8 +4,8 @@ import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } fro
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../../testing/cluster.ts'
-import { apply } from '../view/frames.ts'
 import type { Frame, Item } from '../view/wire.ts'
+import { apply } from '../view/wire.ts'
 import { PageModel } from './model.ts'
 
 interface Watched extends AsyncDisposable {
