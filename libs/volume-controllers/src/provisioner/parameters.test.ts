@@ -8,7 +8,7 @@ const read = (parameters: Record<string, string>) => classParameters(parameters,
 const placeholder = (name: string): string => `$\{${name}}`
 
 describe('classParameters', () => {
-  it("keeps what is the provisioner's own from the driver", () => {
+  it("keeps the provisioner's parameters from the driver", () => {
     const parameters = {
       type: 'ssd',
       fstype: 'xfs',

@@ -35,7 +35,7 @@ describe('decideReclaim', () => {
     expect(decideReclaim(view(change)).do).toBe(done)
   })
 
-  it('says what it waits for', () => {
+  it('names the awaited event', () => {
     expect(decideReclaim(view({ attachments: [attachment({ nodeName: 'node-7' })] }))).toMatchObject({
       message: 'persistentvolume pv-1 is still attached to node node-7',
     })

@@ -16,7 +16,7 @@ afterEach(() => rm(directory, { recursive: true }))
 const open = async () => await DataFile.open(path, systemClock)
 const EMPTY = '{"resourceVersion":7,"objects":[]}'
 
-test('it is made when it is written, for its owner alone, and nothing is left beside it', async () => {
+test('the file is created by the first write, for its owner alone, and no other file remains', async () => {
   const { file, snapshot } = await open()
   expect({ snapshot, files: await readdir(directory) }).toEqual({ snapshot: undefined, files: [] })
   await file.write('one')
@@ -26,7 +26,7 @@ test('it is made when it is written, for its owner alone, and nothing is left be
   expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
-test('a file that another program has written meanwhile stays', async () => {
+test('a file that another program has written since the last save stays', async () => {
   const { file } = await open()
   await writeFile(path, 'mine')
   await expect(file.write('one')).rejects.toThrow(`${path} cannot be written: another program has changed it`)

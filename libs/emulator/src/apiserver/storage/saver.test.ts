@@ -80,7 +80,7 @@ test('a change without a waiting request is saved after a delay, and at the end'
   expect({ ...disk, timers: clock.pending }).toMatchObject({ saves: 2, saved: 3, timers: 0 })
 })
 
-test('a failed save is retried with a delay, reported to those that wait, and logged once', async () => {
+test('a failed save is retried with a delay, reported to the waiting callers, and logged once', async () => {
   const { clock, log, disk, write, outcome } = setUp()
   disk.full = true
   write()
