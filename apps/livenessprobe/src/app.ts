@@ -3,8 +3,7 @@ import { type DriverApp, type DriverAppParts, failing } from '@csi-sidecars/side
 import { Metrics, registerProcessMetrics } from '@csi-sidecars/telemetry'
 import { checkAddresses, openEndpoints } from './endpoints.ts'
 import { DRIVER_FLAGS, FLAGS } from './flags.ts'
-import { checkHealth } from './health-check.ts'
-import { SharedProbes } from './shared-probes.ts'
+import { checkHealth, SharedProbes } from './health-check.ts'
 
 /** Turns `GET /healthz` into Probe: the kubelet's liveness probe of the driver's container. */
 export const livenessprobe: DriverApp<typeof FLAGS> = {

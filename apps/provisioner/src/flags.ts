@@ -3,8 +3,6 @@ import type { Flag } from '@csi-sidecars/sidecar'
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-const NO_CHART = { none: 'retired' } as const
-
 /** The flags of the provisioner, without the flags that every sidecar has. Names, types and defaults never change. */
 export const PROVISIONER_FLAGS = [
   {

@@ -1,7 +1,6 @@
-import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire'
+import { BinaryReader, type BinaryWriter } from '@bufbuild/protobuf/wire'
 import type { handleServerStreamingCall, handleUnaryCall, MethodDefinition } from '@grpc/grpc-js'
 import type { Shape } from './shape.ts'
-import { strictReader } from './wire.ts'
 
 /** One RPC as grpc-js wants it, for clients and servers, and the shapes of what travels. */
 export interface Method<Q, R> extends MethodDefinition<Q, R> {
@@ -67,4 +66,25 @@ function definition<Q, R>(path: string, { request, response, requestShape, respo
 function bytesOf<T>(codec: Codec<T>, message: T): Buffer {
   const { buffer, byteOffset, byteLength } = codec.encode(message).finish()
   return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Reads a message and refuses text that is no UTF-8, as Go does; replaced bytes would be other text. */
+export function strictReader(bytes: Uint8Array): BinaryReader {
+  return new BinaryReader(bytes, textOf)
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes)
+  } catch (cause) {
+    throw new Error('string field contains invalid UTF-8', { cause })
+  }
+}
+
+/** What generated code does with an entry of a map. A plain assignment loses the key `__proto__`. */
+export function putEntry<V>(map: Record<string, V>, { key, value }: { readonly key: string; readonly value: V }): void {
+  if (key !== '__proto__') map[key] = value
+  else Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
 }

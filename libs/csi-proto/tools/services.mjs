@@ -109,5 +109,5 @@ function keepEveryKey() {
   const code = readFileSync(MESSAGES, 'utf8')
   const changed = code.replace(/(message\.\w+)\[(entry\d+)\.key\] = \2\.value;/g, 'putEntry($1, $2);')
   if (changed === code) throw new Error('ts-proto writes the entries of maps in another way now')
-  writeFileSync(MESSAGES, `import { putEntry } from '../../../wire.ts';\n${changed}`)
+  writeFileSync(MESSAGES, `import { putEntry } from '../../../method.ts';\n${changed}`)
 }

@@ -23,7 +23,7 @@ import type {
 import { type ApiRequest, query } from './api/request.ts'
 import { parseAnswer } from './codec/decode.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
-import type { FlowOptions } from './flow/flow-options.ts'
+import type { FlowOptions } from './flow/policy.ts'
 import { configDialer } from './requests/config-dialer.ts'
 import { listPages } from './requests/list.ts'
 import { MissingPermissions } from './requests/missing-permissions.ts'

@@ -1,6 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { classify, RpcError } from '@csi-sidecars/csi'
-import { retryAfterOf } from '../claim/retry-after.ts'
+import { retryAfterOf } from '../claim/run.ts'
 import { SecretError } from '../claim/secret.ts'
 import type { ModifyError } from './patches.ts'
 

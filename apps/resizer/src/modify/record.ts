@@ -5,9 +5,8 @@ import { type Claim, claimRef } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
 import { patchVolume, refuseReplaced, replacedOutcome } from '../claim/volume.ts'
-import { MODIFY_EVENTS } from './events.ts'
 import { type Failure, failureOf } from './failure.ts'
-import { classPatch, failedPatch, type ModifyError, modifiedPatch } from './patches.ts'
+import { classPatch, failedPatch, MODIFY_EVENTS, type ModifyError, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
 
 /** The driver has modified the volume: the volume says so first, then the claim. */

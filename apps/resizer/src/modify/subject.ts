@@ -1,8 +1,8 @@
 import type { Subject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
-import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { Claim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
+import type { AttributesClass } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
 import { objectOf } from '../claim/subject.ts'
 

@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { classify, RpcError } from '@csi-sidecars/csi'
 import type { Quantity } from '@csi-sidecars/kube-types'
-import { retryAfterOf } from '../claim/retry-after.ts'
+import { retryAfterOf } from '../claim/run.ts'
 import { SecretError } from '../claim/secret.ts'
 
 /** A driver that answers a success which is none. It has done its work and does not continue: as final as an error. */

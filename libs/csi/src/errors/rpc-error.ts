@@ -1,3 +1,6 @@
+import { connect } from 'node:net'
+import { messageOf, systemCodeOf } from '@csi-sidecars/base'
+
 /** The codes of gRPC by their names in Go. Alerts of users match the names: `Canceled` has a single l. */
 export const CODES = {
   OK: 0,
@@ -76,4 +79,42 @@ export function canceled(cause: unknown): RpcError {
 /** No answer came: the call may or may not have reached the driver. */
 export function unavailable(details: string): RpcError {
   return new RpcError(CODES.Unavailable, details, { origin: 'none' })
+}
+
+/** No connection within the time for it; the text is Go's. */
+export class ConnectError extends Error {
+  override readonly name = 'ConnectError'
+  /** The key-value pairs of the log line that reports the error. */
+  readonly pairs: { readonly lastError: string }
+
+  constructor(lastError: string, cause: unknown) {
+    super('context deadline exceeded', { cause })
+    this.pairs = { lastError }
+  }
+}
+
+/** The texts of Go for the error codes of Node. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied',
+  ECONNREFUSED: 'connection refused',
+  ENOTDIR: 'not a directory',
+  EPROTOTYPE: 'protocol wrong type for socket',
+  ENAMETOOLONG: 'file name too long',
+  EAGAIN: 'resource temporarily unavailable',
+}
+
+/** Why the socket at a path cannot be connected to. grpc-js knows, but keeps it to itself; so it is tried once more. */
+export function whyUnreachable(path: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    socket.once('error', (error) => {
+      const code = systemCodeOf(error)
+      resolve(`connect: ${(code !== undefined && REASONS[code]) || (code ?? messageOf(error))}`)
+    })
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve('connected, but the other side does not speak gRPC')
+    })
+  })
 }

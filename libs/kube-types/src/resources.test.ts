@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
-import { type PathRef, resourcePath } from './resource-path.ts'
 import {
   apiVersionOf,
   LEASES,
   NAMESPACES,
+  type PathRef,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   RESOURCES,
   type Resource,
+  resourcePath,
   VOLUME_ATTACHMENTS,
 } from './resources.ts'
 

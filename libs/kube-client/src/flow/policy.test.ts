@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { flowOptions } from './flow-options.ts'
+import { flowOptions } from './policy.ts'
 
 test.each([
   ['nothing', {}, { kind: 'adaptive' }],

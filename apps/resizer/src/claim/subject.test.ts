@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { Claim } from '../caches/claim.ts'
-import { claimTraceSubject } from './trace-subject.ts'
+import { claimTraceSubject } from './subject.ts'
 
 const CLAIM = { key: 'ns/data', volumeName: 'pv-1' } as Claim
 const NAMES = { 'k8s.namespace.name': 'ns', 'k8s.persistentvolumeclaim.name': 'data' }

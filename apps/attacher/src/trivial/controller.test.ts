@@ -6,11 +6,11 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, expect, it } from '@jest/globals'
 import { attachmentProjection, type CachedAttachment } from '../caches/attachment.ts'
-import { STATUS_REVERTED } from '../term/undone-write.ts'
+import { STATUS_REVERTED } from '../term/deps.ts'
 import { apiError, uidMismatch } from '../testing/api-error.ts'
 import { ObjectApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
-import { reconcileTrivially } from './reconcile.ts'
+import { reconcileTrivially } from './controller.ts'
 
 let api: ObjectApi
 let log: ReturnType<typeof recordingLogger>

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { SharedProbes } from './shared-probes.ts'
+import { SharedProbes } from './health-check.ts'
 
 /** Probes that end when the test says, numbered by their start. */
 function scripted() {

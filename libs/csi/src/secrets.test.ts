@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { resolveTemplate } from './secret-template.ts'
+import { resolveTemplate } from './secrets.ts'
 
 const TOKENS = new Map([
   ['content.name', 'c'],

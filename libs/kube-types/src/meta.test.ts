@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { compareResourceVersions } from './resource-version.ts'
+import { compareResourceVersions } from './meta.ts'
 
 it.each<[a: string, b: string, order: number]>([
   ['9', '10', -1],

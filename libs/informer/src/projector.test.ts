@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Interner } from './interner.ts'
+import { Interner } from './projector.ts'
 
 describe('an interner', () => {
   const interner = new Interner()

@@ -2,7 +2,7 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
 import { type Claim, projectClaim } from '../caches/claim.ts'
 import { type ClaimParts, claim } from '../testing/builders.ts'
-import { classChanged, onClaim, wasTried } from './triggers.ts'
+import { classChanged, onClaim, wasTried } from './controller.ts'
 
 const known = (parts: ClaimParts = {}): Claim => projectClaim(claim(parts))
 const updated = (
