@@ -1,6 +1,5 @@
 import { BinaryReader, type BinaryWriter } from '@bufbuild/protobuf/wire'
 import type { handleServerStreamingCall, handleUnaryCall, MethodDefinition } from '@grpc/grpc-js'
-import type { Shape } from './shape.ts'
 
 /** One RPC as grpc-js wants it, for clients and servers, and the shapes of what travels. */
 export interface Method<Q, R> extends MethodDefinition<Q, R> {
@@ -88,3 +87,35 @@ export function putEntry<V>(map: Record<string, V>, { key, value }: { readonly k
   if (key !== '__proto__') map[key] = value
   else Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
 }
+
+/**
+ * How the objects of a message look beside its definition: what it takes to print one in the proto's own names and
+ * without its secrets. Generated for every message, as functions: nothing is built until something is printed.
+ */
+export type Shape = readonly Field[]
+
+export interface Field {
+  /** As in the proto: `volume_id`. */
+  readonly name: string
+  /** As on our objects: `volumeId`. For a member of a oneof also the value of `$case`. */
+  readonly property: string
+  /** The property that holds `{ $case, value }` when this field is a member of a oneof. */
+  readonly oneof?: string
+  readonly many?: 'list' | 'map'
+  /** Marked with the option csi_secret. */
+  readonly secret?: true
+  readonly type: FieldType
+}
+
+export type FieldType =
+  | { readonly kind: 'scalar' }
+  /** google.protobuf.BoolValue and the like; our objects hold the bare value. */
+  | { readonly kind: 'wrapper' }
+  /** google.protobuf.Timestamp; our objects hold its seconds and nanoseconds. */
+  | { readonly kind: 'timestamp' }
+  | { readonly kind: 'enum'; readonly values: Readonly<Record<string, number>> }
+  | { readonly kind: 'message'; readonly shape: () => Shape }
+
+export const SCALAR: FieldType = { kind: 'scalar' }
+export const WRAPPER: FieldType = { kind: 'wrapper' }
+export const TIMESTAMP: FieldType = { kind: 'timestamp' }

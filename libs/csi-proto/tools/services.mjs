@@ -91,7 +91,7 @@ writeFileSync(
     `// Generated from ${FILE} by tools/services.mjs; do not edit.\n`,
     `import * as csi from './csi/v1/csi.ts'`,
     `import { type Handlers, serverStream, unary } from '../method.ts'`,
-    `import { SCALAR, type Shape, TIMESTAMP, WRAPPER } from '../shape.ts'\n`,
+    `import { SCALAR, type Shape, TIMESTAMP, WRAPPER } from '../method.ts'\n`,
     ...messages.map(shapeText),
     ...proto.service.flatMap((service) => service.method.map((method) => methodText(service, method))),
     ...proto.service.map(serviceText),

@@ -1,7 +1,13 @@
 import { abortable } from '@csi-sidecars/base'
 import { compareResourceVersions } from '@csi-sidecars/kube-types'
-import type { Cached, InformerEvent, ObjectIdentity, Reader } from './cached.ts'
-import { type Indexes, StoreSnapshot } from './snapshot.ts'
+import {
+  type Cached,
+  type Indexes,
+  type InformerEvent,
+  type ObjectIdentity,
+  type Reader,
+  StoreSnapshot,
+} from './snapshot.ts'
 
 /**
  * The only writer of the cache.

@@ -8,19 +8,20 @@ import {
   resourcePath,
 } from '@csi-sidecars/kube-types'
 import type { Logger, Metrics, Tracer } from '@csi-sidecars/telemetry'
-import type {
-  DeleteOptions,
-  KubeClient,
-  ListOptions,
-  ListPage,
-  Projecting,
-  RequestOptions,
-  RereadListener,
-  SubresourceOption,
-  WatchFrame,
-  WatchOptions,
+import {
+  type ApiRequest,
+  type DeleteOptions,
+  type KubeClient,
+  type ListOptions,
+  type ListPage,
+  type Projecting,
+  query,
+  type RequestOptions,
+  type RereadListener,
+  type SubresourceOption,
+  type WatchFrame,
+  type WatchOptions,
 } from './api/client.ts'
-import { type ApiRequest, query } from './api/request.ts'
 import { parseAnswer } from './codec/decode.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
 import type { FlowOptions } from './flow/policy.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { isJsonObject } from './json.ts'
+import { isJsonObject } from './meta.ts'
 import { addFinalizerPatch, mergePatchOf, removeFinalizerPatch } from './patch.ts'
 
 describe('mergePatchOf', () => {

@@ -1,4 +1,4 @@
-import { fieldOf, isJsonObject, type JsonObject, jsonEqual, keysOf } from './json.ts'
+import { fieldOf, isJsonObject, type JsonObject, jsonEqual, keysOf } from './meta.ts'
 
 /** A change to one object, as the API server takes it. */
 export interface Patch {

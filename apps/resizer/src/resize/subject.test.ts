@@ -4,7 +4,7 @@ import { type Claim, projectClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import { projectClass } from '../caches/open.ts'
 import { type Volume, volumeProjection } from '../caches/volume.ts'
-import { modificationOf } from '../modify/subject.ts'
+import { modificationOf } from '../modify/controller.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
 import { expansionOf } from './subject.ts'
 

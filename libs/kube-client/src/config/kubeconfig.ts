@@ -3,8 +3,16 @@ import { dirname, isAbsolute, join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { isError, messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
-import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
-import { basic, bearer, type Certificate, type Credentials, fixedCredentials } from './credentials.ts'
+import {
+  basic,
+  bearer,
+  type Certificate,
+  type ClusterConfig,
+  type ConfigSources,
+  type Credentials,
+  fixedCredentials,
+  type ServerTrust,
+} from './cluster-config.ts'
 import { ExecCredentials } from './exec-credentials.ts'
 import {
   documentOf,

@@ -1,6 +1,6 @@
 import { abortable, CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Logger, Tracer } from '@csi-sidecars/telemetry'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest } from '../api/client.ts'
 import { errorOfReply } from '../codec/reply-error.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import type { Permit } from '../flow/flow-gate.ts'

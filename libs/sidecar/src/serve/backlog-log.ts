@@ -1,35 +1,29 @@
-import { CancelledError, inBatches, scope } from '@csi-sidecars/base'
-import type { Backlog, PendingWork } from '@csi-sidecars/controller'
-import { type Logger, objectRef, type Pairs } from '@csi-sidecars/telemetry'
+import { CancelledError, scope } from '@csi-sidecars/base'
+import type { Backlog } from '@csi-sidecars/controller'
+import type { Logger } from '@csi-sidecars/telemetry'
 import type { StartContext } from '../process.ts'
 
-/** Between two looks for stuck objects. */
-const STUCK_INTERVAL_MS = 60_000
-/** At most so many objects have a line of their own; the others are a number. */
-const MOST_STUCK_LINES = 100
-
 /**
- * Logs the depth of each queue while work waits, and at -v=2 the stuck objects, until the returned function is called.
- * `intervalMs` is the pause between two lines about the queues. With 0 or less there are none.
+ * Logs the depth of each queue while work waits, until the returned function is called. `intervalMs` is the pause
+ * between two lines. With 0 or less there are none.
  */
 export function logBacklog(
   backlog: Backlog,
   { clock, log }: Pick<StartContext, 'clock' | 'log'>,
   intervalMs: number,
 ): () => void {
+  if (intervalMs <= 0) return () => undefined
   const stop = scope()
   const { signal } = stop
-  const repeat = async (ms: number, act: () => Promise<void>): Promise<void> => {
+  const repeat = async (): Promise<void> => {
     for (;;) {
-      await clock.sleep(ms, signal)
-      await act()
+      await clock.sleep(intervalMs, signal)
+      await logDepths(backlog, log, signal)
     }
   }
-  const unlessStopped = (error: unknown): void => {
+  repeat().catch((error: unknown) => {
     if (!signal.aborted) throw error
-  }
-  if (intervalMs > 0) repeat(intervalMs, () => logDepths(backlog, log, signal)).catch(unlessStopped)
-  repeat(STUCK_INTERVAL_MS, () => logStuck(backlog, { clock, log }, signal)).catch(unlessStopped)
+  })
   return () => stop.abort(new CancelledError('the log of pending work has stopped'))
 }
 
@@ -38,38 +32,4 @@ async function logDepths(backlog: Backlog, log: Logger, signal: AbortSignal): Pr
   if (![...depths.values()].some(({ waiting }) => waiting > 0)) return
   const pairs = Object.fromEntries([...depths].map(([queue, { waiting }]) => [queue, waiting]))
   log.info('Work is waiting', pairs)
-}
-
-async function logStuck(
-  backlog: Backlog,
-  { clock, log }: Pick<StartContext, 'clock' | 'log'>,
-  signal: AbortSignal,
-): Promise<void> {
-  if (log.v(2) === undefined) return
-  let count = 0
-  const say = (work: PendingWork): void => {
-    if (!work.stuck) return
-    count += 1
-    if (count <= MOST_STUCK_LINES) log.v(2)?.info('Work is stuck', pairsOf(work, clock.now()))
-  }
-  await inBatches(backlog.pending(), say, { clock, signal })
-  if (count > MOST_STUCK_LINES) log.v(2)?.info('More work is stuck', { objects: count - MOST_STUCK_LINES })
-}
-
-function pairsOf(work: PendingWork, now: number): Pairs {
-  const { operation, object, volume, node, state, reason, tries, message, since } = work
-  const { namespace = '', name = work.key } = object ?? {}
-  const seconds = Math.round((now - since) / 1000)
-  return {
-    operation,
-    ...(object && { kind: object.kind }),
-    object: objectRef({ name, namespace }),
-    ...(volume !== undefined && { volume }),
-    ...(node !== undefined && { node }),
-    state,
-    reason,
-    age: `${seconds}s`,
-    tries,
-    ...(message !== undefined && { err: message }),
-  }
 }

@@ -1,7 +1,7 @@
 import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
 import { expect, test } from '@jest/globals'
+import { AccessModeError, accessModeOf, volumeCapabilityOf } from './controller-client.ts'
 import { secretsFrom } from './secrets.ts'
-import { AccessModeError, accessModeOf, volumeCapabilityOf } from './volume-capability.ts'
 
 const [RWO, ROX, RWX, RWOP] = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod']
 

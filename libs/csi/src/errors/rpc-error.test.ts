@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { retryDelayMs } from './status-details.ts'
+import { retryDelayMs } from './rpc-error.ts'
 
 const bytes = (...parts: (number | string | Uint8Array)[]) =>
   Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part))))

@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import type { Event } from '@csi-sidecars/kube-types'
 import { beforeEach, expect, it } from '@jest/globals'
-import { SeriesWriter } from './series.ts'
+import { SeriesWriter } from './event.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5)
 const { signal } = new AbortController()
