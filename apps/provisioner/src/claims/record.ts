@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { type Claim, claimTarget, nodeOfRequest, selectedNode } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { both, type ClaimEdit, withoutFinalizer, withoutSelectedNode } from '../edit.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'

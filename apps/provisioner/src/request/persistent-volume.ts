@@ -11,7 +11,7 @@ import {
   Quantity,
 } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import {
   DELETION_SECRET_NAME,
   DELETION_SECRET_NAMESPACE,

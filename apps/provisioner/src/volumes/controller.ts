@@ -1,7 +1,7 @@
 import { type Controller, causesOf, keysOf, type Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
-import type { Attachment } from '../caches/attachment.ts'
+import type { Attachment } from '../caches/cluster.ts'
 import type { Volume } from '../caches/volume.ts'
 import { SIDECAR } from '../claims/pending.ts'
 import { backoffOf, type TermParts } from '../parts.ts'

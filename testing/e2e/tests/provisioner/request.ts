@@ -4,7 +4,17 @@ import type { TestContext } from '../../harness/context.ts'
 import { createdVolume } from '../../harness/driver/driver.ts'
 import type { Plain } from '../../harness/driver/plain.ts'
 import { testsOf } from '../../harness/test.ts'
-import { calls, claimRef, createClaim, createClass, eventOf, provision, type SceneSetup, scene } from './scene.ts'
+import {
+  calls,
+  claimRef,
+  createClaim,
+  createClass,
+  eventOf,
+  FINALIZER,
+  provision,
+  type SceneSetup,
+  scene,
+} from './scene.ts'
 
 const test = testsOf('provisioner', 'request')
 type Spec = NonNullable<PersistentVolumeClaim['spec']>
