@@ -10,7 +10,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { expect, it } from '@jest/globals'
 import { Checker } from '../checks/checker.ts'
-import { ClusterRules } from '../checks/cluster-rules.ts'
+import { ClusterRules } from './cluster-rules.ts'
 import { DriverUnderTest } from './driver-under-test.ts'
 import { OwnNodes } from './nodes.ts'
 
@@ -65,7 +65,7 @@ it('a mount that stays is left', async () => {
   expect(await left({ looks: [['/n/globalmount']] })).toEqual(['/n/globalmount is still mounted'])
 })
 
-it('a volume may go as late as a provisioner sends its call again', async () => {
+it('a volume may disappear until a provisioner repeats its call', async () => {
   expect(await left({ deletedAfterMs: 12_000 })).toEqual([])
 })
 
