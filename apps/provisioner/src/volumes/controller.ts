@@ -12,19 +12,9 @@ import { reconcileVolume } from './reconcile.ts'
 
 /** Protects the volumes of this driver, and deletes them when they are released. */
 export function volumeController(parts: TermParts): Controller {
-  const { settings, caches, clock } = parts
-  const { volumes, classes, attachments } = caches
-  const memory = new VolumeMemory(clock)
-  const deps: VolumeDeps = {
-    ...parts,
-    volumes,
-    classes,
-    attachments,
-    names: settings.names,
-    node: settings.node,
-    memory,
-    driver: parts.calls,
-  }
+  const { settings, volumes, classes, attachments } = parts
+  const memory = new VolumeMemory(parts.clock)
+  const deps: VolumeDeps = { ...parts, memory }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   return {
     name: 'volumes',
