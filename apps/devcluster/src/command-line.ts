@@ -3,7 +3,7 @@ import yargs from 'yargs'
 import { type Options, STORY_FLAGS, storyOptions } from './options.ts'
 import { PROGRAM } from './place.ts'
 
-const USAGE = `A cluster on this machine that shows what csi-attacher and csi-resizer do.
+const USAGE = `A cluster on this machine that shows what the CSI sidecars do.
 
 Usage: ${PROGRAM} [options]`
 

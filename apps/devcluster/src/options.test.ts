@@ -14,8 +14,7 @@ describe('the options', () => {
       exit: false,
       nodes: 2,
       driver: undefined,
-      attacher: undefined,
-      resizer: undefined,
+      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined },
       kubeconfig: undefined,
       controllers: undefined,
       data: undefined,
@@ -36,9 +35,9 @@ describe('the options', () => {
   })
 
   it('can name a storm and parts', async () => {
-    expect(await parse('--load', 'attach=1000', '--controllers', 'provisioner,volume-manager')).toMatchObject({
+    expect(await parse('--load', 'attach=1000', '--controllers', 'binder,volume-manager')).toMatchObject({
       load: { attach: 1000 },
-      controllers: ['provisioner', 'volume-manager'],
+      controllers: ['binder', 'volume-manager'],
     })
   })
 
@@ -49,7 +48,7 @@ describe('the options', () => {
     [['--load', 'attach=-1'], '--load attach must be a whole number of 1 or more'],
     [
       ['--controllers', 'kubelet'],
-      '--controllers kubelet: known are persistent-volume, provisioner, binder, attach-detach, volume-manager, ephemeral-volume, expander',
+      '--controllers kubelet: known are persistent-volume, binder, attach-detach, volume-manager, ephemeral-volume, expander',
     ],
     [
       ['--driver', 'unix:///csi.sock', '--nodes', '2'],

@@ -1,7 +1,8 @@
 import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
+import type { Binaries } from './cluster/binaries.ts'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
-import { addressOf, numberFlag, positive, textFlag } from './option-values.ts'
+import { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 
 /** The options of the command line. */
 export interface Options {
@@ -9,8 +10,7 @@ export interface Options {
   readonly exit: boolean
   readonly nodes: number
   readonly driver: string | undefined
-  readonly attacher: string | undefined
-  readonly resizer: string | undefined
+  readonly binaries: Binaries
   readonly kubeconfig: string | undefined
   readonly data: string | undefined
   /** The parts of Kubernetes to run; undefined: all. */
@@ -33,8 +33,7 @@ export const STORY_FLAGS = {
   exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },
   nodes: numberFlag('Nodes; 2, or 1 with --driver'),
   driver: textFlag('Your own CSI driver, unix:///path'),
-  attacher: textFlag('Another csi-attacher to run'),
-  resizer: textFlag('Another csi-resizer to run'),
+  ...SIDECAR_FLAGS,
   kubeconfig: textFlag('A real API server instead of the emulated one'),
   controllers: textFlag(`Parts to run beside a real controller manager, of ${CONTROLLERS.join(',')}`),
   data: textFlag('Where volumes are really mounted'),
@@ -47,15 +46,14 @@ export const STORY_FLAGS = {
 /** Throws one line that says what is wrong with them. */
 export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): Options {
   refuseRepeated(values, Object.keys(STORY_FLAGS))
-  const { exit, attacher, resizer, kubeconfig, data } = values
+  const { exit, attacher, resizer, provisioner, kubeconfig, data } = values
   const driver = values.driver && addressOf('driver', values.driver)
   if (driver !== undefined) refuseWithDriver(values)
   return {
     exit,
     nodes: positive('nodes', values.nodes ?? (driver === undefined ? 2 : 1)),
     driver,
-    attacher,
-    resizer,
+    binaries: { attacher, resizer, provisioner },
     kubeconfig,
     data,
     controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),

@@ -80,7 +80,7 @@ async function start(
       controllers: options.controllers,
       kubeconfig: options.kubeconfig,
       driver: options.driver,
-      ...(await sidecarBinaries(options)),
+      binaries: await sidecarBinaries(options.binaries),
       data: dataFolder(options, directory),
       directory,
       clock,

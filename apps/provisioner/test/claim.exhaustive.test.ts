@@ -119,7 +119,7 @@ const COMBINED = [
 ]
 
 describe.each([true, false])('one claim and its volume, with finalizeClaims %s', (finalizeClaims) => {
-  it('has a creation and a deletion without disturbances', async () => {
+  it('creates and deletes the volume without disturbances', async () => {
     const answered = await live([], { finalizeClaims })
     const marks = finalizeClaims ? ['get persistentvolumeclaims', 'replace persistentvolumeclaims'] : []
     const kinds = answered.map((label) => label.replace(/namespaces\/\w+\/|\/\w.*| (pvc|vol)-.*/g, ''))

@@ -70,7 +70,7 @@ export function claimController(
   }
 }
 
-/** A volume that appears or changes may be what its claim waits for. */
+/** A claim may wait for a volume that appears or changes. */
 export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
   return causesOf(volumes, (event) => {
     if (event.type === 'deleted') return []

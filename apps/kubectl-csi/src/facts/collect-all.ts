@@ -59,7 +59,7 @@ function withoutContainers(pod: Pod): Pod {
   return pod.spec == null ? pod : { ...pod, spec: { ...pod.spec, containers: [], initContainers: [] } }
 }
 
-/** One that is not understood is kept, and reported later. */
+/** An object that is not understood is kept, and reported later. */
 function hasFindings(claim: PersistentVolumeClaim, nothing: ClusterFacts): boolean {
   try {
     return claimFindings(claim, nothing).length > 0

@@ -66,7 +66,7 @@ async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup
   })
 }
 
-/** By default the original makes one write in a second. */
+/** The original makes one write in a second by default. */
 const LIMITS = ['--kube-api-capacity-qps=100', '--kube-api-capacity-burst=100']
 
 const objectsOf = (t: TestContext): Promise<readonly CSIStorageCapacity[]> =>
@@ -188,7 +188,7 @@ test('objects of earlier processes are used or deleted, and those of others stay
   await make('gone', t.name('none'))
   await make('used', t.name('class'))
   await make('twice', t.name('class'))
-  await make('foreign', t.name('class'), 'somebody')
+  await make('foreign', t.name('class'), 'another-provisioner')
   await ready(t, { env: { NAMESPACE: t.name('early') } })
   const look = async (): Promise<readonly (string | undefined)[]> =>
     (await t.api.list(CSI_STORAGE_CAPACITIES, t.name('early'))).map(({ metadata, capacity }) =>

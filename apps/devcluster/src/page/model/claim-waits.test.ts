@@ -39,12 +39,12 @@ describe('a claim waits', () => {
     [
       'for its volume to be created',
       { claim: pending(), ...reported('ExternalProvisioning') },
-      ['works: claim data: provisioner: creates volume pvc-uid-data | message'],
+      ['works: claim data: csi-provisioner: creates volume pvc-uid-data | message'],
     ],
     [
       'for a driver that creates no volume',
       { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') },
-      ['trouble: claim data: provisioner: the driver creates no volume | CreateVolume: Internal: no (2 times)'],
+      ['trouble: claim data: csi-provisioner: the driver creates no volume | CreateVolume: Internal: no (2 times)'],
     ],
     [
       'for a volume that belongs to another',

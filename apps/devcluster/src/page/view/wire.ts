@@ -120,7 +120,7 @@ export interface Actor {
   readonly state: 'idle' | 'works' | 'fails' | 'away'
   /** CSI calls of it that are under way. */
   readonly open: number
-  /** How many waits are its turn, and how many of them are trouble. */
+  /** The number of waits in which it acts next, and the number of failing ones. */
   readonly turns: number
   readonly troubles: number
   /** The reason why the actor itself fails or is away. */

@@ -48,7 +48,7 @@ test('pages show the revision of the first one: without newer objects, with obje
   expect(page(collection, { revision: 16 }).keys).toEqual(['n/a', 'n/b', 'n/c'])
 })
 
-test('a token that is too old comes back with one for the rest as it is now', () => {
+test('the answer to an expired token has a token for the current rest', () => {
   const collection = filled('n/a', 'n/b')
   const { next } = page(collection, { query: 'limit=1', revision: 12 })
   collection.put('n/c', { metadata: { name: 'c', namespace: 'n' } }, 13)
