@@ -7,10 +7,9 @@ import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { withFinalizer } from '../edit.ts'
 import { volumeNameOf } from '../request/request.ts'
 import { checkOriginal, cloneSource } from '../sources/clone.ts'
-import { type Source, sourceOf } from '../sources/data-source.ts'
+import { type Source, sourceError, sourceOf } from '../sources/data-source.ts'
+import { protectSnapshot, releaseSnapshot } from '../sources/protection.ts'
 import { snapshotSource } from '../sources/snapshot.ts'
-import { protectSnapshot, releaseSnapshot } from '../sources/snapshot-finalizer.ts'
-import { sourceError } from '../sources/source-error.ts'
 import { type ClaimDeps, type ClaimRun, edit } from './run.ts'
 
 export interface ContentParts {
