@@ -47,6 +47,7 @@ const KINDS = { vs: 'VolumeSnapshot', vsc: 'VolumeSnapshotContent', pvc: 'Persis
 const NAMES = { vs: 'snap', vsc: 'content', pvc: 'pvc' } as const
 
 const THE_CLAIM = (): string => 'the claim'
+const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t.driverName}`
 const THE_SNAPSHOT = (): string => 'the snapshot'
 
 async function createSnapshot(
@@ -319,9 +320,7 @@ const STATES: Readonly<Record<string, State>> = {
 
 const test = testsOf('snapshotter', 'explain')
 
-for (const [what, { of, stage, waitsFor, waiter = (t) => `external-snapshotter of ${t.driverName}` }] of Object.entries(
-  STATES,
-)) {
+for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.entries(STATES)) {
   test(`explains ${what}`, async (t) => {
     await stage(t)
     const name = t.name(NAMES[of])
