@@ -68,15 +68,16 @@ export const SNAPSHOT_REASONS = {
 
 export type SnapshotReason = keyof typeof SNAPSHOT_REASONS
 
-const AS_SOURCE = 'snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection'
+/** The ends of the finalizers of the snapshot-controller and of the provisioner. */
+const AS_SOURCE = '/volumesnapshot-as-source-protection'
 const OWN = 'snapshot.storage.kubernetes.io/'
 
 /** Returns why a VolumeSnapshot waits. Undefined if it is ready, or if foreign finalizers alone keep it. */
 export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined {
   const { deleting, finalizers, ready, claim, content, restoring } = around
   if (deleting) {
+    if (finalizers.some((name) => name.endsWith(AS_SOURCE)) && restoring.length > 0) return 'SnapshotInUse'
     if (!finalizers.some((name) => name.startsWith(OWN))) return undefined
-    if (finalizers.includes(AS_SOURCE) && restoring.length > 0) return 'SnapshotInUse'
     return content === 'present' ? 'ContentDeleting' : 'SnapshotDeleting'
   }
   if (ready) return undefined
