@@ -14,7 +14,7 @@ export interface AlertCase {
   /** The labels of the firing alert, without `severity`. `summary` is its summary. */
   readonly labels: Labels
   readonly summary: string
-  /** As close to firing as possible. */
+  /** Series that are as close to firing as possible. */
   readonly quiet: readonly Series[]
 }
 

@@ -56,7 +56,7 @@ describe('alerts', () => {
     expect(expr.match(/\{(?:OWN|EACH)[,}]/g)).toHaveLength(namesIn(expr).metrics.length)
   })
 
-  it('count as slow calls those that ended at their time-out', () => {
+  it('count calls that ended at their time-out as slow', () => {
     const slow = ALERTS.find(({ alert }) => alert === 'CSISidecarCallsAreSlow')?.expr ?? ''
     expect(slow).toContain('grpc_status_code="DeadlineExceeded"')
     expect(ALERTS.filter(({ expr }) => expr.includes('csi_sidecar_operations_seconds_bucket'))).toEqual([])
@@ -154,7 +154,7 @@ withHelm('rendered monitoring', () => {
     if (answers.size !== 1) throw new Error(`${patterns.length} alerts do not agree about ${pod}`)
     return answers.has(true)
   }
-  /** As the controllers name the pods that they make. */
+  /** The names of pods, by the kind of their controller. */
   const podsOf = (rendered: readonly Manifest[]): readonly string[] =>
     rendered.flatMap(({ kind, metadata: { name } }) => {
       if (kind === 'StatefulSet') return [`${name}-0`]

@@ -89,7 +89,7 @@ withHelm('rendered rules', () => {
       { featureGates: { CSIVolumeGroupSnapshot: false } },
       SNAPSHOTTER.filter(({ apiGroups }) => !apiGroups?.includes('groupsnapshot.storage.k8s.io')),
     ],
-  ])('of the %s with %j are those that the charts of drivers grant', (app, values, expected) => {
+  ])('equal the grants of the charts of drivers for the %s with %j', (app, values, expected) => {
     expect(sorted(clusterRules(app, { [app]: { enabled: true, ...values } }))).toEqual(sorted(expected))
   })
 

@@ -97,7 +97,7 @@ describe('examples/every-value.yaml', () => {
         const name = path ? `${path}.${key}` : key
         return isMap(value) && MAPS.some(([map]) => map === name) ? leaves(value, name) : [name]
       })
-    // Without the values that flags.test.ts sets from the rows of the flags.
+    // The values without those of flags. `flags.test.ts` sets the latter from the rows of the flags.
     const ofFlags = APPS.flatMap((app) => keysOf(app).map((key) => pathOf(key, app)))
     const missing = (key: string): boolean => get(EVERY, key) === undefined && !ofFlags.includes(key)
     const kept = leaves(DEFAULTS).filter((key) => same(get(DEFAULTS, key), get(EVERY, key)) || missing(key))

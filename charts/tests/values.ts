@@ -33,7 +33,7 @@ export function isMap(value: unknown): value is Values {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** As Helm lays one values file over another. */
+/** Merges values as Helm merges two values files. */
 export function merged(base: Values, over: Values): Values {
   const result: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(over)) {

@@ -113,7 +113,7 @@ describe('the script that a manifest names', () => {
     expect(startScript({ flags })).toMatch(/^#!\/usr\/bin\/node --openssl-config=\/dev\/null\n/)
   })
 
-  it('starts whatever OPENSSL_CONF of the pod names', () => {
+  it('starts with any OPENSSL_CONF of the pod', () => {
     const folder = mkdtempSync(join(tmpdir(), 'script-'))
     try {
       const [script, config] = [join(folder, 'script'), join(folder, 'bad.cnf')]

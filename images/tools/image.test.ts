@@ -235,7 +235,7 @@ class ImageStore implements Disposable {
     const contexts = froms.map((from) => {
       const isNode = from.includes('/node:')
       const name = isNode ? 'node' : 'base'
-      // As the base: without the library that the Dockerfile adds.
+      // The base of the image, without the library that the Dockerfile adds.
       const inside = libraries.filter((path) => isNode || !path.includes('libatomic'))
       this.#commit(name, inside, isNode ? NODE_FILES : {})
       return ['--build-context', `${from}=container-image://localhost/${name}`]

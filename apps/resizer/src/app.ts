@@ -1,9 +1,11 @@
+import type { Controller, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
 import { createRecorder, type Recorder } from '@csi-sidecars/events'
+import { guarded } from '@csi-sidecars/kube-client'
 import {
   type App,
   type AppControllers,
@@ -15,11 +17,16 @@ import {
   sanitizeName,
 } from '@csi-sidecars/sidecar'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
-import { openCaches } from './caches/open.ts'
-import { resizerControllers } from './controllers.ts'
+import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
+import { openAll, openClasses } from './caches/open.ts'
+import { KeyedMutex } from './claim/keyed-mutex.ts'
 import { RESIZER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
-import { queueName, type ResizerParts, type ResizerSettings } from './parts.ts'
+import { modifyController } from './modify/controller.ts'
+import { unsupportedModifyController } from './modify/unsupported.ts'
+import { openOfNode } from './node/open.ts'
+import { queueName, type ResizerParts, type ResizerSettings, type TermParts } from './parts.ts'
+import { resizeController } from './resize/controller.ts'
 
 /** The resizer's feature gates. */
 const RESIZER_GATES = {
@@ -33,7 +40,7 @@ const RESIZER_GATES = {
 
 type GateName = keyof (typeof RESIZER_GATES)['own']
 
-type Parts = AppParts<typeof RESIZER_FLAGS, GateName>
+type ResizerAppParts = AppParts<typeof RESIZER_FLAGS, GateName>
 
 const LEASE_PREFIX = 'external-resizer-'
 
@@ -62,12 +69,12 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
 }
 
 /** The name of the node with --node-deployment; undefined without. */
-function nodeNameOf({ values }: Parts['flags'], env: Parts['env']): string | undefined {
+function nodeNameOf({ values }: ResizerAppParts['flags'], env: ResizerAppParts['env']): string | undefined {
   if (!values['node-deployment']) return undefined
   return values['node-name'] || (env['NODE_NAME'] ?? '')
 }
 
-function whyNoNodeDeployment(flags: Parts['flags'], env: Parts['env']): string | undefined {
+function whyNoNodeDeployment(flags: ResizerAppParts['flags'], env: ResizerAppParts['env']): string | undefined {
   const { values } = flags
   const nodeName = nodeNameOf(flags, env)
   if (nodeName === undefined) {
@@ -105,7 +112,7 @@ function choose({ capabilities: { controller, node } }: Driver, log: Logger): Ch
   return { expands, modifies }
 }
 
-function chooseControllers(parts: Parts): AppControllers {
+function chooseControllers(parts: ResizerAppParts): AppControllers {
   const { flags, gates, env, client, driver, caches, backlog, clock, log } = parts
   const choice = choose(driver, log)
   const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')
@@ -113,7 +120,9 @@ function chooseControllers(parts: Parts): AppControllers {
   const resyncMs = flags.values['resync-period']
   const nodeName = nodeNameOf(flags, env)
   if (nodeName !== undefined) log.info('Acting only on volumes of this node', { node: nodeName })
-  const informers = openCaches({ client, caches, driverName: driver.name, nodeName, modifies, resyncMs, clock, log })
+  const options = { caches, driverName: driver.name, resyncMs, clock, log }
+  const opened = nodeName === undefined ? openAll(options) : openOfNode({ ...options, nodeName })
+  const informers = { ...opened, classes: modifies ? openClasses(options) : undefined }
   const component = `external-resizer ${driver.name}`
   const recorder = loggingRecorder(createRecorder({ client, component, clock, log }), log)
   const settings = settingsOf(flags, gates, driver.name)
@@ -128,7 +137,7 @@ function chooseControllers(parts: Parts): AppControllers {
 type CallLimits = Pick<ResizerSettings, 'resizeTimeoutMs' | 'modifyTimeoutMs'>
 
 /** A --timeout on the command line is also the limit of the calls, even if it is the default. */
-function limitsOf({ values, given }: Parts['flags']): CallLimits {
+function limitsOf({ values, given }: ResizerAppParts['flags']): CallLimits {
   const forAll = given.has('timeout') ? values.timeout : undefined
   return {
     resizeTimeoutMs: forAll ?? values['resize-timeout'],
@@ -136,7 +145,11 @@ function limitsOf({ values, given }: Parts['flags']): CallLimits {
   }
 }
 
-function settingsOf(flags: Parts['flags'], gates: Parts['gates'], driverName: string): ResizerSettings {
+function settingsOf(
+  flags: ResizerAppParts['flags'],
+  gates: ResizerAppParts['gates'],
+  driverName: string,
+): ResizerSettings {
   const { values } = flags
   return {
     ...limitsOf(flags),
@@ -161,5 +174,44 @@ function loggingRecorder(recorder: Recorder, log: Logger): Recorder {
       recorder.event(target, { type, reason, message })
     },
     flush: (signal) => recorder.flush(signal),
+  }
+}
+
+/** The resizer's controllers for as long as this process leads. */
+export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly Controller[] {
+  const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = parts
+  const common = {
+    api: guarded(client, assertLeading),
+    claims,
+    volumes,
+    mutex: new KeyedMutex(),
+    unconfirmed: new Set<string>(),
+    recorder: whileLeading(recorder, assertLeading),
+    clock,
+    log,
+  }
+  const { workers } = parts.settings
+  const newOrder = (): FifoOrder => new FifoOrder({ workers, reserved: reservedFor(workers) })
+  const orders = { resize: newOrder(), modify: newOrder() }
+  const term: TermParts = { ...parts, assertLeading, common, orders }
+  const cannotModify = classes === undefined && !driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)
+  return [
+    ...(expands === undefined ? [] : [resizeController(term)]),
+    ...(classes === undefined ? [] : [modifyController({ ...term, classes })]),
+    ...(cannotModify ? [unsupportedModifyController(term)] : []),
+  ]
+}
+
+/** Drops events after this process has lost the lead. The next leader finds the same state and reports it. */
+function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
+  return {
+    event: (target, text) => {
+      try {
+        assertLeading()
+      } catch {
+        return
+      }
+      recorder.event(target, text)
+    },
   }
 }

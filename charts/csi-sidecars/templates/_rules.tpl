@@ -56,10 +56,10 @@
 {{- if .values.resizer.nodeDeployment }}
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [get, watch]
+  verbs: [get, list, watch]
 - apiGroups: [storage.k8s.io]
   resources: [csinodes]
-  verbs: [get, watch]
+  verbs: [get, list, watch]
 {{- end }}
 {{- if ne (get .values.resizer.featureGates "VolumeAttributesClass" | toString) "false" }}
 - apiGroups: [storage.k8s.io]

@@ -15,7 +15,7 @@ export function messageOf(thrown: unknown): string {
   return thrown.message
 }
 
-/** The thrown value and what caused it, outermost first. Ends also when causes form a ring. */
+/** Returns the thrown value and its causes, outermost first. Ends also when causes form a ring. */
 export function* causesOf(thrown: unknown): Generator<unknown> {
   const seen = new Set<unknown>()
   for (let cause = thrown; cause !== undefined && !seen.has(cause); cause = causeOf(cause)) {
@@ -39,4 +39,19 @@ export function systemCodeOf(thrown: unknown): string | undefined {
 /** Makes an Error of anything that was thrown. */
 export function toError(thrown: unknown): Error {
   return isError(thrown) ? thrown : new Error(messageOf(thrown), { cause: thrown })
+}
+
+/** A mistake in this program, never in its input. */
+export class InvariantError extends Error {
+  override readonly name = 'InvariantError'
+}
+
+/** States what must be true here for any input; throws otherwise. */
+export function invariant(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new InvariantError(message)
+}
+
+/** Closes a switch over a union: the compiler refuses a case that is missing, and bad data throws. */
+export function unreachable(value: never): never {
+  throw new InvariantError(`unexpected ${JSON.stringify(value)}`)
 }

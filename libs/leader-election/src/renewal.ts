@@ -15,7 +15,7 @@ export interface RenewalOptions {
 
 /** Enough for a new connection and two requests to a healthy server. */
 const FALLBACK_MS = 1500
-/** Between two renewals, however little time is left. */
+/** The shortest pause between two renewals. */
 const SHORTEST_PAUSE_MS = 200
 
 /**

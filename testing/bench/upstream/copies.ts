@@ -3,7 +3,7 @@ import type { Api } from '../../e2e/harness/api/api.ts'
 import { eventually } from '../../e2e/harness/waiting.ts'
 import { type Put, putAll } from './etcd.ts'
 
-/** As many writes as etcd takes in one transaction. */
+/** The limit of writes in one transaction of etcd. */
 const BATCH = 128
 
 /** An API server and its store. */
@@ -19,7 +19,7 @@ export interface Original {
 }
 
 export interface Copies {
-  /** Made through the API, so that the copies have all that a server adds. */
+  /** The copied objects. They are created through the API, so that the copies have all fields that a server adds. */
   readonly originals: readonly Original[]
   readonly count: number
   /** The number of the first copy. Default: 0. */

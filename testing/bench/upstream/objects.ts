@@ -40,7 +40,7 @@ export interface Many {
   readonly prefix: string
 }
 
-/** As many of them, written into the store: for thousands. `<prefix>-0` must be there. */
+/** Writes thousands of copies into the store. `<prefix>-0` must exist. */
 export async function moreVolumes(ground: Ground, { count, prefix }: Many): Promise<void> {
   await copiesOfFirst(ground, { count, prefix }, [{ resource: PERSISTENT_VOLUMES, name: `${prefix}-0` }])
 }

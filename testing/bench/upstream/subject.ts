@@ -80,7 +80,7 @@ export class Subject {
       binary,
       args: [...first, ...usual, ...args],
       port,
-      // As the image sets it: one heap for all threads of the C library.
+      // The setting of the image: one heap for all threads of the C library.
       env: side === 'ours' ? { MALLOC_ARENA_MAX: '1' } : {},
       hostname,
     })

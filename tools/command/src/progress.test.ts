@@ -28,7 +28,7 @@ it('progress in a terminal is one line below the other lines, and `stop` clears 
   later(5000)
   progress.begin('one')
   later(1000)
-  progress.say('ok one')
+  progress.printLine('ok one')
   progress.end('one')
   progress.stop()
   expect(written).toEqual([
@@ -43,7 +43,7 @@ it('progress in a terminal is one line below the other lines, and `stop` clears 
 it('progress in a log is a line each minute', () => {
   const { progress, written, later } = watched(false)
   progress.begin('one')
-  progress.say('ok one')
+  progress.printLine('ok one')
   later(59_999)
   progress.end('one')
   later(1)

@@ -67,7 +67,7 @@ export class Controllers {
     if (component !== undefined && !this.#running.has(name)) this.start(name, component)
   }
 
-  /** As if its process had been killed and started again. */
+  /** Restarts the component, as if its process had been killed. */
   async restart(name: string): Promise<void> {
     await this.stop(name)
     this.begin(name)

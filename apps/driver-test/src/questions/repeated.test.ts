@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type EmulatedParts, foundDirectly } from '../testing/direct-setting.ts'
 import { checkRepeated } from './repeated.ts'
 
-/** Each call fails when it comes again. */
+/** Each call fails when it is repeated. */
 const once =
   (method: string) =>
   ({ driver, nodes }: EmulatedParts): void => {

@@ -78,7 +78,7 @@ export class Setting {
     }
   }
 
-  /** At the controller. */
+  /** Calls the controller. */
   ask<Q extends object, R extends object>(method: UnaryMethod<Q, R>, request: Q): Promise<Reply<R>> {
     return this.parts.calls.ask(this.parts.driver, method, request)
   }
@@ -145,7 +145,7 @@ export interface Demand {
   /** The text of the request. Default: the method and its object. */
   readonly what?: string
   readonly codes?: readonly CodeName[]
-  /** Again when it has succeeded, as after a lost answer. */
+  /** Repeats the call when it has succeeded, as after a lost answer. */
   readonly twice?: boolean
 }
 

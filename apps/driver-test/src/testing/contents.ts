@@ -45,7 +45,7 @@ export type ContentBug = keyof typeof CONTENT_BUGS
 
 /** How the content of a volume gets to the path at which it is published. */
 export interface Placing {
-  /** Again, too. */
+  /** Can be called again. */
   put(store: string, target: string, how: { readonly readonly: boolean; readonly options: readonly string[] }): void
   take(target: string): void
 }

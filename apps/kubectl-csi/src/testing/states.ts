@@ -23,7 +23,7 @@ export interface BlockedState {
   readonly objects: readonly Stored[]
   /** The subject of the question. */
   readonly of: readonly [SubjectKind, string]
-  /** After `waits for` or `has been waiting 5m for`, in the first line. */
+  /** The text after `waits for` or `has been waiting 5m for` in the first line. */
   readonly says: string
   readonly reason: string
   /** Nothing is wrong: it waits for a user. */

@@ -66,7 +66,7 @@ export function toTopologies(terms: readonly Term[]): Topology[] {
     .map((term) => ({ segments: Object.fromEntries(term.map(({ key, value }) => [key, value])) }))
 }
 
-/** As Go prints a term: `[{zone a} {rack 1}]`. */
+/** Returns a term in the notation of Go: `[{zone a} {rack 1}]`. */
 export function termText(term: Term): string {
   return `[${term.map(({ key, value }) => `{${key} ${value}}`).join(' ')}]`
 }

@@ -1,4 +1,4 @@
-import { abortable } from '@csi-sidecars/base'
+import { abortable, type Clock } from '@csi-sidecars/base'
 
 /**
  * Serializes the writers of each claim. Resize and modify run at the same time and patch the same object. A run holds
@@ -11,7 +11,7 @@ import { abortable } from '@csi-sidecars/base'
  * not conflict.
  */
 export class KeyedMutex {
-  /** When the last one that asked for the key will have released it. A key without a holder is not listed. */
+  /** A promise for each key, which resolves when the last waiter has released the key. */
   readonly #last = new Map<string, Promise<void>>()
 
   /** Runs `work` once all that asked for the key before are done. Rejects without running it when the signal comes first. */
@@ -19,7 +19,7 @@ export class KeyedMutex {
     signal.throwIfAborted()
     const before = this.#last.get(key)
     const end = Promise.withResolvers<void>()
-    // One that gives up must not let those behind it overtake those in front.
+    // A waiter that gives up must not change the order of the others.
     const ended = before === undefined ? end.promise : before.then(() => end.promise)
     this.#last.set(key, ended)
     void ended.then(() => {
@@ -36,5 +36,53 @@ export class KeyedMutex {
   /** Keys that are held. */
   get size(): number {
     return this.#last.size
+  }
+}
+
+/** Claims whose request the driver called infeasible, each for a fixed time after it was put in. */
+export class SlowSet {
+  readonly #clock: Clock
+  readonly #lifeMs: number
+  /** When each key leaves, earliest first: all live for the same time, and an entry is never renewed. */
+  readonly #ends = new Map<string, number>()
+
+  constructor(clock: Clock, lifeMs: number) {
+    this.#clock = clock
+    this.#lifeMs = lifeMs
+  }
+
+  /** A key that is in already keeps its time. */
+  add(key: string): void {
+    this.#sweep()
+    if (!this.#ends.has(key)) this.#ends.set(key, this.#clock.monotonic() + this.#lifeMs)
+  }
+
+  remove(key: string): void {
+    this.#ends.delete(key)
+  }
+
+  clear(): void {
+    this.#ends.clear()
+  }
+
+  /** Milliseconds until the key leaves; undefined when it is not in. */
+  leftMs(key: string): number | undefined {
+    const end = this.#ends.get(key)
+    if (end === undefined) return undefined
+    const left = end - this.#clock.monotonic()
+    return left > 0 ? left : undefined
+  }
+
+  get size(): number {
+    this.#sweep()
+    return this.#ends.size
+  }
+
+  #sweep(): void {
+    const now = this.#clock.monotonic()
+    for (const [key, end] of this.#ends) {
+      if (end > now) return
+      this.#ends.delete(key)
+    }
   }
 }

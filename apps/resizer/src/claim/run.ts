@@ -1,5 +1,6 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
+import type { RpcError } from '@csi-sidecars/csi'
 import type { EventText, Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
 import { isNotFound, isOutcomeUnknown, type KubeClient, type RequestPriority } from '@csi-sidecars/kube-client'
@@ -18,14 +19,14 @@ import type { KeyedMutex } from './keyed-mutex.ts'
 export const CONFLICT_TRIES = 5
 
 /** The part of an informer that a controller uses. */
-export type Known<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
+export type LearningCache<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
 
 /** The dependencies of both claim controllers. */
 export interface ClaimDeps {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
-  readonly claims: Known<Claim, PersistentVolumeClaim>
-  readonly volumes: Known<Volume, PersistentVolume>
+  readonly claims: LearningCache<Claim, PersistentVolumeClaim>
+  readonly volumes: LearningCache<Volume, PersistentVolume>
   /** Shared by both. */
   readonly mutex: KeyedMutex
   /** Claims with a write of which no answer came. Shared by both. */
@@ -44,8 +45,8 @@ export interface ClaimRun<D extends ClaimDeps> extends Run {
   readonly log: Logger
 }
 
-export function newRun<D extends ClaimDeps>(key: string, deps: D, own: Run): ClaimRun<D> {
-  return { ...own, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
+export function newRun<D extends ClaimDeps>(key: string, deps: D, controllerRun: Run): ClaimRun<D> {
+  return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
 }
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
@@ -107,7 +108,12 @@ export function recordEvent({ deps }: ClaimRun<ClaimDeps>, claim: Claim, text: E
   deps.recorder.event(eventTarget(claim), text)
 }
 
-/** Two blanks, as users know it. */
+/** The text has two blanks, like the original's. */
 export function cannotPatch(key: string, cause: unknown): string {
   return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
+}
+
+/** When the driver wants to be asked again. No wait at all is no advice: it would be asked without end. */
+export function retryAfterOf({ retryAfterMs }: RpcError): number | undefined {
+  return retryAfterMs !== undefined && retryAfterMs > 0 ? retryAfterMs : undefined
 }

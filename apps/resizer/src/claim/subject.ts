@@ -1,8 +1,8 @@
-import type { PendingTable, Subject } from '@csi-sidecars/controller'
+import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
 import { type Claim, claimRef } from '../caches/claim.ts'
 
-/** As the Go original is called. */
+/** The name of the Go original. */
 export const SIDECAR = 'external-resizer'
 
 /** Reports the pending claims. `subjectOf` returns undefined if nothing is due for a claim. */
@@ -25,4 +25,23 @@ export function claimTable(
 
 export function objectOf(claim: Claim): NonNullable<Subject['object']> {
   return { kind: 'PersistentVolumeClaim', ...claimRef(claim), uid: claim.uid }
+}
+
+export function claimTraceSubject(
+  claims: Pick<Reader<Claim>, 'get'>,
+  operation: string,
+): (key: string) => TraceSubject {
+  return (key) => {
+    const claim = claims.get(key)
+    const { namespace, name } = claimRef({ key })
+    return {
+      operation,
+      names: {
+        'k8s.namespace.name': namespace,
+        'k8s.persistentvolumeclaim.name': name,
+        ...(claim !== undefined && { 'k8s.persistentvolume.name': claim.volumeName }),
+      },
+      traceparent: claim?.traceparent,
+    }
+  }
 }

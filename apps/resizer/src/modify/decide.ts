@@ -1,12 +1,11 @@
 import type { Cause } from '@csi-sidecars/controller'
 import type { Patch } from '@csi-sidecars/kube-types'
-import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { Claim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
+import type { AttributesClass } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
-import { isModifying } from './conditions.ts'
 import type { ModifyView } from './observe.ts'
-import { cancelPatch, pendingPatch, startPatch } from './patches.ts'
+import { cancelPatch, isModifying, pendingPatch, startPatch } from './patches.ts'
 
 export type ModifyStep =
   /** The driver called the same request infeasible not long ago. */
@@ -15,7 +14,7 @@ export type ModifyStep =
   | { readonly do: 'speedUp' }
   | { readonly do: 'noop'; readonly why: string; readonly waitsFor?: Cause }
   | { readonly do: 'cancel'; readonly patch: Patch }
-  /** Without the class that a running modification leads to it cannot be brought to its end. */
+  /** A running modification cannot end if its target class is missing. */
   | { readonly do: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
   /** The class that is wanted is not there. */
   | { readonly do: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }

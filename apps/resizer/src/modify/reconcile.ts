@@ -5,16 +5,16 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { claimRef } from '../caches/claim.ts'
 import { type Beginning, reconcileClaim } from '../claim/reconcile.ts'
 import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
-import { loadSecret, secretRefOf } from '../claim/secret.ts'
+import { loadSecret, secretRefOf } from '../claim/volume.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
-import { MODIFY_EVENTS } from './events.ts'
 import { type ModifyView, observeModify } from './observe.ts'
+import { MODIFY_EVENTS } from './patches.ts'
 import { cannotMark, recordFailure, recordSuccess } from './record.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
 /** One run over one claim. */
-export function reconcileModify(key: string, deps: ModifyDeps, own: Run): Promise<Outcome> {
-  const run: ModifyRun = newRun(key, deps, own)
+export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run): Promise<Outcome> {
+  const run: ModifyRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for modify controller')
   return reconcileClaim(run, {
     observe: () => observeModify(key, deps),
@@ -51,7 +51,7 @@ async function begin(run: ModifyRun, view: ModifyView, steps: readonly ModifySte
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         return { end: { kind: 'retry', cause: new Error(step.message) } }
       case 'pend':
-        // Before the patch: the class may come while it is under way.
+        // The key waits before the patch, because the class may appear during the patch.
         run.waitFor(step.waitsFor)
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         if (step.patch !== undefined) await patchClaim(run, step.patch)

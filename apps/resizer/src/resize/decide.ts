@@ -3,9 +3,8 @@ import type { Patch, Quantity } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import { isNodeStepPending } from './conditions.ts'
 import type { ResizeView } from './observe.ts'
-import { dropPreResizePatch, markPatch } from './patches.ts'
+import { dropPreResizePatch, isNodeStepPending, markPatch } from './patches.ts'
 import { type ReadSizes, readSizes, type Sizes, whyNoTarget } from './sizes.ts'
 import { isOurs } from './source.ts'
 import { type Target, targetOf } from './target.ts'
@@ -102,7 +101,7 @@ function backOff({ sizeStatus }: Claim): ResizeStep[] {
   return sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'backOff' }] : []
 }
 
-/** A claim that names a volume need not be the one that the volume is bound to. Undefined when it is. */
+/** The volume of a claim may be bound to another claim. Undefined if it is bound to this claim. */
 function whyNotBound(claim: Claim, volume: Volume): string | undefined {
   const { namespace } = claimRef(claim)
   if (claim.phase === undefined) return `the claim has no status`

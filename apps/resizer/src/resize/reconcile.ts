@@ -5,19 +5,18 @@ import type { Claim } from '../caches/claim.ts'
 import { type Beginning, reconcileClaim } from '../claim/reconcile.ts'
 import { cannotPatch, isKnown, newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
-import { RESIZE_EVENTS } from './events.ts'
 import { type Expanded, expandVolume } from './expand.ts'
 import type { InUse } from './in-use.ts'
 import { observeResize, type ResizeView } from './observe.ts'
-import { type Expansion, recordFailure, recordSuccess } from './record.ts'
+import { type Expansion, RESIZE_EVENTS, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 
 /** One run over one claim. */
-export function reconcileResize(key: string, deps: ResizeDeps, own: Run): Promise<Outcome> {
-  const run: ResizeRun = newRun(key, deps, own)
+export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run): Promise<Outcome> {
+  const run: ResizeRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for resize controller')
   return reconcileClaim(run, {
-    observe: () => observeResize(key, deps, own.signal),
+    observe: () => observeResize(key, deps, controllerRun.signal),
     begin: (view: ResizeView) => begin(run, view, decideResize(view)),
     cannotBegin: (cause) => {
       return new Error(`marking pvc "${key}" as resizing failed: ${cannotPatch(key, cause)}`, { cause })

@@ -1,8 +1,7 @@
 import type { ClaimDeps, ClaimRun } from '../claim/run.ts'
 import type { ExpandClient } from './expand.ts'
 import type { InUse } from './in-use.ts'
-import type { ResizeMemory } from './memory.ts'
-import type { ResizeSettings } from './observe.ts'
+import type { ResizeMemory, ResizeSettings } from './observe.ts'
 
 export interface ResizeDeps extends ClaimDeps {
   /** Undefined for a driver that expands on nodes only. */
@@ -15,7 +14,7 @@ export interface ResizeDeps extends ClaimDeps {
 
 export type ResizeRun = ClaimRun<ResizeDeps>
 
-/** Why an expansion failed, in the words that users see. */
+/** The error of an expansion, in the words that users see. */
 export function resizeFailed({ deps }: ResizeRun, volumeName: string, why: string): string {
   return `resize volume "${volumeName}" by resizer "${deps.settings.driverName}" failed: ${why}`
 }

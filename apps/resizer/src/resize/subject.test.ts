@@ -1,10 +1,10 @@
 import type { Subject } from '@csi-sidecars/controller'
 import { describe, expect, it } from '@jest/globals'
-import { projectClass } from '../caches/attributes-class.ts'
 import { type Claim, projectClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
+import { projectClass } from '../caches/open.ts'
 import { type Volume, volumeProjection } from '../caches/volume.ts'
-import { modificationOf } from '../modify/subject.ts'
+import { modificationOf } from '../modify/controller.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
 import { expansionOf } from './subject.ts'
 
@@ -22,7 +22,7 @@ describe('an expansion', () => {
     })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
-  it('is due while the claim requests more than its capacity', () => {
+  it('counts as pending while the claim requests more than its capacity', () => {
     expect(due({ request: '2Gi' })).toEqual(EXPAND)
   })
 

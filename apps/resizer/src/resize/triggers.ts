@@ -3,13 +3,13 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import { type ClaimUpdate, claimTrigger } from '../claim/trigger.ts'
+import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
 
 /** Claims, whenever there may be something to do about their size. */
 export const onClaim: QueueTrigger<Claim> = (event, queue) =>
   claimTrigger((update) => matters(update, (key) => queue.isInWork(key)))(event)
 
-/** Another size is wanted than the one that may have failed. */
+/** The claim requests another size than the failed one. */
 export const requestChanged: Trigger<Claim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 

@@ -43,7 +43,7 @@ const CUT_MS = 5
 /** Calls that have passed any proxy: the number of a call is unique. */
 let calls = 0
 
-/** A client that connects while the driver is away is sent away, as one without a proxy would be. */
+/** Starts a proxy. It refuses clients while the driver is away, as the missing socket of the driver would. */
 export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
   const { socket, driver } = options
   const passage = new Passage(options)

@@ -1,8 +1,8 @@
 import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
 
-/** As many as there are connections for work; more than one API server gives one client. */
+/** The number of connections for work, which is more than an API server grants one client. */
 export const MAX_RUNNING = 100
-/** Before anything is known of the server. */
+/** The limit before the first answer of the server. */
 const FIRST_RUNNING = 16
 /** The minimum number of successes before one more request may run. A faster increase causes more refusals. */
 const ROUND = 5
@@ -78,5 +78,50 @@ export class AdaptivePolicy implements FlowPolicy {
     if (this.#refusedInRow === 0) this.#pauseMs = Math.min(longest, Math.max(MIN_PAUSE_MS, 2 * this.#pauseMs))
     this.#pausedUntil = now + Math.min(longest, this.#pauseMs * 2 ** this.#refusedInRow)
     this.#refusedInRow += 1
+  }
+}
+
+/**
+ * Exactly `burst` requests at once, then `qps` a second. Running requests are not counted.
+ * A burst below one lets nothing through; a negative rate everything.
+ */
+export class BucketPolicy implements FlowPolicy {
+  readonly #qps: number
+  readonly #burst: number
+  #tokens: number
+  #at: number
+
+  constructor(options: { qps: number; burst: number; now: number }) {
+    this.#qps = options.qps
+    this.#burst = options.burst
+    this.#tokens = options.burst
+    this.#at = options.now
+  }
+
+  admit(now: number): number {
+    if (this.#qps < 0) return 0
+    this.#advance(now)
+    // Floating point must not cost a wait of a nanosecond.
+    if (this.#tokens < 1 - 1e-9) return ((1 - this.#tokens) * 1000) / this.#qps
+    this.#tokens -= 1
+    return 0
+  }
+
+  /** Half of the burst stays for others. */
+  admitSpare(now: number): number {
+    if (this.#qps < 0) return 0
+    this.#advance(now)
+    const missing = 1 + Math.min(this.#burst / 2, this.#burst - 1) - this.#tokens
+    return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admit(now)
+  }
+
+  /** A bucket counts starts only, and a request that was refused waits for as long as the server asks. */
+  ended(): boolean {
+    return false
+  }
+
+  #advance(now: number): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) * this.#qps) / 1000)
+    this.#at = now
   }
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '@csi-sidecars/base'
 import { type Logger, type Metrics, MISSING_PERMISSION } from '@csi-sidecars/telemetry'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest } from '../api/client.ts'
 
 /** Retries of a refused request log no line in between. */
 const REPEAT_MS = 600_000
-/** After this time without a refusal the work that needs the permission is gone. */
+/** The time without a refusal after which no work needs the permission. */
 const FORGET_MS = 3_600_000
 
 interface Refusal {

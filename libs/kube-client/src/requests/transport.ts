@@ -1,11 +1,10 @@
 import { abortable, CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Logger, Tracer } from '@csi-sidecars/telemetry'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest } from '../api/client.ts'
 import { errorOfReply } from '../codec/reply-error.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import type { Permit } from '../flow/flow-gate.ts'
-import type { FlowOptions } from '../flow/flow-options.ts'
-import type { FlowOutcome } from '../flow/policy.ts'
+import type { FlowOptions, FlowOutcome } from '../flow/policy.ts'
 import type { HttpConnection } from '../http/connection.ts'
 import type { Dial } from '../http/dial.ts'
 import { PathCheck, type PathUser } from '../http/path-check.ts'
@@ -64,7 +63,7 @@ export class Transport {
         if (call.lane === this.#lanes.lease) this.#path.unanswered(sentAt)
       },
     })
-    // One for all clients of a process: the lease may be renewed by another than the one that watches.
+    // All clients of a process share it, because one client may renew the lease and another may watch.
     this.#path = options.config.path ?? new PathCheck(options)
     this.#user = {
       streams: this.#streams,

@@ -3,9 +3,9 @@ import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import { type Logger, objectRef, type Pairs } from '@csi-sidecars/telemetry'
 import type { StartContext } from '../process.ts'
 
-/** Between two looks for stuck objects. */
+/** The pause between two looks for stuck objects. */
 const STUCK_INTERVAL_MS = 60_000
-/** At most so many objects have a line of their own; the others are a number. */
+/** The number of objects with a separate line. The other objects are counted in one line. */
 const MOST_STUCK_LINES = 100
 
 /**
@@ -47,12 +47,12 @@ async function logStuck(
 ): Promise<void> {
   if (log.v(2) === undefined) return
   let count = 0
-  const say = (work: PendingWork): void => {
+  const logWork = (work: PendingWork): void => {
     if (!work.stuck) return
     count += 1
     if (count <= MOST_STUCK_LINES) log.v(2)?.info('Work is stuck', pairsOf(work, clock.now()))
   }
-  await inBatches(backlog.pending(), say, { clock, signal })
+  await inBatches(backlog.pending(), logWork, { clock, signal })
   if (count > MOST_STUCK_LINES) log.v(2)?.info('More work is stuck', { objects: count - MOST_STUCK_LINES })
 }
 

@@ -3,8 +3,7 @@ import https from 'node:https'
 import { gzipSync } from 'node:zlib'
 import { BinaryReader } from '@bufbuild/protobuf/wire'
 import { messageOf, onAbort } from '@csi-sidecars/base'
-import { type SpanBatch, toJson } from './otlp-json.ts'
-import { toProtobuf } from './otlp-protobuf.ts'
+import { type SpanBatch, toJson, toProtobuf } from './otlp-json.ts'
 import type { Encoding, ExportSettings } from './settings.ts'
 
 /** The result of one request. */
@@ -126,7 +125,7 @@ const NONE: Rejected = { rejected: 0, why: '' }
 /** The maximum length of a collector's error message. */
 const LONGEST_MESSAGE = 1000
 
-/** The rejected spans of an ExportTraceServiceResponse. One that cannot be read counts as none. */
+/** The rejected spans of an ExportTraceServiceResponse. An unreadable answer counts as none. */
 function rejectedOf(body: Buffer, encoding: Encoding): Rejected {
   if (body.length === 0) return NONE
   try {

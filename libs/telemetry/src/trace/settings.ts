@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { messageOf } from '@csi-sidecars/base'
-import { type Sampler, samplerOf } from './sampler.ts'
-import type { Attributes } from './span.ts'
+import type { Attributes, SpanContext } from './span.ts'
 
 export type Encoding = 'protobuf' | 'json'
 
@@ -32,7 +31,7 @@ export interface TraceSettings {
   readonly export: ExportSettings
   readonly batch: BatchSettings
   readonly sampler: Sampler
-  /** As it is called in the environment, for the log. */
+  /** The name of the sampler in the environment, for the log. */
   readonly samplerName: string
   readonly resource: Attributes
 }
@@ -99,7 +98,7 @@ function exportSettings(variables: Variables): ExportSettings {
   }
 }
 
-/** The endpoint of traces is the whole URL, the common one what the path is appended to. */
+/** The endpoint of traces is the whole URL. The path is appended to the common endpoint. */
 function endpoint(variables: Variables): URL {
   const [name, text] = variables.forTraces('ENDPOINT', 'http://localhost:4318')
   const url = URL.parse(text)
@@ -199,11 +198,44 @@ class Variables {
     return this.#env[name]?.trim() || otherwise
   }
 
-  /** The variable that counts, with its value: the one for traces overrides the one for all signals. */
+  /** The effective variable with its value. The variable for traces overrides the variable for all signals. */
   forTraces(what: string, otherwise: string): readonly [name: string, value: string] {
     const own = `OTEL_EXPORTER_OTLP_TRACES_${what}`
     if (this.text(own) !== '') return [own, this.text(own)]
     const name = `OTEL_EXPORTER_OTLP_${what}`
     return [name, this.text(name, otherwise)]
   }
+}
+
+/** Whether a trace is recorded, decided at its beginning. */
+export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean
+
+/** Undefined for a name that is not known, or an argument that is no part of 1. */
+export function samplerOf(name: string, argument: string): Sampler | undefined {
+  const [, parentBased, root = ''] = /^(parentbased_)?(.*)$/.exec(name) ?? []
+  const decide = rootSampler(root, argument)
+  if (decide === undefined || parentBased === undefined) return decide
+  return (traceId, parent) => parent?.sampled ?? decide(traceId, undefined)
+}
+
+function rootSampler(name: string, argument: string): Sampler | undefined {
+  switch (name) {
+    case 'always_on':
+      return () => true
+    case 'always_off':
+      return () => false
+    case 'traceidratio':
+      return ratioSampler(argument)
+    default:
+      return undefined
+  }
+}
+
+/** Samples by the same digits of the ID as Go's SDK, so that components with the same ratio keep the same traces. */
+function ratioSampler(argument: string): Sampler | undefined {
+  const part = argument === '' ? 1 : Number(argument)
+  if (!(part >= 0 && part <= 1)) return undefined
+  if (part === 1) return () => true
+  const bound = BigInt(Math.floor(part * 2 ** 63))
+  return (traceId) => BigInt(`0x${traceId.slice(16)}`) >> 1n < bound
 }

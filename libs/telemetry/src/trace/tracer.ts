@@ -1,8 +1,16 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import { newSpanId, newTraceId, type RunContext, type RunContexts } from './run-context.ts'
-import type { Sampler } from './sampler.ts'
-import type { ActiveSpan, Attributes, RunTrace, Span, Tracer } from './span.ts'
-import { parseTraceparent, type SpanContext, traceparentOf } from './traceparent.ts'
+import type { Sampler } from './settings.ts'
+import {
+  type ActiveSpan,
+  type Attributes,
+  parseTraceparent,
+  type RunTrace,
+  type Span,
+  type SpanContext,
+  type Tracer,
+  traceparentOf,
+} from './span.ts'
 
 /** One run, as its trace records it. */
 export interface RunStart {
@@ -14,7 +22,7 @@ export interface RunStart {
   readonly waitedMs: number
 }
 
-/** Longer texts are cut: an error message of a driver has no limit. */
+/** The longest text. An error message of a driver has no limit. */
 const LONGEST_TEXT = 4096
 
 export interface RunTracerOptions {

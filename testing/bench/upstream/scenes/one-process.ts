@@ -26,12 +26,12 @@ export const oneProcess: BenchScene = {
     'time. Beside the attacher alone no claims are expanded; beside two processes the server, the driver and the ' +
     'machine have the same work as beside one. A claim that fails is refused by the driver at once.',
   async run(bench) {
-    bench.say('  memory, idle')
+    bench.printLine('  memory, idle')
     await memory(bench, { label: 'RSS idle (MiB)', driver: 'idle.example.com', settledMs: QUIET_MS })
-    bench.say('  memory, with many objects')
+    bench.printLine('  memory, with many objects')
     const many = { label: 'RSS with 20,000 objects of each kind (MiB)', driver: DRIVER, settledMs: SETTLED_MS }
     await memory(bench, { ...many, prepare: (ground) => populate(bench, ground) })
-    bench.say('  attaches')
+    bench.printLine('  attaches')
     await latency(bench)
   },
 }

@@ -120,7 +120,7 @@ interface LeaseObject {
 }
 
 async function atRest(bench: Bench): Promise<void> {
-  bench.say('  at rest')
+  bench.printLine('  at rest')
   await using ground = await snapshotGround(bench)
   await interleaved({ ...bench, rounds: 1 }, async (side) => {
     const leaseNamespace = `${side}-rest`
@@ -149,7 +149,7 @@ async function atRest(bench: Bench): Promise<void> {
 }
 
 async function withManyObjects(bench: Bench): Promise<void> {
-  bench.say('  with many objects')
+  bench.printLine('  with many objects')
   await using ground = await snapshotGround(bench)
   await populate(bench, ground)
   await snapshotClass(ground, DRIVER)
@@ -183,7 +183,7 @@ async function snapshotClass(ground: Ground, driver: string): Promise<void> {
   })
 }
 
-/** What the snapshot-controller creates for the volume `vol-<name>`. */
+/** Creates the content for the volume `vol-<name>`, in the place of the snapshot-controller. */
 async function snapshotContent(ground: Ground, driver: string, name: string): Promise<void> {
   await ground.api.create(VOLUME_SNAPSHOT_CONTENTS, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
@@ -215,7 +215,7 @@ function snapshotReply({ request }: Call): { reply: object } {
 
 /** One life of many volumes, phase by phase. */
 async function life(bench: Bench, limits: 'default flags' | 'raised limits'): Promise<void> {
-  bench.say(`  lives with ${limits}`)
+  bench.printLine(`  lives with ${limits}`)
   await using ground = await snapshotGround(bench)
   const count = bench.sized(500)
   const rounds = limits === 'default flags' ? 1 : bench.rounds
@@ -355,14 +355,14 @@ async function bind(
   return volumeOf
 }
 
-/** What the snapshot-controller does when a snapshot is deleted. */
+/** Deletes a snapshot as the snapshot-controller does. */
 async function removeSnapshot({ api }: Ground, name: string): Promise<void> {
   const annotations = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' }
   await api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
   await api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
 }
 
-/** Kubernetes has a finalizer of its own on each volume, which nobody removes here. */
+/** Ignores the finalizer of Kubernetes, because no controller removes it here. */
 function isDeleted({ metadata }: PersistentVolume): boolean {
   const kept = metadata?.finalizers ?? []
   return metadata?.deletionTimestamp != null && kept.every((finalizer) => finalizer === 'kubernetes.io/pv-protection')
@@ -370,7 +370,7 @@ function isDeleted({ metadata }: PersistentVolume): boolean {
 
 /** The time from SIGTERM of the leading pod until the other pod holds all Leases. */
 async function handover(bench: Bench): Promise<void> {
-  bench.say('  handover')
+  bench.printLine('  handover')
   await using ground = await snapshotGround(bench)
   await interleaved(bench, async (side, round) => {
     const leaseNamespace = `${side}-${round}`

@@ -34,7 +34,7 @@ import {
   UID,
 } from './scene.ts'
 
-/** What the driver is asked, and what of its answer is stored. */
+/** The requests to the driver, and the stored parts of its answers. */
 
 const test = testsOf('snapshotter', 'requests')
 const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']

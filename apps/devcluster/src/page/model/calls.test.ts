@@ -20,7 +20,7 @@ describe('a call', () => {
   const callers: [string, Partial<LiveCall>, string | undefined][] = [
     ['of the attacher', {}, 'csi-attacher'],
     ['of the resizer', { method: 'ControllerExpandVolume' }, 'csi-resizer'],
-    ['of the provisioner', { method: 'CreateVolume' }, 'provisioner'],
+    ['of the provisioner', { method: 'CreateVolume' }, 'csi-provisioner'],
     [
       "of a node's kubelet, by its folder",
       { method: 'NodePublishVolume', request: { targetPath: '/var/lib/kubelet/node-1/pods/x' } },
@@ -29,7 +29,7 @@ describe('a call', () => {
     ['of an unknown kubelet', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
     ['by which every client asks a driver what it is', { method: 'Probe' }, undefined],
   ]
-  it.each(callers)('%s is known by what it asks', (_, change, expected) => {
+  it.each(callers)('%s is recognized by its requests', (_, change, expected) => {
     expect(callerOf(call(change), isNode)).toBe(expected)
   })
 
@@ -38,7 +38,7 @@ describe('a call', () => {
     ['persistentvolume-controller', 'persistent-volume'],
     ['attachdetach-controller', 'attach-detach'],
     ['external-resizer csi.example.com', 'csi-resizer'],
-    ['csi.example.com', 'provisioner'],
+    ['csi.example.com_host_1234', 'csi-provisioner'],
     ['kubelet', 'kubelet/node-1'],
     ['another-controller', 'another-controller'],
     ['constructor', 'constructor'],

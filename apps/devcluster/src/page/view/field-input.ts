@@ -4,7 +4,7 @@ import { fill, make, setText } from './dom.ts'
 /** The known values for each kind of field. */
 export type KnownValues = Readonly<Partial<Record<FieldKind, readonly string[]>>>
 
-/** Longer lists are no help. */
+/** The length of a useful list. */
 const MOST_VALUES = 200
 
 /** One field of a form: its label, its input and its error. */

@@ -20,7 +20,7 @@ export interface Box {
   readonly more: number
 }
 
-/** Beyond these numbers a picture shows less than a list. */
+/** The largest numbers of a readable picture. */
 const MOST_NODES = 12
 const MOST_CHIPS = 12
 

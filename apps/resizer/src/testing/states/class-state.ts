@@ -1,8 +1,8 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Claim } from '../../caches/claim.ts'
 import type { Volume } from '../../caches/volume.ts'
+import { onClaim } from '../../modify/controller.ts'
 import { decideModify } from '../../modify/decide.ts'
-import { onClaim } from '../../modify/triggers.ts'
 import type { Numbered } from './numbered.ts'
 
 /** How far a run has come. */
@@ -11,7 +11,7 @@ export type ClassRunState =
   | { readonly phase: 'call' | 'saveVolume' | 'saveClaim'; readonly target: string }
   | { readonly phase: 'saveFailure'; readonly target: string; readonly kind: 'infeasible' | 'final' | 'uncertain' }
 
-/** All that decides about one claim's class. Objects are numbers: see `Numbered`. */
+/** All facts that decide about one claim's class. Objects are numbers: see `Numbered`. */
 export interface ClassState {
   /** The state of the API server. */
   readonly claim: number
@@ -57,8 +57,8 @@ export interface ClassObjects {
   readonly claims: Numbered<PersistentVolumeClaim, Claim>
   readonly volumes: Numbered<PersistentVolume, Volume>
   readonly options: ClassOptions
-  /** The cache learns what the API server has; the event may put the claim to work. */
+  /** The cache gets the state of the API server. The event may start a run. */
   seeClaim(state: ClassState, cause: 'watch' | 'own'): ClassState
-  /** The next process knows what the API server has, and nothing else. */
+  /** The next process knows only the state of the API server. */
   crashed(state: ClassState): ClassState
 }

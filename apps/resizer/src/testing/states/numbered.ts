@@ -29,7 +29,7 @@ export class Numbered<W extends KubeObject, T extends Cached> {
     return this.#at(number).wire
   }
 
-  /** As a cache holds it. */
+  /** The object in the form of the cache. */
   cached(number: number): T {
     return this.#at(number).cached
   }

@@ -3,9 +3,8 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { SecureFactory } from '../listener.ts'
-import { authoritiesSource, type Pair, pairSource } from './certificates.ts'
+import { authoritiesSource, type Pair, pairSource, selfMadeSource } from './certificates.ts'
 import { Reloaded } from './reloaded.ts'
-import { selfMadeSource } from './self-made.ts'
 import type { TlsSettings } from './settings.ts'
 
 /** The time limit of a handshake. */
@@ -29,7 +28,7 @@ export interface Tls {
   stop(): void
 }
 
-/** Reads certificate, key and authorities. Throws for what cannot be used. */
+/** Reads certificate, key and authorities. Throws if one of them cannot be used. */
 export async function openTls(settings: TlsSettings, options: TlsOptions): Promise<Tls> {
   const { clock, log, hostName } = options
   const { pair: files, clientCaFile } = settings
@@ -65,7 +64,7 @@ function contextOf(settings: TlsSettings, pair: Pair, authorities: string | unde
   }
 }
 
-/** Calls again and again, with a pause after each end. */
+/** Repeats the call, with a pause after each end. */
 function repeat(clock: Clock, call: () => Promise<void>): { stop(): void } {
   let stopped = false
   let cancel = (): void => undefined
