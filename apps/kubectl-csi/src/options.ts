@@ -29,10 +29,12 @@ const ALIASES: Readonly<Record<SubjectKind, readonly string[]>> = {
   pv: ['pv', 'persistentvolume', 'persistentvolumes'],
   va: ['va', 'volumeattachment', 'volumeattachments'],
   node: ['node', 'nodes', 'no'],
+  vs: ['vs', 'volumesnapshot', 'volumesnapshots'],
+  vsc: ['vsc', 'volumesnapshotcontent', 'volumesnapshotcontents', 'vscs'],
 }
 
 const USAGE =
-  'Says what objects wait for, since when, and what to do, about volumes that are attached, resized or modified. It reads, and never writes.'
+  'Says what objects wait for, since when, and what to do, about volumes that are created, attached, resized, modified or deleted, and about snapshots. It reads, and never writes.'
 
 /** Throws one line that says what is wrong with the arguments. */
 export async function parseOptions(
@@ -59,7 +61,7 @@ export async function parseOptions(
     })
     .command(
       'explain <kind> [name]',
-      'What an object waits for: explain pod|pvc|pv|va|node NAME',
+      'What an object waits for: explain pod|pvc|pv|va|node|vs|vsc NAME',
       (command) =>
         command
           .positional('kind', {

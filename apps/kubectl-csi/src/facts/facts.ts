@@ -10,6 +10,9 @@ import type {
   StorageClass,
   VolumeAttachment,
   VolumeAttributesClass,
+  VolumeSnapshot,
+  VolumeSnapshotClass,
+  VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import type { PendingItem } from './pending.ts'
 
@@ -75,6 +78,9 @@ export interface ClusterFacts {
   readonly drivers: ObjectTable<CSIDriver>
   readonly storageClasses: ObjectTable<StorageClass>
   readonly attributesClasses: ObjectTable<VolumeAttributesClass>
+  readonly snapshots: ObjectTable<VolumeSnapshot>
+  readonly contents: ObjectTable<VolumeSnapshotContent>
+  readonly snapshotClasses: ObjectTable<VolumeSnapshotClass>
   /** Undefined: they could not be read. */
   readonly leases: readonly Lease[] | undefined
   /** The events, by the uid of their object. */
