@@ -15,6 +15,7 @@ const NEEDS = {
   attacher: undefined,
   resizer: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
   provisioner: [ControllerRpc.CREATE_DELETE_VOLUME],
+  snapshotter: [ControllerRpc.CREATE_DELETE_SNAPSHOT],
 } as const satisfies Readonly<Record<string, readonly ControllerRpc[] | undefined>>
 export type SidecarApp = keyof typeof NEEDS
 export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
