@@ -15,7 +15,7 @@ export function withoutChartKeys(source) {
   return result + rest
 }
 
-/** Behind the brace that closes the one at `start`; braces in text are not counted. */
+/** Returns the position after the brace that closes the brace at `start`. Braces in texts do not count. */
 function endOfObject(source, start) {
   const bare = source.slice(start).replace(/'[^'\n]*'|"[^"\n]*"/g, (text) => ' '.repeat(text.length))
   let depth = 0

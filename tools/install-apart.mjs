@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Installs what the lockfile of tools/<name> names, unless it is there already. Gives the folder. */
+/** Installs the packages of the lockfile of tools/<name>, unless they are installed. Returns the folder. */
 export function installApart(name) {
   const folder = join(import.meta.dirname, name)
   const [lockfile, installed] = ['package-lock.json', 'node_modules/.package-lock.json'].map((file) =>

@@ -46,7 +46,7 @@ function groupsOf(): readonly { readonly rules: readonly AlertRule[] }[] {
   return rule?.spec?.groups ?? []
 }
 
-/** The same of the pods of another release. */
+/** The same series of the pods of another release. */
 function ofAnother(all: readonly Series[]): readonly Series[] {
   return all.map(({ series, values }) => ({
     series: series.replaceAll('pod="demo-csi-sidecars-', 'pod="other-csi-sidecars-'),
@@ -54,7 +54,7 @@ function ofAnother(all: readonly Series[]): readonly Series[] {
   }))
 }
 
-/** One look at an alert, so many minutes after the first samples. */
+/** Checks an alert at a number of minutes after the first samples. */
 function look(
   series: readonly Series[],
   minutes: number,

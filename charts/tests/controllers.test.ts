@@ -1,5 +1,5 @@
+import { APPS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
-import { APPS } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { merged, readValues } from './values.ts'

@@ -56,7 +56,7 @@ describe('alerts', () => {
     expect(expr.match(/\{(?:OWN|EACH)[,}]/g)).toHaveLength(namesIn(expr).metrics.length)
   })
 
-  it('count as slow calls those that ended at their time-out', () => {
+  it('count calls that ended at their time-out as slow', () => {
     const slow = ALERTS.find(({ alert }) => alert === 'CSISidecarCallsAreSlow')?.expr ?? ''
     expect(slow).toContain('grpc_status_code="DeadlineExceeded"')
     expect(ALERTS.filter(({ expr }) => expr.includes('csi_sidecar_operations_seconds_bucket'))).toEqual([])
@@ -111,6 +111,8 @@ withHelm('rendered monitoring', () => {
     expect(ports).toEqual([
       ['example-sidecars-attacher-metrics', ['metrics-attach:22012']],
       ['example-sidecars-resizer-metrics', ['metrics-resizer:22013']],
+      ['example-sidecars-provisioner-metrics', ['metrics-create:22015']],
+      ['example-sidecars-snapshotter-metrics', ['metrics-snap:22016']],
     ])
     const { metadata } = named(objects, 'Service', 'example-sidecars-attacher-metrics')
     expect(metadata.annotations).toMatchObject({
@@ -136,7 +138,7 @@ withHelm('rendered monitoring', () => {
     )
     for (const { expr } of rules) {
       expect(expr).toMatch(
-        /\{namespace="storage",pod=~"[^"]+",container(?:=~"csi-\(attacher\|resizer\|sidecars\)"|="csi-attacher")[,}]/,
+        /\{namespace="storage",pod=~"[^"]+",container(?:=~"csi-\(attacher\|resizer\|provisioner\|snapshotter\|sidecars\)"|="csi-attacher")[,}]/,
       )
       expect(expr).not.toMatch(/OWN|EACH/)
     }

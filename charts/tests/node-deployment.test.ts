@@ -44,7 +44,7 @@ withHelm('the resizer on each node', () => {
     expect(text).toContain(String.raw`\"resource\":\"csinodes\"`)
   })
 
-  it('runs in the one process too, beside the livenessprobe', () => {
+  it('runs in the one process too, with the livenessprobe', () => {
     const objects = objectsOf({ process: 'one', livenessprobe: { enabled: true } })
     const { args = [], env = [] } = sidecar(objects, 'sidecars')
     expect(args).toEqual(
@@ -54,6 +54,21 @@ withHelm('the resizer on each node', () => {
     const command = { argv0: 'csi-sidecars', args, env: { NODE_NAME: 'a' } }
     expect(sidecars.parse(command)).toMatchObject({ kind: 'start' })
     expect(sidecars.parse({ ...command, env: {} })).toMatchObject({ kind: 'refused' })
+  })
+
+  it('runs with provisioner and snapshotter in one process, and publishes capacity owned by the DaemonSet', () => {
+    const objects = render({ files: [exampleFile('node-local')] })
+    const { args = [], env = [] } = sidecar(objects, 'sidecars')
+    expect(args).toEqual(
+      expect.arrayContaining([
+        '--controllers=resizer,provisioner,snapshotter',
+        '--provisioner-node-deployment=true',
+        '--provisioner-capacity-ownerref-level=1',
+        '--snapshotter-node-deployment=true',
+      ]),
+    )
+    expect(env.map(({ name }) => name)).toEqual(['POD_NAMESPACE', 'NODE_NAME', 'NAMESPACE', 'POD_NAME'])
+    expect(ofKind(objects, 'Role').map(({ metadata }) => metadata.name)).toEqual(['demo-csi-sidecars-capacity'])
   })
 
   it('changes no other rendering', () => {
@@ -67,6 +82,11 @@ withHelm('the resizer on each node', () => {
     [{ leaderElection: { enabled: true } }, 'resizer.nodeDeployment excludes leader election'],
     [{ resizer: { leaderElection: { enabled: true } } }, 'resizer.nodeDeployment excludes leader election'],
     [{ resizer: { enabled: false } }, 'Nothing to install'],
+    [{ snapshotter: { enabled: true } }, 'resizer.nodeDeployment needs snapshotter.enabled false'],
+    [
+      { resizer: { nodeDeployment: false }, provisioner: { enabled: true, nodeDeployment: { enabled: true } } },
+      'provisioner.nodeDeployment needs resizer.enabled false',
+    ],
     [{ resizer: { enabled: false }, attacher: { enabled: true } }, 'resizer.nodeDeployment needs resizer.enabled'],
     [{ resizer: { nodeDeployment: false } }, 'controller.kind is DaemonSet without leaderElection.enabled'],
   ])('fails with a sentence where it cannot work: %j', (values, sentence) => {

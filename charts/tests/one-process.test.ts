@@ -4,10 +4,10 @@ import { APPS, EACH, FLAG_KEYS, pathOf, textOf } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { restrictedViolations } from './pod-security.ts'
-import { at, get, isMap, merged, readValues, VALUES_FILE, type Values } from './values.ts'
+import { at, get, isMap, merged, readValues, VALUES_FILE, type Values, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-const ONE = merged(readValues(exampleFile('driver')), { process: 'one' })
+const ONE = merged(merged(readValues(exampleFile('driver')), WITH_PREVIEWS), { process: 'one' })
 const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
@@ -22,8 +22,8 @@ const OWN = APPS.flatMap((app) =>
     .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
 )
 
-/** Every leaf of both sections, with a value that is not its default. */
-const LEAVES = APPS.flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
+/** Every leaf of two sections, with a value that is not its default. The others are made alike. */
+const LEAVES = (['attacher', 'resizer'] as const).flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
 
 function leavesOf(value: unknown, path: string): readonly (readonly [path: string, other: unknown])[] {
   if (isMap(value) && Object.keys(value).length > 0) {
@@ -66,19 +66,19 @@ withHelm('process one', () => {
     expect([livenessProbe?.httpGet.port, readinessProbe?.httpGet.port]).toEqual(['metrics', 'metrics'])
   })
 
-  it('grants the permissions of both, in the roles of each', () => {
+  it('grants the permissions of all, in the roles of each', () => {
     const each = render({ values: merged(ONE, { process: 'each' }) })
     for (const kind of ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'ServiceAccount']) {
       expect(ofKind(defaults, kind)).toEqual(ofKind(each, kind))
     }
   })
 
-  it('runs what is enabled', () => {
-    expect(argsOf(defaults)).toContain('--controllers=attacher,resizer')
-    const alone = withValues({ resizer: { enabled: false } })
-    expect(argsOf(alone)).toContain('--controllers=attacher')
-    expect(argsOf(alone).filter((argument) => argument.startsWith('--resizer-'))).toEqual([])
-    expect(ofKind(alone, 'ClusterRole')).toHaveLength(1)
+  it('runs the enabled sidecars', () => {
+    expect(argsOf(defaults)).toContain('--controllers=attacher,resizer,provisioner,snapshotter')
+    const alone = withValues({ resizer: { enabled: false }, snapshotter: { enabled: false } })
+    expect(argsOf(alone)).toContain('--controllers=attacher,provisioner')
+    expect(argsOf(alone).filter((argument) => /^--(resizer|snapshotter)-/.test(argument))).toEqual([])
+    expect(ofKind(alone, 'ClusterRole')).toHaveLength(2)
   })
 
   it('runs the livenessprobe where it is enabled, on the port that the example probes', () => {
@@ -100,7 +100,7 @@ withHelm('process one', () => {
     expect(argsOf(defaults).join()).not.toContain('livenessprobe')
   })
 
-  describe('with every flag of both', () => {
+  describe('with every flag of all', () => {
     const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))
 
@@ -111,6 +111,12 @@ withHelm('process one', () => {
     it('starts the process', () => {
       expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
     })
+  })
+
+  it.each(['block-driver', 'node-local'] as const)('starts with examples/%s.yaml', (example) => {
+    const args = argsOf(render({ files: [exampleFile(example)] }))
+    const command = { argv0: 'csi-sidecars', args, env: { NODE_NAME: 'a' } }
+    expect(sidecars.parse(command)).toMatchObject({ kind: 'start' })
   })
 
   it('starts with the defaults', () => {
@@ -135,10 +141,10 @@ withHelm('process one', () => {
   it.each([
     [{ attacher: { onLeaseLoss: 'exit' } }, 'attacher.onLeaseLoss is for a process of its own'],
     [{ resizer: { logLevel: 0 } }, 'resizer.logLevel is for a process of its own'],
-    [{ resizer: { additionalArgs: ['--v=9'] } }, 'sidecars.additionalArgs says it for both'],
-    [{ attacher: { lifecycle: { preStop: {} } } }, 'sidecars.lifecycle says it for both'],
+    [{ resizer: { additionalArgs: ['--v=9'] } }, 'sidecars.additionalArgs says it for all'],
+    [{ attacher: { lifecycle: { preStop: {} } } }, 'sidecars.lifecycle says it for all'],
     [{ resizer: { startupProbe: { enabled: true } } }, 'resizer.startupProbe is for a process of its own'],
-    [{ attacher: { image: { tag: 'v2' } } }, 'with process one, sidecars.image.tag says it for both'],
+    [{ attacher: { image: { tag: 'v2' } } }, 'with process one, sidecars.image.tag says it for all'],
     [{ process: 'each', sidecars: { singleLease: 'both' } }, 'sidecars.singleLease needs process one'],
     [{ sidecars: { drainTimeout: '2m' } }, 'sidecars.drainTimeout (default 25s) must be shorter'],
     [

@@ -31,7 +31,7 @@ describe('the packaged chart', () => {
     expect(chart).toMatchObject({ sources: [home], maintainers: [{ name: 'The csi-sidecars Authors', url: home }] })
     const images = load(chart.annotations['artifacthub.io/images'] ?? '') as { image: string }[]
     expect(images.map(({ image }) => image.replace(/^ghcr\.io\/[^/]+\//, ''))).toEqual(
-      ['csi-attacher', 'csi-resizer', 'csi-sidecars'].map((name) => `${name}:v${chart.version}`),
+      ['attacher', 'resizer', 'provisioner', 'snapshotter', 'sidecars'].map((app) => `csi-${app}:v${chart.version}`),
     )
     expect(chart.annotations['artifacthub.io/license']).toBe('Apache-2.0')
   })

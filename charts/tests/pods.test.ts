@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { APPS, PREVIEWS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
-import { APPS } from '../tools/flag-keys.ts'
 import { CHART, exampleFile, render } from './helm.ts'
 import { type Manifest, named, ofKind, type PodSpec, podSpecs, sidecar } from './manifest.ts'
 import { baselineViolations, restrictedViolations } from './pod-security.ts'
-import { merged, readValues } from './values.ts'
+import { merged, readValues, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
+const ALL = [...APPS, ...PREVIEWS.map(({ app }) => app)]
 const ROOT = join(CHART, '../..')
 
 it('the chart says the version of the sidecars', () => {
@@ -81,8 +82,8 @@ withHelm('rendered pods', () => {
     for (const selector of selectors) expect(labels).toMatchObject(selector ?? { missing: 'selector' })
   })
 
-  it.each(APPS)('ask the %s whether it lives and is ready', (app) => {
-    const { livenessProbe, readinessProbe, ports = [] } = sidecar(defaults, app)
+  it.each(ALL)('ask the %s whether it lives and is ready', (app) => {
+    const { livenessProbe, readinessProbe, ports = [] } = sidecar(withValues(WITH_PREVIEWS), app)
     expect(livenessProbe).toMatchObject({ httpGet: { path: '/livez' }, initialDelaySeconds: 30, failureThreshold: 3 })
     expect(readinessProbe).toMatchObject({ httpGet: { path: '/readyz' } })
     const known = ports.map(({ name }) => name)

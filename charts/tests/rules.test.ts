@@ -1,8 +1,10 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
+import type { PreviewName } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { expect, it } from '@jest/globals'
 import { exampleFile, type RenderOptions, render } from './helm.ts'
-import { named, ofKind } from './manifest.ts'
-import { merged, readValues } from './values.ts'
+import { named, ofKind, sidecar } from './manifest.ts'
+import { merged, readValues, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 const READ = ['get', 'list', 'watch']
@@ -29,6 +31,20 @@ const RESIZER = [
   rule('', 'events', ['create', 'patch']),
   rule('storage.k8s.io', 'volumeattributesclasses', READ),
 ]
+const PROVISIONER = publishedRules('provisioner')
+const SNAPSHOTTER = publishedRules('snapshotter')
+
+/** The rules of the charts of drivers, without Secrets and Leases. The snapshotter patches, and never updates. */
+function publishedRules(app: PreviewName): readonly PolicyRule[] {
+  return FACTS[app].rules
+    .filter(({ resources }) => !resources.includes('secrets') && !resources.includes('leases'))
+    .map(({ apiGroups, resources, verbs }) => ({
+      apiGroups: [...apiGroups],
+      resources: [...resources],
+      verbs: verbs.filter((verb) => app === 'provisioner' || verb !== 'update'),
+    }))
+}
+
 const leases = (...resourceNames: string[]): PolicyRule[] => [
   rule('coordination.k8s.io', 'leases', ['create']),
   { ...rule('coordination.k8s.io', 'leases', ['get', 'watch', 'update']), resourceNames },
@@ -55,6 +71,48 @@ withHelm('rendered rules', () => {
   it('contain no classes for the resizer if their gate is off', () => {
     const values = { resizer: { featureGates: { VolumeAttributesClass: false } } }
     expect(clusterRules('resizer', values)).toEqual(RESIZER.slice(0, -1))
+  })
+
+  const sorted = (rules: readonly PolicyRule[] = []): readonly string[] =>
+    rules.map((each) => JSON.stringify(each)).sort()
+
+  it.each([
+    ['provisioner', {}, PROVISIONER],
+    ['snapshotter', {}, SNAPSHOTTER],
+    [
+      'provisioner',
+      { featureGates: { VolumeAttributesClass: false } },
+      PROVISIONER.filter(({ resources }) => !resources?.includes('volumeattributesclasses')),
+    ],
+    [
+      'snapshotter',
+      { featureGates: { CSIVolumeGroupSnapshot: false } },
+      SNAPSHOTTER.filter(({ apiGroups }) => !apiGroups?.includes('groupsnapshot.storage.k8s.io')),
+    ],
+  ])('equal the grants of the charts of drivers for the %s with %j', (app, values, expected) => {
+    expect(sorted(clusterRules(app, { [app]: { enabled: true, ...values } }))).toEqual(sorted(expected))
+  })
+
+  it.each([
+    ['Deployment', null, '--capacity-ownerref-level=2', ['csistoragecapacities', 'pods', 'replicasets']],
+    ['StatefulSet', null, '--capacity-ownerref-level=1', ['csistoragecapacities', 'pods']],
+    ['Deployment', -1, '--capacity-ownerref-level=-1', ['csistoragecapacities']],
+  ])('for capacity, of a %s with level %p, are those for %s', (kind, ownerLevel, flag, resources) => {
+    const provisioner = { enabled: true, capacity: { enabled: true, ownerLevel } }
+    const objects = objectsOf({ provisioner, controller: { kind } })
+    const { metadata, rules } = named(objects, 'Role', 'demo-csi-sidecars-capacity')
+    expect(metadata.namespace).toBe('storage')
+    expect(rules?.flatMap((each) => each.resources)).toEqual(resources)
+    const { args, env } = sidecar(objects, 'provisioner')
+    expect(args).toContain(flag)
+    expect(env?.map(({ name }) => name)).toEqual(['POD_NAMESPACE', 'NAMESPACE', 'POD_NAME'])
+    expect(ofKind(objectsOf({ provisioner: { enabled: true } }), 'Role')).toHaveLength(1)
+  })
+
+  it('name the leases of enabled previews, too', () => {
+    const role = named(objectsOf(WITH_PREVIEWS), 'Role', 'demo-csi-sidecars-leases')
+    const names = ['external-attacher-leader-', 'external-resizer-', '', 'external-snapshotter-leader-']
+    expect(role.rules).toEqual(leases(...names.map((prefix) => `${prefix}example-csi-k8s-io`)))
   })
 
   it('allow leader election in the namespace of the lease', () => {

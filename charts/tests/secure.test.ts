@@ -1,6 +1,6 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
+import { APPS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
-import { APPS } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, type PodSpec, podSpecs, sidecar } from './manifest.ts'
 import { restrictedViolations } from './pod-security.ts'

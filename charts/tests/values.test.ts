@@ -118,6 +118,9 @@ describe('examples/every-value.yaml', () => {
           (key) => `resizer.${probe}.${key}`,
         ),
       ),
+      ...['provisioner', 'snapshotter'].flatMap((app) =>
+        ['image.digest', 'livenessProbe.enabled', 'readinessProbe.enabled'].map((key) => `${app}.${key}`),
+      ),
       'livenessprobe.enabled',
       'sidecars.image.digest',
       'sidecars.singleLease',

@@ -10,6 +10,9 @@ export function readValues(file: string): Values {
   return load(readFileSync(file, 'utf8')) as Values
 }
 
+/** Enables the previews. */
+export const WITH_PREVIEWS: Values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
+
 export const VALUES_FILE = join(CHART, 'values.yaml')
 
 export function schema(): Values {

@@ -34,6 +34,7 @@ const START_LINES: Readonly<Record<Sidecar, string>> = {
   'csi-attacher': FACTS.attacher.startLine,
   'csi-resizer': FACTS.resizer.startLine,
   'csi-provisioner': FACTS.provisioner.startLine,
+  'csi-snapshotter': FACTS.snapshotter.startLine,
   'csi-sidecars': FACTS.attacher.startLine,
 }
 const FOREIGN = {
@@ -85,7 +86,7 @@ withBuildah('an image of the Dockerfile', () => {
       'org.opencontainers.image.revision': 'abc',
       'org.opencontainers.image.source': 'https://example.com/csi-sidecars',
       'org.opencontainers.image.licenses': 'Apache-2.0',
-      replaces: expect.stringMatching(/external-(?:attacher v4|resizer v2|provisioner v6)\.\d+\.\d+/),
+      replaces: expect.stringMatching(/external-(?:attacher v4|resizer v2|provisioner v6|snapshotter v8)\.\d+\.\d+/),
     })
   })
 

@@ -195,7 +195,7 @@ spec:
         image: registry.k8s.io/sig-storage/csi-resizer:v2.3.0
 `
 
-it('no document speaks of what is not for its readers', () => {
+it('no document has notes of its authors', () => {
   const found = allDocuments().filter(({ text }) => /\bTODO\b|\bFIXME\b|lorem ipsum/i.test(text))
   expect(found.map(({ path }) => path)).toEqual([])
 })

@@ -122,11 +122,6 @@ export const ERROR_LINES: readonly LogLine[] = [
     action: 'Upgrade the API server. The expansion continues.',
   },
   {
-    message: 'Failed to watch',
-    means: 'With `--node-deployment`: own Node or CSINode; tried again with growing pauses. The last state counts.',
-    action: 'The API server.',
-  },
-  {
     message: 'A permission is missing: add this rule to the role of the service account',
     means:
       'The API server refuses a request of the sidecar, often after an upgrade. Work that does not need the permission continues. Logged at most every ten minutes.',

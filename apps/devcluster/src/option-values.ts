@@ -15,7 +15,7 @@ export const SIDECAR_FLAGS = {
 /** The longest path of a socket on Linux, without the zero byte at the end. */
 const LONGEST_PATH = 107
 
-/** A socket's address, as it was given. Throws one line about one that cannot be. */
+/** Returns a socket's address. Throws one line if the address is impossible. */
 export function addressOf(flag: string, address: string): string {
   if (Buffer.byteLength(address.replace(/^unix:\/\//, '')) > LONGEST_PATH) {
     throw new Error(`--${flag} ${address}: the path of a socket has ${LONGEST_PATH} bytes at most`)

@@ -38,7 +38,7 @@ export interface TestOptions {
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly convergeSeconds: number
-  /** Asks at the end what no cluster asks. */
+  /** Sends requests at the end that no cluster sends. */
   readonly strict: boolean
   /** Other sidecars to run. */
   readonly binaries: Binaries

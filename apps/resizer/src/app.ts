@@ -15,10 +15,11 @@ import {
   sanitizeName,
 } from '@csi-sidecars/sidecar'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
-import { openCaches } from './caches/open.ts'
+import { openAll, openClasses } from './caches/open.ts'
 import { resizerControllers } from './controllers.ts'
 import { RESIZER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
+import { openOfNode } from './node/open.ts'
 import { queueName, type ResizerParts, type ResizerSettings } from './parts.ts'
 
 /** The resizer's feature gates. */
@@ -113,7 +114,9 @@ function chooseControllers(parts: ResizerAppParts): AppControllers {
   const resyncMs = flags.values['resync-period']
   const nodeName = nodeNameOf(flags, env)
   if (nodeName !== undefined) log.info('Acting only on volumes of this node', { node: nodeName })
-  const informers = openCaches({ client, caches, driverName: driver.name, nodeName, modifies, resyncMs, clock, log })
+  const options = { caches, driverName: driver.name, resyncMs, clock, log }
+  const opened = nodeName === undefined ? openAll(options) : openOfNode({ ...options, nodeName })
+  const informers = { ...opened, classes: modifies ? openClasses(options) : undefined }
   const component = `external-resizer ${driver.name}`
   const recorder = loggingRecorder(createRecorder({ client, component, clock, log }), log)
   const settings = settingsOf(flags, gates, driver.name)

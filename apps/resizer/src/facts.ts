@@ -15,8 +15,8 @@ export const facts = {
   ],
   /** The additional permissions for `--node-deployment`, without the Lease. */
   nodeRules: [
-    { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'watch'] },
-    { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'watch'] },
+    { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'list', 'watch'] },
   ],
   /** The call to the driver that its work ends in. */
   call: 'ControllerExpandVolume',

@@ -6,7 +6,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import type { FifoOrder } from '@csi-sidecars/workqueue'
 import { claimRef } from './caches/claim.ts'
-import type { Informers } from './caches/informers.ts'
+import type { Informers } from './caches/open.ts'
 import type { ClaimDeps } from './claim/run.ts'
 
 export interface ResizerSettings {
@@ -70,7 +70,7 @@ export function claimController(
   }
 }
 
-/** A volume that appears or changes may be what its claim waits for. */
+/** A claim may wait for a volume that appears or changes. */
 export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
   return causesOf(volumes, (event) => {
     if (event.type === 'deleted') return []

@@ -15,7 +15,7 @@ import {
   Term,
 } from './testing/scripted-term.ts'
 
-/** A term that was stopped ends, whatever became of its keys. */
+/** A stopped term ends, whatever its keys do. */
 afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })

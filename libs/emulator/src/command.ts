@@ -49,7 +49,7 @@ interface Running {
   stop(): Promise<void>
 }
 
-/** Starts what the command line asks for. `onCrash` is called when a fault has killed the driver. */
+/** Starts the requested servers. `onCrash` is called when a fault has killed the driver. */
 export async function startCommand(
   options: CommandOptions,
   parts: { clock: Clock; log: Logger; onCrash: () => void },

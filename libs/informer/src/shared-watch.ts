@@ -22,7 +22,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
   constructor(options: {
     readonly client: KubeClient
     readonly resource: Resource<W>
-    /** Reads what all the projections read. */
+    /** Reads the fields of all projections. */
     readonly message?: MessageReader<W> | undefined
     readonly clock: Clock
     readonly log: Logger

@@ -20,7 +20,7 @@ export interface VolumePatchParts {
 export interface PatchGuard {
   /** An object of another uid was recreated under the same name. */
   readonly uid?: string | undefined
-  /** One that has changed since it had this version. */
+  /** Refuses an object that has changed since this version. */
   readonly resourceVersion?: string | undefined
 }
 
@@ -56,7 +56,7 @@ function changeable({ spec }: VolumePatchParts): JsonObject {
   return { capacity: capacity ?? {}, volumeAttributesClassName }
 }
 
-/** A map that is absent counts as empty: what leaves it leaves key by key. */
+/** An absent map counts as empty, so entries are removed key by key. */
 function withMaps(status: Omit<PersistentVolumeClaimStatus, 'conditions'>): JsonObject {
   const { capacity, allocatedResources, allocatedResourceStatuses, ...others } = status
   return {

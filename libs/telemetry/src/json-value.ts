@@ -1,7 +1,7 @@
 import { isError, messageOf } from '@csi-sidecars/base'
 
 /**
- * A value of a log line as compact JSON. Never throws: what cannot be represented becomes a note.
+ * A value of a log line as compact JSON. Never throws: a value without a representation becomes a note.
  * Errors are their message, maps are objects, whole numbers of any size keep their digits.
  */
 export function jsonValue(value: unknown): string {

@@ -1,6 +1,6 @@
 import type { Sample } from './exposition.ts'
 
-/** Values of some or all of a metric's labels; one that is left out is not printed, an empty one is. */
+/** Values of some or all of a metric's labels; an omitted label is not printed, an empty label is. */
 export type MetricLabels<L extends string> = Readonly<Partial<Record<L, string>>>
 
 interface Series<S> {

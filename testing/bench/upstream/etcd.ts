@@ -1,4 +1,4 @@
-/** One request to etcd, by its JSON gateway, for what would take minutes through the API server. */
+/** One request to etcd, by its JSON gateway, for writes that would take minutes through the API server. */
 export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body: object): Promise<void> {
   const answer = await fetch(`${etcdUrl}/v3/kv/${what}`, {
     method: 'POST',

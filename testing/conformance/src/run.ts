@@ -69,7 +69,7 @@ class CaseRunner {
     return answer
   }
 
-  /** Removes what the case created, newest first. */
+  /** Removes the objects of the case, newest first. */
   async clean(): Promise<void> {
     for (const path of this.#created.reverse()) {
       const finalizers = { text: '{"metadata":{"finalizers":null}}', contentType: BODY_TYPES.merge }

@@ -33,7 +33,7 @@ export interface Tally {
   readonly absent: number
 }
 
-/** A text says what went wrong. */
+/** A text describes the failure. */
 type Failure = string | NotInThisRelease | undefined
 
 const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const

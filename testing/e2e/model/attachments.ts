@@ -26,7 +26,7 @@ export interface AttachmentsOptions {
   readonly listing?: boolean
 }
 
-/** Volumes and their attachments, and what users want of them. */
+/** Volumes and their attachments, and their desired state. */
 export class Attachments {
   readonly #t: TestContext
   readonly #options: AttachmentsOptions

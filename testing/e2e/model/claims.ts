@@ -84,7 +84,7 @@ const INVARIANTS: readonly Invariant<readonly ClaimState[]>[] = RULES.map(([name
     }),
 }))
 
-/** Claims and their volumes, and what users want of them. */
+/** Claims and their volumes, and their desired state. */
 export class Claims {
   readonly #t: TestContext
   readonly #backEnd: BackEnd

@@ -31,7 +31,7 @@ export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>
   readonly claim?: string
   /** Null for a volume that is not CSI's. */
   readonly csi?: null
-  /** Selects what the attacher does. */
+  /** Selects the actions of the attacher. */
   readonly handle?: 'refused' | 'slow' | 'stuck'
   /** A driver of the scenario instead of the usual one. */
   readonly driver?: string

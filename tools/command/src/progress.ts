@@ -11,7 +11,7 @@ const COLUMNS = 80
 const LOG_EVERY_MS = 60_000
 const CLEAR_LINE = '\r\u001b[K'
 
-/** Shows what runs, how far it is, and how long it will take. */
+/** Shows the running work, its progress and the remaining time. */
 export class Progress {
   readonly #total: number
   readonly #stream: ProgressStream
@@ -43,7 +43,7 @@ export class Progress {
     this.#show()
   }
 
-  /** A line that stays, above the one of progress. */
+  /** Prints a line that stays, above the line of progress. */
   printLine(line: string): void {
     const terminal = this.#stream.isTTY === true
     this.#stream.write(terminal ? `${CLEAR_LINE}${line}\n` : `${line}\n`)

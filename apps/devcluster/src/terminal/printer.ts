@@ -11,7 +11,7 @@ export function storyPrinter(write: (text: string) => void, style: Style): Print
   return {
     step: (number, title) => write(`\n${style.bold(`${String(number).padStart(2)}  ${fit(title, WIDTH - 4)}`)}\n`),
     line: (line, afterMs) => write(`${style.dim(time(afterMs))}${said(line, style)}\n`),
-    // The next title says so, or what did not come true.
+    // The next title reports the success or the missing event.
     ended: () => undefined,
   }
 }

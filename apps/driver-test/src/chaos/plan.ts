@@ -125,7 +125,7 @@ class Planner {
 
   #createClaim(): ChaosAction {
     const { can } = this.#options
-    // Cloned in its place and as it is; one that has grown may have got there or not.
+    // The clone has the place and the size of its source. An expanded source may have either size.
     const source = can.clone === true && this.#random() < 0.4 ? this.#pickClaim(({ size }) => size === 1) : undefined
     const { shared, block, zone } = source ?? this.#kind()
     const name = this.#name('claim')

@@ -113,7 +113,7 @@ export class Checker {
     this.find({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
   }
 
-  /** Unless the same call has succeeded since. */
+  /** Does not count if the same call has succeeded since. */
   #lastRefused(about: string | undefined): ProxiedCall | undefined {
     const calls = this.#about(about)
     return calls.findLast((call, at) => {

@@ -44,7 +44,7 @@ const MAY_CONTINUE: readonly (number | undefined)[] = [
   CODES.Unavailable,
 ]
 
-/** Reads every call and knows what the driver has said to be so. */
+/** Reads every call and records the state that the driver has reported. */
 export class VolumeTracker {
   readonly #volumes = new Map<string, KnownVolume>()
   readonly #unsure = new Map<string, CreateVolumeRequest>()
@@ -92,7 +92,7 @@ export class VolumeTracker {
   #onCreate({ request, response, code }: ProxiedCall): void {
     const name = text(request['name'])
     const made = code === 0 ? namedVolume(response) : undefined
-    // The proxy has read it as what its method takes.
+    // The proxy has decoded it as the request of its method.
     if (MAY_CONTINUE.includes(code) || (code === 0 && made === undefined))
       this.#unsure.set(name, request as unknown as CreateVolumeRequest)
     else this.#unsure.delete(name)

@@ -52,7 +52,7 @@ export class DriverGoneError extends Error {
   override readonly name = 'DriverGoneError'
 }
 
-/** A driver that was killed is soon back, however often. */
+/** The pauses before a killed driver starts again. */
 const RESTART = { initialMs: 200, maxMs: 1_000 }
 
 /** Several processes of one driver, its controller and its nodes for instance: each kill affects the next of them. */

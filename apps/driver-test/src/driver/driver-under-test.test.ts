@@ -65,7 +65,7 @@ it('a mount that stays is left', async () => {
   expect(await left({ looks: [['/n/globalmount']] })).toEqual(['/n/globalmount is still mounted'])
 })
 
-it('a volume may go as late as a provisioner sends its call again', async () => {
+it('a volume may disappear until a provisioner repeats its call', async () => {
   expect(await left({ deletedAfterMs: 12_000 })).toEqual([])
 })
 

@@ -80,7 +80,7 @@ export async function mount(setting: Setting, volume: Volume, use: Use): Promise
   return response && { node, path, staging }
 }
 
-/** Undoes it in the opposite order. */
+/** Unpublishes, unstages and detaches the volume. */
 export async function unmount(
   setting: Setting,
   { volumeId }: Volume,

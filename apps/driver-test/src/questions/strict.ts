@@ -13,7 +13,7 @@ import { canList, listsNodes } from '../driver/lists.ts'
 import { CONTROLLER_QUESTIONS, NODE_QUESTIONS, type RequestScope } from './requests.ts'
 import { type Demand, publishRequest, type Setting } from './setting.ts'
 
-/** Asks a driver at rest what no cluster asks, about volumes that are created for it. */
+/** Sends requests to a driver at rest that no cluster sends, with volumes of the test. */
 export async function askStrictly(setting: Setting): Promise<void> {
   const volume = await setting.created(setting.create('strict'))
   if (volume === undefined) return

@@ -80,7 +80,7 @@ export class ApiReader {
     }
   }
 
-  /** GET of a path that is no object's. Throws what goes wrong. */
+  /** Sends a GET to a path without an object. Throws each error. */
   raw(path: string, options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<unknown> {
     return this.#client.discover(path, options)
   }

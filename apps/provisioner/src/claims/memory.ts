@@ -85,9 +85,10 @@ export class ClaimMemory {
     this.#news.forget(`${uid} begins`)
   }
 
-  /** No creation is running any longer. */
+  /** No creation is running any longer, and this node does not try to own the claim. */
   ended(uid: string): void {
     this.inProgress.delete(uid)
+    this.ownership.forget(uid)
     this.pins.release(uid)
   }
 

@@ -107,7 +107,7 @@ export function recordEvent({ deps }: ClaimRun<ClaimDeps>, claim: Claim, text: E
   deps.recorder.event(eventTarget(claim), text)
 }
 
-/** Two blanks, as users know it. */
+/** The text has two blanks, like the original's. */
 export function cannotPatch(key: string, cause: unknown): string {
   return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
 }

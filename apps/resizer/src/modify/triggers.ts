@@ -6,7 +6,7 @@ import { type ClaimUpdate, claimTrigger } from '../claim/trigger.ts'
 /** Claims, whenever another class may be due. */
 export const onClaim = claimTrigger(matters)
 
-/** Another class is wanted than the one that may have failed. */
+/** The claim requests another class than the failed one. */
 export const classChanged: Trigger<Claim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 

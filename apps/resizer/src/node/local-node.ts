@@ -1,37 +1,27 @@
 import { abortable, type Clock } from '@csi-sidecars/base'
-import type { KubeClient } from '@csi-sidecars/kube-client'
-import {
-  CSI_NODE_MESSAGE,
-  CSI_NODES,
-  type CSINode,
-  type MessageReader,
-  NODE_MESSAGE,
-  NODES,
-  type Node,
-  type Resource,
-} from '@csi-sidecars/kube-types'
-import type { Cache } from '@csi-sidecars/sidecar'
+import { objectOf } from '@csi-sidecars/controller'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { CSI_NODE_MESSAGE, CSI_NODES, type KubeObject, NODE_MESSAGE, NODES } from '@csi-sidecars/kube-types'
+import { type CacheRegistry, cacheOf } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { follow } from './follow.ts'
 import type { LocalNode } from './owner.ts'
 
 export interface LocalNodeOptions {
-  readonly client: Pick<KubeClient, 'watch'>
+  readonly caches: CacheRegistry
   readonly nodeName: string
   readonly driverName: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Nearly always both objects are there at the start: only a longer wait is worth a line. */
+/** At nearly every start both objects exist, so only a longer wait is logged. */
 const BEFORE_LOG_MS = 2_000
 
 /**
- * Node and CSINode of this process, as far as it depends on them whose a volume is. While the driver is missing from the
- * CSINode, because the kubelet registers it again, the last state counts: its volumes have not moved.
+ * The Node and the CSINode of this process, as far as the owner of a volume depends on them. If the driver disappears
+ * from the CSINode, because the kubelet registers it again, the last state counts: its volumes have not moved.
  */
 export class LocalNodeWatch {
-  readonly caches: readonly Cache[]
   readonly #options: LocalNodeOptions
   readonly #known = Promise.withResolvers<void>()
   readonly #listeners = new Set<() => void>()
@@ -41,17 +31,34 @@ export class LocalNodeWatch {
 
   constructor(options: LocalNodeOptions) {
     this.#options = options
-    this.caches = [
-      this.#cacheOf('Node', { resource: NODES, message: NODE_MESSAGE }, (node: Node) => {
-        this.#labels = node.metadata?.labels ?? {}
-      }),
-      this.#cacheOf('CSINode', { resource: CSI_NODES, message: CSI_NODE_MESSAGE }, (csiNode: CSINode) => {
-        const driver = (csiNode.spec?.drivers ?? []).find(({ name }) => name === options.driverName)
-        if (driver !== undefined) {
-          this.#registration = { nodeId: driver.nodeID ?? '', topologyKeys: driver.topologyKeys ?? [] }
-        }
-      }),
-    ]
+    const { caches, nodeName, driverName, clock } = options
+    const one = { fieldSelector: `metadata.name=${nodeName}`, resyncMs: 0 }
+    const nodes = caches.create({
+      ...one,
+      resource: NODES,
+      message: NODE_MESSAGE,
+      project: (node) => ({ ...identityOf(node), labels: node.metadata?.labels ?? {} }),
+    })
+    const csiNodes = caches.create({
+      ...one,
+      resource: CSI_NODES,
+      message: CSI_NODE_MESSAGE,
+      project: (csiNode) => {
+        const driver = csiNode.spec?.drivers?.find(({ name }) => name === driverName)
+        if (driver === undefined) return undefined
+        return { ...identityOf(csiNode), nodeId: driver.nodeID ?? '', topologyKeys: driver.topologyKeys ?? [] }
+      },
+    })
+    nodes.subscribe((event) => {
+      this.#labels = presentOf(event)?.labels ?? this.#labels
+      this.#update()
+    })
+    csiNodes.subscribe((event) => {
+      this.#registration = presentOf(event) ?? this.#registration
+      this.#update()
+    })
+    caches.add(cacheOf(`Node ${nodeName}`, nodes, clock))
+    caches.add(cacheOf(`CSINode ${nodeName}`, csiNodes, clock))
   }
 
   /** Undefined until the Node was read and its CSINode lists the driver. */
@@ -59,7 +66,7 @@ export class LocalNodeWatch {
     return this.#current
   }
 
-  /** Resolves when the node is known. Logs one line when that takes longer. */
+  /** Resolves when the node is known. Logs one line if that takes longer. */
   async whenKnown(signal: AbortSignal): Promise<void> {
     const { clock, log, nodeName, driverName } = this.#options
     const cancel = clock.schedule(BEFORE_LOG_MS, () => {
@@ -83,48 +90,30 @@ export class LocalNodeWatch {
   #update(): void {
     if (this.#labels === undefined || this.#registration === undefined) return
     const before = this.#current
-    const after = { name: this.#options.nodeName, labels: this.#labels, ...this.#registration }
-    if (before !== undefined && isSame(before, after)) return
+    const { nodeId, topologyKeys } = this.#registration
+    const after = { name: this.#options.nodeName, labels: this.#labels, nodeId, topologyKeys }
+    if (before !== undefined && textOf(before) === textOf(after)) return
     this.#current = after
     this.#known.resolve()
     if (before === undefined) return
     this.#options.log.info('The node of this process has changed', { node: after.name })
     for (const listener of this.#listeners) listener()
   }
+}
 
-  #cacheOf<W>(
-    name: string,
-    kind: { readonly resource: Resource<W>; readonly message: MessageReader<W> },
-    take: (object: W) => void,
-  ): Cache {
-    const { client, nodeName, clock, log } = this.#options
-    let lastActivity = clock.monotonic()
-    const isKnown = (): boolean => this.#current !== undefined
-    const onActivity = (): void => {
-      lastActivity = clock.monotonic()
-    }
-    const onState = (object: W): void => {
-      take(object)
-      this.#update()
-    }
-    return {
-      name: `${name} ${nodeName}`,
-      get synced() {
-        return isKnown()
-      },
-      get silentForMs() {
-        return clock.monotonic() - lastActivity
-      },
-      run: (signal) => follow({ ...kind, client, name: nodeName, clock, log, onState, onActivity }, signal),
-    }
+function identityOf({ metadata }: KubeObject) {
+  return {
+    key: metadata?.name ?? '',
+    uid: metadata?.uid ?? '',
+    resourceVersion: metadata?.resourceVersion ?? '',
   }
 }
 
-function isSame(before: LocalNode, after: LocalNode): boolean {
-  return textOf(before) === textOf(after)
+function presentOf<T>(event: InformerEvent<T>): T | undefined {
+  return event.type === 'deleted' ? undefined : objectOf(event)
 }
 
-/** Maps and keys in one order, whatever the order of the server's answer. */
+/** Sorts labels and keys, because the order in the server's answers may differ. */
 function textOf({ labels, nodeId, topologyKeys }: LocalNode): string {
   const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([sorted, nodeId, topologyKeys.toSorted()])

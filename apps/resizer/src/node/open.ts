@@ -8,8 +8,9 @@ import {
   type PersistentVolumeClaim,
 } from '@csi-sidecars/kube-types'
 import { type Cache, cacheOf } from '@csi-sidecars/sidecar'
+import type { Logger } from '@csi-sidecars/telemetry'
 import { projectClaim } from '../caches/claim.ts'
-import type { CacheOptions, Informers } from '../caches/informers.ts'
+import type { Informers, ResizerCacheOptions } from '../caches/open.ts'
 import { ownVolumeProjection } from '../caches/volume.ts'
 import { followClaimsOfNewVolumes } from './claims.ts'
 import { LocalNodeWatch } from './local-node.ts'
@@ -20,15 +21,18 @@ import { OwnVolumes } from './own-volumes.ts'
  * volumes, then the claims, because each selects the next.
  */
 export function openOfNode({
-  client,
   caches,
   driverName,
   nodeName,
   resyncMs,
   clock,
   log,
-}: CacheOptions & { readonly nodeName: string }): Pick<Informers, 'claims' | 'volumes'> {
-  const node = new LocalNodeWatch({ client, nodeName, driverName, clock, log })
+}: ResizerCacheOptions & {
+  readonly nodeName: string
+  readonly clock: Clock
+  readonly log: Logger
+}): Pick<Informers, 'claims' | 'volumes'> {
+  const node = new LocalNodeWatch({ caches, nodeName, driverName, clock, log })
   const own = new OwnVolumes({ node: () => node.current, log })
   const volumes = caches.create({
     resource: PERSISTENT_VOLUMES,
@@ -53,7 +57,6 @@ export function openOfNode({
   const runClaims = async (signal: AbortSignal): Promise<void> => {
     await Promise.all([claims.run(signal), followClaimsOfNewVolumes({ claims, volumes, clock }, signal)])
   }
-  for (const cache of node.caches) caches.add(cache)
   const nodeKnown = (signal: AbortSignal): Promise<void> => node.whenKnown(signal)
   const volumesKnown = (signal: AbortSignal): Promise<void> => volumes.store.whenSynced(signal)
   caches.add(cacheAfter(nodeKnown, { cache: cacheOf('PersistentVolumes', volumes, clock), run: runVolumes, clock }))
@@ -63,7 +66,7 @@ export function openOfNode({
   return { claims, volumes }
 }
 
-/** A cache that is read only after something else. Until then its silence means nothing. */
+/** Returns a cache that is read only after `before`. Until then its silence has no meaning. */
 function cacheAfter(
   before: (signal: AbortSignal) => Promise<void>,
   { cache, run, clock }: { readonly cache: Cache; readonly run: Cache['run']; readonly clock: Clock },

@@ -1,7 +1,7 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { matchesTerm, NAME_FIELD, type NodeSelectorRequirement, type NodeSelectorTerm } from '@csi-sidecars/kube-types'
 
-/** The node of this process: its Node object, and what its CSINode says about the driver. */
+/** The node of this process: its Node object, and the entry of the driver in its CSINode. */
 export interface LocalNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>

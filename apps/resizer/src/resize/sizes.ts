@@ -36,12 +36,12 @@ export function readSizes(claim: Claim, volume: Volume): ReadSizes {
   }
 }
 
-/** The Go original begins what no driver can be asked for, and says so in the claim; the user's next request follows then. */
+/** Returns the size if a driver can be asked for it. The Go original records impossible sizes in claims. */
 function fit(size: Quantity | undefined): Quantity | undefined {
   return size !== undefined && whyNoTarget(size) === undefined ? size : undefined
 }
 
-/** Why the driver cannot be asked for this much; undefined when it can. */
+/** The reason why no driver can be asked for this size. Undefined if the size is possible. */
 export function whyNoTarget(target: Quantity): string | undefined {
   if (target.compare(LARGEST) > 0) return `${target} is more than a CSI driver can be asked for`
   return target.sign() > 0 ? undefined : `${target} is no size to expand to`

@@ -58,7 +58,7 @@ export function methodOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** The message in the proto's terms; empty for a method that CSI does not have, or what cannot be read. */
+/** The message in the proto's terms; empty for an unknown method or an unreadable message. */
 export function requestOf(path: string, body: Buffer): ProxiedCall['request'] {
   const definition = DEFINITIONS.get(path)
   return definition === undefined ? {} : (decoded(body, (bytes) => definition.requestDeserialize(bytes)) ?? {})

@@ -63,7 +63,7 @@ export class DirectAccess {
       .object as unknown as T
   }
 
-  /** Replaces an object by what `change` makes of it. Removing the last finalizer of a deleted one removes it. */
+  /** Replaces an object by the result of `change`. A deleted object disappears with its last finalizer. */
   update<T>(resource: Resource<T>, ref: ObjectRef, change: (object: T) => T): T {
     const target = targetOf(resource, ref)
     const { object: old } = existing(this.#registry, target)

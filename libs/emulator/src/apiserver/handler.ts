@@ -50,7 +50,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     const info = requestInfo(request.method ?? 'GET', url)
     const open = parts.requests.add(factsOf(parts, request, { url, info }))
     logged = open
-    // One that is never answered ends with its connection.
+    // A request without an answer ends with its connection.
     response.once('close', () => open.end({}))
     const user = servedAs(
       parts.registry.store,
@@ -177,7 +177,7 @@ function factsOf(
   }
 }
 
-/** The log shows what could be read; the verb refuses the rest. */
+/** The log shows the readable part of the body. The verb refuses the rest. */
 function loggedBody(info: RequestInfo, contentType: string | undefined, body: Buffer): Json | undefined {
   if (body.length === 0) return undefined
   const type = mediaType(contentType)

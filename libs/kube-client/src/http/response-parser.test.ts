@@ -8,7 +8,7 @@ interface Seen {
   ended: boolean
 }
 
-/** Feeds `text` in pieces of `size` bytes and returns what the parser made of it. */
+/** Feeds `text` in pieces of `size` bytes and returns the result of the parser. */
 function parse(text: string, size = text.length): { responses: Seen[]; parser: ResponseParser } {
   const parser = new ResponseParser()
   const responses: Seen[] = []

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { knownGatesText, resolveGates } from './feature-gates.ts'
 import { type GateTable, GENERIC_GATES, RELEASE_ON_EXIT } from './gate-tables.ts'
 
-/** Tables as apps have them: one with a gate that is permanent now, one without. */
+/** Tables like those of apps: one with a permanent gate, one without. */
 const ATTACHER_GATES = {
   own: {
     MutableCSINodeAllocatableCount: { stage: 'ga', default: true },

@@ -8,13 +8,13 @@ const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBo
   // external-provisioner before v2.0
   'enable-leader-election': { readAs: 'leader-election', isBoolean: true },
   'leader-election-type': {},
+  'connection-timeout': {},
   'deletion-retry-count': {},
   provisioner: {},
   'provisioning-retry-count': {},
   // external-snapshotter before v8.2; the gate CSIVolumeGroupSnapshot has replaced it
   'enable-volume-group-snapshots': { isBoolean: true },
-  // external-snapshotter before v2.0
-  'connection-timeout': {},
+  // external-snapshotter before v2.0, in addition to 'connection-timeout'
   snapshotter: {},
 }
 

@@ -120,7 +120,7 @@ interface LeaseObject {
 }
 
 async function atRest(bench: Bench): Promise<void> {
-  bench.say('  at rest')
+  bench.printLine('  at rest')
   await using ground = await snapshotGround(bench)
   await interleaved({ ...bench, rounds: 1 }, async (side) => {
     const leaseNamespace = `${side}-rest`
@@ -149,7 +149,7 @@ async function atRest(bench: Bench): Promise<void> {
 }
 
 async function withManyObjects(bench: Bench): Promise<void> {
-  bench.say('  with many objects')
+  bench.printLine('  with many objects')
   await using ground = await snapshotGround(bench)
   await populate(bench, ground)
   await snapshotClass(ground, DRIVER)
@@ -215,7 +215,7 @@ function snapshotReply({ request }: Call): { reply: object } {
 
 /** One life of many volumes, phase by phase. */
 async function life(bench: Bench, limits: 'default flags' | 'raised limits'): Promise<void> {
-  bench.say(`  lives with ${limits}`)
+  bench.printLine(`  lives with ${limits}`)
   await using ground = await snapshotGround(bench)
   const count = bench.sized(500)
   const rounds = limits === 'default flags' ? 1 : bench.rounds
@@ -370,7 +370,7 @@ function isDeleted({ metadata }: PersistentVolume): boolean {
 
 /** The time from SIGTERM of the leading pod until the other pod holds all Leases. */
 async function handover(bench: Bench): Promise<void> {
-  bench.say('  handover')
+  bench.printLine('  handover')
   await using ground = await snapshotGround(bench)
   await interleaved(bench, async (side, round) => {
     const leaseNamespace = `${side}-${round}`

@@ -10,8 +10,8 @@ import {
   createClaim,
   createClass,
   eventOf,
+  FINALIZER,
   provision,
-  provisioned,
   type SceneSetup,
   scene,
 } from './scene.ts'
@@ -189,18 +189,6 @@ for (const [index, [text, setup, spec = {}]] of REFUSED.entries()) {
   })
 }
 
-test('a Secret that appears is used within a second', { only: 'ours' }, async (t) => {
-  const parameters = {
-    'csi.storage.k8s.io/provisioner-secret-name': t.name('late'),
-    'csi.storage.k8s.io/provisioner-secret-namespace': t.namespace,
-  }
-  await scene(t, { class: { parameters }, args: ['--retry-interval-start=1m'] })
-  const uid = await createClaim(t)
-  await eventOf(t, claimRef(t).name, 'error getting secret')
-  await t.createSecret({ a: 'b' }, 'late')
-  await provisioned(t, uid, 3_000)
-})
-
 test('a driver without CREATE_DELETE_VOLUME is an event for claims', async (t) => {
   await scene(t, { driver: await t.driver({ controller: [] }) })
   await createClaim(t)
@@ -361,6 +349,8 @@ test('the volume has the mount options, the volume mode and the attributes', asy
   equal([mountOptions, volumeMode, accessModes], [['ro'], 'Block', ['ReadOnlyMany']])
   equal([csi?.readOnly, csi?.fsType, csi?.volumeAttributes], [true, undefined, volumeContext])
   equal([persistentVolumeReclaimPolicy, nodeAffinity, pv.metadata?.labels], ['Retain', undefined, undefined])
+  const { name = '' } = pv.metadata ?? {}
+  await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
   const two = await provision(t, { suffix: '-two', spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
   equal([two.spec?.csi?.readOnly, two.spec?.csi?.fsType], [undefined, 'ext4'])
 })

@@ -1,11 +1,7 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { CLUSTER_ROLES } from '@csi-sidecars/kube-types'
-import { FACTS } from '@csi-sidecars/sidecars/facts'
-import { userWith } from '../../harness/api/user.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
-import { createTier, modified, modifies, modify, modifying } from './modify-scene.ts'
-import { bound, eventsOf, scene, untilEvent } from './scene.ts'
+import { createTier, modifies, modify, modifying } from './modify-scene.ts'
+import { eventsOf, scene, untilEvent } from './scene.ts'
 
 const test = testsOf('resizer', 'other drivers', { only: 'ours' })
 
@@ -36,28 +32,4 @@ test('a driver that restarts without one capability and with another: the line n
   for (const text of ['without the controller capability EXPAND_VOLUME', 'with the node capability EXPAND_VOLUME']) {
     equal(line.includes(text), true, line)
   }
-})
-
-test('forbidden classes are read more and more rarely, and at once for the next claim of the driver', async (t) => {
-  const rules = FACTS.resizer.rules.filter(({ resources }) => !resources?.includes('volumeattributesclasses'))
-  const user = await userWith(t, rules)
-  const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
-  const claim = { volumeAttributesClassName: await createTier(t, 'gold') }
-  const at = await scene(t, { user, driver, watches: ['persistentvolumeclaims'] })
-  const tries = (): number =>
-    at.resizer.gate.requestsOf('volumeattributesclasses').filter(({ query }) => query['limit'] === '1').length
-  await bound(t, { claim })
-  await eventually('a try', () => tries() > 0)
-  const ofOther = { csi: { driver: 'other.example.com', volumeHandle: 'other' } }
-  for (const nth of [1, 2, 3, 4, 5, 6]) {
-    await bound(t, { suffix: `-other-${nth}`, claim, pv: ofOther })
-    await pause(1800)
-  }
-  const rarely = tries()
-  equal(rarely <= 7, true, `${rarely} tries in 12 s`)
-  await bound(t, { suffix: '-next', claim })
-  await eventually('another try', () => tries() > rarely, { within: 3000 })
-  await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS.resizer.rules })
-  await bound(t, { suffix: '-last', claim })
-  await modified(t, t.name('gold'))
 })

@@ -78,11 +78,12 @@ test('a snapshot that is not ready is polled without a write', { only: 'ours' },
 })
 
 test('a failed creation is reported in the status and by an event for each of its two reasons', async (t) => {
+  await installCrds(t)
+  await createClass(t)
   const { driver } = await scene(t, {
     args: ['--retry-interval-start=100ms'],
     prepare: (each) => each.on('CreateSnapshot', INTERNAL),
   })
-  await createClass(t)
   await createContent(t)
   const error = 'failed to take snapshot of the volume vol-1: "rpc error: code = Internal desc = no"'
   await failed(t, `Failed to check and update snapshot content: ${error}`)

@@ -50,6 +50,14 @@ export interface SceneSetup extends SidecarSetup {
 
 const CONTENTS = ['volumesnapshotcontents', 'volumesnapshotclasses', 'volumegroupsnapshotcontents']
 
+/** A driver that creates snapshots and group snapshots. */
+export async function snapshotDriver(t: TestContext, more: Capabilities['controller'] = []): Promise<Driver> {
+  const driver = await t.driver({ controller: [...SNAPSHOTS, ...more] })
+  driver.on('CreateSnapshot', snapshot())
+  driver.on('CreateVolumeGroupSnapshot', groupSnapshot())
+  return driver
+}
+
 /** A driver with snapshots, and the snapshotter, watching. */
 export async function scene(
   t: TestContext,

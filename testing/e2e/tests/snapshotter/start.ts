@@ -130,7 +130,10 @@ for (const [method, answer, line] of answers) {
   })
 }
 
-test('prints its version to standard output, and its flags to standard error', WITHOUT_API, async (t) => {
+test('prints its version to standard output, and its flags to standard error', {
+  ...WITHOUT_API,
+  notOne: true,
+}, async (t) => {
   const version = await t.exec(['--version'])
   equal([version.code, version.stderr], [0, ''])
   match(version.stdout, /^\S+ \S+\n$/)

@@ -11,7 +11,7 @@ interface LocalWatchOptions<E> {
   readonly server: InProcessServer
   readonly request: LocalRequest
   readonly errorOf: (status: Status) => E
-  /** Keeps back what comes, but for initial objects that were asked for, until `deliver` is called. */
+  /** Delays all changes until `deliver` is called, except for requested initial objects. */
   readonly lags: boolean
 }
 

@@ -20,7 +20,7 @@ export interface ActionParts {
   readonly clock: Clock
   /** Runs the demo up to a step. Undefined if there is no demo. */
   readonly runTo: ((step: number) => void) | undefined
-  /** Called with what fails after the answer. */
+  /** Called with a failure after the answer. */
   readonly onTrouble: (text: string) => void
 }
 

@@ -33,7 +33,7 @@ describe('the board', () => {
     expect(frames).toHaveLength(2)
   })
 
-  it('reports once what is gone, and never what was not sent', () => {
+  it('reports a removed item once, and an unsent item never', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame()

@@ -12,7 +12,7 @@ import type { CachedEvent } from './api-event.ts'
 import { volumeOf } from './call-log.ts'
 import { rowsOfAttachment, rowsOfClaim, rowsOfPod, rowsOfPodsOn, rowsOfVolume, rowsOfVolumeName } from './observe.ts'
 
-/** The rows that may look different after it; the one that it is about comes first. */
+/** The rows that an event may change. The row of the event's object comes first. */
 export function rowsOfObjectEvent(event: ObjectEvent, caches: Caches): readonly string[] {
   switch (event.is) {
     case 'claim':

@@ -129,7 +129,7 @@ export interface Actor {
   readonly state: 'idle' | 'works' | 'fails' | 'away'
   /** CSI calls of it that are under way. */
   readonly open: number
-  /** How many waits are its turn, and how many of them are trouble. */
+  /** The number of waits in which it acts next, and the number of failing ones. */
   readonly turns: number
   readonly troubles: number
   /** The reason why the actor itself fails or is away. */
@@ -234,7 +234,7 @@ export function takeBack(items: Map<string, Item>, undo: Undo): void {
 /** The time of an event has no milliseconds, and it arrives a little later. */
 const EVENT_PRECISION_MS = 2000
 
-/** Whether an event still says something: a warning that is older than all that waits now is over. */
+/** Reports whether an event still matters. A warning that is older than all current waits is over. */
 export function stillHolds({ said }: LastEvent, waits: readonly Wait[]): boolean {
   if (said.bad !== true) return true
   return waits.some(({ level, since }) => level !== 'works' && since <= said.at + EVENT_PRECISION_MS)

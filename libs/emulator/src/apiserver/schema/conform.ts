@@ -2,7 +2,7 @@ import { Quantity, QuantityError } from '@csi-sidecars/kube-types'
 import { isList, isObject, type Json, type JsonMap, setOwn } from './json.ts'
 import type { Scalar, Schema, SchemaField, SchemaFieldType } from './schema.ts'
 
-/** A value that cannot be what its field is; the message is the decoder's. */
+/** A value that does not fit its field. The message is the decoder's. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }

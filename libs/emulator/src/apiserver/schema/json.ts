@@ -70,7 +70,7 @@ export function withField<T extends JsonMap>(object: T, key: string, value: Json
   return { ...object, [key]: value }
 }
 
-/** The object with another spec; one that is absent counts as empty. */
+/** Returns the object with another spec. An absent spec counts as empty. */
 export function withSpec<T extends JsonMap>(object: T, change: (spec: JsonMap) => JsonMap): T {
   return { ...object, spec: change(objectAt(object, 'spec') ?? {}) }
 }
