@@ -28,7 +28,6 @@ import * as expect from './expectation.ts'
 import { type Expectation, short } from './expectation.ts'
 import {
   CLAIM,
-  COPIES,
   type CopyName,
   claimObject,
   classObject,
@@ -60,7 +59,7 @@ const ATTACH_DETACH = 'attach-detach'
 const BINDER = 'persistent-volume'
 const PROVISIONER = 'csi-provisioner'
 const SNAPSHOTTER = 'csi-snapshotter'
-const SNAPSHOTS = 'snapshot-control'
+const SNAPSHOTS = 'snapshot-controller'
 const YOU = 'you'
 const FIRST_SIZE = '1Gi'
 const SECOND_SIZE = '2Gi'
@@ -209,7 +208,8 @@ export function copied({ client }: StoryParts, name: CopyName): Step {
       expect.becomes('claim', { who: YOU, what: `${claim} created`, holds: (each) => each.name === name }),
       expect.call('CreateVolume', {
         who: PROVISIONER,
-        detail: (call) => `${short(String(call.request['name']))} from ${COPIES[name].kind}`,
+        detail: (call) =>
+          `${short(String(call.request['name']))} from ${name === 'clone' ? `claim ${NAMES.claim}` : `snapshot ${NAMES.snapshot}`}`,
         fits: ({ request }) => request['volumeContentSource'] !== undefined,
       }),
       expect.becomes('claim', {

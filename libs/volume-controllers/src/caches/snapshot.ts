@@ -43,9 +43,8 @@ export function snapshotProjection(snapshot: VolumeSnapshot): CachedSnapshot {
 
 /** The cached fields of a VolumeSnapshotContent. */
 export interface CachedContent extends Cached, SnapshotState {
-  /** The key and the UID of its VolumeSnapshot. */
+  /** The key of its VolumeSnapshot. */
   readonly snapshot: string
-  readonly snapshotUid: string
   readonly deleting: boolean
   readonly policy: string
 }
@@ -59,7 +58,6 @@ export function contentProjection(content: VolumeSnapshotContent): CachedContent
   return {
     ...identityOf(content),
     snapshot: `${ref.namespace}/${ref.name}`,
-    snapshotUid: ref.uid ?? '',
     deleting: metadata?.deletionTimestamp != null,
     policy: spec.deletionPolicy,
     readyToUse: status?.readyToUse === true,

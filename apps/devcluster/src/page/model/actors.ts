@@ -9,7 +9,7 @@ export const ACTORS = {
   'attach-detach': { name: 'attach/detach controller', does: 'asks for volumes on the nodes of their pods' },
   'csi-attacher': { name: 'csi-attacher', does: 'attaches and detaches volumes' },
   'csi-resizer': { name: 'csi-resizer', does: 'expands and modifies volumes' },
-  'snapshot-control': { name: 'snapshot-controller', does: 'binds snapshots to contents' },
+  'snapshot-controller': { name: 'snapshot-controller', does: 'binds snapshots to contents' },
   'csi-snapshotter': { name: 'csi-snapshotter', does: 'takes and deletes snapshots' },
   driver: { name: 'CSI driver', does: 'answers the calls of all others' },
 } as const

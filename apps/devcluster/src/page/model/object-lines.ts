@@ -144,11 +144,11 @@ function snapshotLine(
   before: CachedSnapshot | undefined,
   after: CachedSnapshot | undefined,
 ): TimelineEntry | undefined {
-  if (after === undefined) return before && { who: 'snapshot-control', text: `snapshot ${before.name} gone` }
+  if (after === undefined) return before && { who: 'snapshot-controller', text: `snapshot ${before.name} gone` }
   const { name, claim, readyToUse, error } = after
   if (before === undefined) return { who: 'you', text: `snapshot ${name} of claim ${claim} created` }
   if (!before.deleting && after.deleting) return { who: 'you', text: `snapshot ${name} deleted` }
-  if (!before.readyToUse && readyToUse) return { who: 'snapshot-control', text: `snapshot ${name} ready to use` }
+  if (!before.readyToUse && readyToUse) return { who: 'snapshot-controller', text: `snapshot ${name} ready to use` }
   if (error === undefined || before.error === error) return undefined
   return { who: 'csi-snapshotter', text: `snapshot ${name} is not taken: ${error}`, bad: true }
 }
@@ -156,7 +156,7 @@ function snapshotLine(
 function contentLine(before: CachedContent | undefined, after: CachedContent | undefined): TimelineEntry | undefined {
   const what = (snapshot: string): string => `VolumeSnapshotContent of ${snapshot}`
   if (after === undefined) return before && { who: 'csi-snapshotter', text: `${what(before.snapshot)} gone` }
-  return before === undefined ? { who: 'snapshot-control', text: `${what(after.snapshot)} created` } : undefined
+  return before === undefined ? { who: 'snapshot-controller', text: `${what(after.snapshot)} created` } : undefined
 }
 
 function names({ volumesAttached }: CachedNode): readonly string[] {
