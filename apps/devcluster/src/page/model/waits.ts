@@ -1,5 +1,5 @@
 import type { EventText } from '@csi-sidecars/events'
-import type { Attachment, CachedNode, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
+import type { Attachment, CachedNode, CachedPod, CachedSnapshot, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { uniqueVolumeName } from '@csi-sidecars/volume-controllers'
 import type { Remedy } from '@csi-sidecars/waits'
 import {
@@ -24,6 +24,7 @@ export interface RowView {
   readonly volume: Volume | undefined
   readonly attachments: readonly Attachment[]
   readonly pods: readonly CachedPod[]
+  readonly snapshots: readonly CachedSnapshot[]
   /** The message of the PV controller about an unbound claim. */
   readonly binding: EventText | undefined
   /** The volume's driver has an attach. */
