@@ -74,11 +74,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   },
   { lines: /: npm start -- --attacher/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
   { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
-  {
-    lines: /: npm start -- --nodes 100 --load/,
-    by: 'testing/e2e/tests/ground/devcluster-terminal.ts',
-    sign: '--load=attach=60',
-  },
   // Lines that need nothing.
   ...[
     'npm exec -- node images/tools/main.ts programs',

@@ -1,6 +1,15 @@
+import type { SidecarApp } from './cluster/binaries.ts'
+
 /** A flag that needs a value. */
 export const textFlag = (describe: string) => ({ type: 'string', describe, requiresArg: true }) as const
 export const numberFlag = (describe: string) => ({ type: 'number', describe, requiresArg: true }) as const
+
+/** A flag for each sidecar, which names another binary. */
+export const SIDECAR_FLAGS = {
+  attacher: textFlag('Another csi-attacher to run'),
+  resizer: textFlag('Another csi-resizer to run'),
+  provisioner: textFlag('Another csi-provisioner to run'),
+} as const satisfies Record<SidecarApp, object>
 
 /** The longest path of a socket on Linux, without the zero byte at the end. */
 const LONGEST_PATH = 107

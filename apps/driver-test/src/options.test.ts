@@ -27,8 +27,7 @@ describe('the flags of a test', () => {
       seconds: 12,
       convergeSeconds: 60,
       strict: true,
-      attacher: undefined,
-      resizer: undefined,
+      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined },
       compare: undefined,
       junit: undefined,
       markdown: undefined,
@@ -55,8 +54,11 @@ describe('the flags of a test', () => {
       driver: 'unix:///ctrl',
       nodeSockets: ['unix:///a', 'unix:///b', 'unix:///c'],
       driverCommands: ['one', 'two'],
-      attacher: '/bin/csi-attacher',
-      resizer: '/bin/csi-resizer',
+      binaries: {
+        attacher: '/bin/csi-attacher',
+        resizer: '/bin/csi-resizer',
+        provisioner: '/bin/csi-provisioner',
+      },
     })
   })
 

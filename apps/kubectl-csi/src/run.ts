@@ -9,6 +9,7 @@ import { FactCollection } from './facts/collection.ts'
 import { type ClusterFacts, type KindRef, textOf } from './facts/facts.ts'
 import { ApiReader, type ReadOnlyClient } from './facts/reader.ts'
 import { explainedFindings } from './findings/chain.ts'
+import { claimHasFindings } from './findings/claim.ts'
 import type { WaitFinding } from './findings/finding.ts'
 import { findingsOf } from './findings/findings.ts'
 import type { CommandQuestion, PluginOptions } from './options.ts'
@@ -39,7 +40,7 @@ export function run(options: PluginOptions, around: Surroundings): Promise<numbe
 
 async function stuck(options: PluginOptions, { client, clock, signal, write }: Surroundings): Promise<number> {
   const into = new FactCollection(new ApiReader(client, signal))
-  await collectAll(into)
+  await collectAll(into, claimHasFindings)
   await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
   const { facts, findings: all } = found(into.facts(clock.now(), options.stuckAfterMs))

@@ -7,9 +7,10 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Names } from './caches/names.ts'
 import type { Caches } from './caches/open.ts'
 import type { CapacityParts, CapacityRefresh } from './capacity/controller.ts'
+import type { DriverCalls } from './claims/driver-calls.ts'
 import type { ProvisionMetrics } from './metrics.ts'
 import type { LocalNode } from './node/local-node.ts'
-import type { NameRule } from './request/name.ts'
+import type { NameRule } from './request/request.ts'
 
 /** The settings of this process that decisions depend on. They never change. */
 export interface ProvisionerSettings extends NameRule {
@@ -65,6 +66,7 @@ export interface ProvisionerParts {
 /** The parts of one term. Without the lead they write nothing and call no driver. */
 export interface TermParts extends ProvisionerParts {
   readonly refresh: CapacityRefresh | undefined
+  readonly calls: DriverCalls
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly assertLeading: () => void

@@ -4,7 +4,8 @@ import { programOf, sidecarBinaries } from './binaries.ts'
 
 describe('a binary', () => {
   it('equals the given path', async () => {
-    expect(await sidecarBinaries({ attacher: '/a', resizer: '/r' })).toEqual({ attacher: '/a', resizer: '/r' })
+    const given = { attacher: '/a', resizer: '/r', provisioner: '/p' }
+    expect(await sidecarBinaries(given)).toEqual(given)
   })
 
   it('runs by itself, or by our Node where it is a script', () => {

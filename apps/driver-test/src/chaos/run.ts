@@ -215,7 +215,6 @@ function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiS
   return true
 }
 
-/** The provisioner is never restarted: like its model it would forget a volume that is being created. */
 async function restartController(controllers: Controllers, which: number): Promise<void> {
   const names = ['persistent-volume', 'attach-detach', 'volume-manager']
   await controllers.restart(names[which % names.length] ?? '')

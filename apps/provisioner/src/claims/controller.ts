@@ -7,13 +7,12 @@ import type { TopologyNodes } from '../topology/requirement.ts'
 import { causesOfTopology } from '../topology/triggers.ts'
 import { AwaitedObjects } from './awaited.ts'
 import { isRestoring } from './content.ts'
-import { driverCalls } from './driver-calls.ts'
 import { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
+import { storeController } from './save.ts'
 import { claimTrigger, endsOf } from './triggers.ts'
-import { storeController } from './unsaved.ts'
 
 /** Creates volumes for claims, and stores their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {
@@ -32,7 +31,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     topology: settings.topology ? topologyNodes(parts) : undefined,
     memory,
     awaited,
-    driver: driverCalls(parts),
+    driver: parts.calls,
     storeLater: (name) => unsaved.add(name),
   }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })

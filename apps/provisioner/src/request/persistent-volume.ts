@@ -1,9 +1,15 @@
 import {
   VolumeCapability_AccessMode_Mode as AccessMode,
+  type Topology,
   type Volume,
   type VolumeCapability,
 } from '@csi-sidecars/csi-proto'
-import { type PersistentVolume, type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
+import {
+  type NodeSelectorTerm,
+  type PersistentVolume,
+  type PersistentVolumeSpec,
+  Quantity,
+} from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/class.ts'
 import {
@@ -15,7 +21,6 @@ import {
   PROVISIONED_BY,
   VOLUME_FINALIZER,
 } from '../caches/names.ts'
-import { affinityOf } from './affinity.ts'
 import { bytesOf } from './request.ts'
 import type { SecretRef, SecretRefs } from './secrets.ts'
 
@@ -99,4 +104,18 @@ function secretAnnotations({ provisioner, controllerModify }: SecretRefs): Recor
       [MODIFY_SECRET_NAMESPACE]: controllerModify.namespace,
     }),
   }
+}
+
+type Affinity = Pick<PersistentVolumeSpec, 'nodeAffinity'>
+
+/** The nodes that can reach the volume. Topologies without segments are skipped, because the API refuses empty terms. */
+export function affinityOf(topologies: readonly Topology[]): Affinity {
+  const nodeSelectorTerms = topologies.map(termOf).filter((term) => term !== undefined)
+  return nodeSelectorTerms.length === 0 ? {} : { nodeAffinity: { required: { nodeSelectorTerms } } }
+}
+
+function termOf({ segments }: Topology): NodeSelectorTerm | undefined {
+  const pairs = Object.entries(segments)
+  if (pairs.length === 0) return undefined
+  return { matchExpressions: pairs.map(([key, value]) => ({ key, operator: 'In', values: [value] })) }
 }

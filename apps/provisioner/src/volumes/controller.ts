@@ -3,13 +3,12 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import type { Attachment } from '../caches/attachment.ts'
 import type { Volume } from '../caches/volume.ts'
-import { driverCalls } from '../claims/driver-calls.ts'
 import { SIDECAR } from '../claims/pending.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
 import { decideVolume } from './decide.ts'
+import type { VolumeDeps } from './deletion.ts'
 import { VolumeMemory } from './memory.ts'
 import { reconcileVolume } from './reconcile.ts'
-import type { VolumeDeps } from './run.ts'
 
 /** Protects the volumes of this driver, and deletes them when they are released. */
 export function volumeController(parts: TermParts): Controller {
@@ -24,7 +23,7 @@ export function volumeController(parts: TermParts): Controller {
     names: settings.names,
     node: settings.node,
     memory,
-    driver: driverCalls(parts),
+    driver: parts.calls,
   }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   return {

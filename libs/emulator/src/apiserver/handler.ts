@@ -26,8 +26,6 @@ export interface HandlerParts extends VerbParts {
   readonly requests: RequestLog
   readonly faults: Faults
   readonly log: Logger
-  /** Resolves when all writes are saved. Absent if the server has no data file. */
-  readonly saved?: () => Promise<void>
 }
 
 /** A request in progress, and the facts that are known about it. */
@@ -101,18 +99,8 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
   }
   if (info.verb === 'watch') return watch(exchange, info, fault)
   const reply = answer(parts, callOf(exchange, info, body))
-  if (info.verb !== 'get' && info.verb !== 'list') await saved(parts)
   logged.end({ code: reply.code })
   send(response, reply)
-}
-
-/** A write that cannot be saved is answered with an error, although watches may have seen it. */
-async function saved(parts: HandlerParts): Promise<void> {
-  try {
-    await parts.saved?.()
-  } catch (error) {
-    throw Object.assign(new ApiFailure('InternalError', messageOf(error)), { cause: error })
-  }
 }
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {

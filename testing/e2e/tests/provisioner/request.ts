@@ -10,8 +10,8 @@ import {
   createClaim,
   createClass,
   eventOf,
+  FINALIZER,
   provision,
-  provisioned,
   type SceneSetup,
   scene,
 } from './scene.ts'
@@ -349,6 +349,8 @@ test('the volume has the mount options, the volume mode and the attributes', asy
   equal([mountOptions, volumeMode, accessModes], [['ro'], 'Block', ['ReadOnlyMany']])
   equal([csi?.readOnly, csi?.fsType, csi?.volumeAttributes], [true, undefined, volumeContext])
   equal([persistentVolumeReclaimPolicy, nodeAffinity, pv.metadata?.labels], ['Retain', undefined, undefined])
+  const { name = '' } = pv.metadata ?? {}
+  await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
   const two = await provision(t, { suffix: '-two', spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
   equal([two.spec?.csi?.readOnly, two.spec?.csi?.fsType], [undefined, 'ext4'])
 })

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { EVENTS, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { CSI_NODES, EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
@@ -219,4 +219,45 @@ test('one cause is one event, however often it is tried', { only: 'ours' }, asyn
     ['Provisioning', 1],
     ['ProvisioningFailed', 1],
   ])
+})
+
+test('ResourceExhausted with a selected node removes the node', async (t) => {
+  const { driver } = await scene(t, {
+    topology: true,
+    class: { volumeBindingMode: 'WaitForFirstConsumer' },
+    prepare: (each) => each.on('CreateVolume', { code: 8, message: 'full' }),
+  })
+  const node = t.name('node')
+  await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: node, labels: { zone: 'z1' } } })
+  await t.create(CSI_NODES, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSINode',
+    metadata: { name: node },
+    spec: { drivers: [{ name: t.driverName, nodeID: node, topologyKeys: ['zone'] }] },
+  })
+  await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
+  const isFree = (annotations: Readonly<Record<string, string>> | undefined): boolean => !annotations?.[SELECTED_NODE]
+  await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), ({ metadata }) => isFree(metadata?.annotations))
+  await eventOf(t, claimRef(t).name, 'rpc error: code = ResourceExhausted desc = full')
+  equal(driver.callsOf('CreateVolume').length, 1)
+})
+
+test('a refused PersistentVolume is repeated without another call, and an event of the claim', {
+  only: 'ours',
+}, async (t) => {
+  const { driver, sidecar } = await scene(t)
+  const refused = sidecar.gate.inject('POST persistentvolumes', refusal(403, 'Forbidden', 'refused by a test'))
+  const uid = await createClaim(t)
+  await eventOf(t, claimRef(t).name, 'refused by a test')
+  refused.end()
+  await provisioned(t, uid)
+  equal(driver.callsOf('CreateVolume').length, 1)
+})
+
+test('as many claims as --worker-threads are worked on at the same time', async (t) => {
+  const { driver } = await scene(t, { args: ['--worker-threads=2'] })
+  driver.on('CreateVolume', 'hang')
+  for (let index = 0; index < 5; index += 1) await createClaim(t, { suffix: `-${index}` })
+  await calls(driver, 'CreateVolume', 2)
+  await never('a third call', () => driver.callsOf('CreateVolume').length > 2, 1_500)
 })

@@ -3,6 +3,7 @@ import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
 import {
+  type ClaimParts,
   claimRef,
   createClaim,
   createClass,
@@ -25,7 +26,7 @@ const SOON_MS = 2_500
 
 interface Cause {
   readonly setup?: SceneSetup | ((t: TestContext) => SceneSetup)
-  readonly spec?: (t: TestContext) => NonNullable<Parameters<typeof createClaim>[1]>['spec']
+  readonly spec?: (t: TestContext) => NonNullable<ClaimParts['spec']>
   /** The event of the claim that waits. */
   readonly event?: string
   readonly come: (t: TestContext) => Promise<unknown>

@@ -90,7 +90,7 @@ describe('on the page a person can', () => {
   })
 
   it('inject faults into the driver and clear them, and kill it', async () => {
-    await using test = await startTestCluster({ substitutes: [] })
+    await using test = await startTestCluster({ substitutes: ['csi-provisioner'] })
     using queue = open(test)
     const method = 'CreateVolume'
     await queue.do('injectFaults', { method, how: 'fails with Internal', times: '1000' })

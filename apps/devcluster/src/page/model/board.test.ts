@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, it } from '@jest/globals'
-import { apply } from '../view/frames.ts'
 import type { ClusterNode, Frame, Item } from '../view/wire.ts'
+import { apply } from '../view/wire.ts'
 import { Board } from './board.ts'
 import { History } from './history.ts'
 

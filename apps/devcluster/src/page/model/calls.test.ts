@@ -20,7 +20,7 @@ describe('a call', () => {
   const callers: [string, Partial<LiveCall>, string | undefined][] = [
     ['of the attacher', {}, 'csi-attacher'],
     ['of the resizer', { method: 'ControllerExpandVolume' }, 'csi-resizer'],
-    ['of the provisioner', { method: 'CreateVolume' }, 'provisioner'],
+    ['of the provisioner', { method: 'CreateVolume' }, 'csi-provisioner'],
     [
       "of a node's kubelet, by its folder",
       { method: 'NodePublishVolume', request: { targetPath: '/var/lib/kubelet/node-1/pods/x' } },
@@ -38,7 +38,7 @@ describe('a call', () => {
     ['persistentvolume-controller', 'persistent-volume'],
     ['attachdetach-controller', 'attach-detach'],
     ['external-resizer csi.example.com', 'csi-resizer'],
-    ['csi.example.com', 'provisioner'],
+    ['csi.example.com_host_1234', 'csi-provisioner'],
     ['kubelet', 'kubelet/node-1'],
     ['another-controller', 'another-controller'],
     ['constructor', 'constructor'],

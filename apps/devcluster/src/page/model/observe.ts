@@ -16,7 +16,7 @@ import {
   VOLUMES_BY_HANDLE,
   type Volume,
 } from '@csi-sidecars/volume-controllers'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const CLAIM = 'claim/'
 const VOLUME = 'volume/'

@@ -2,7 +2,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { Attachment, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { isStuck, stuckFrom } from '@csi-sidecars/waits'
 import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 import { waitsOf } from './waits.ts'
 
 interface Moment {

@@ -1,5 +1,5 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
-import { text } from './checks/volume-tracker.ts'
+import { text } from './volume-tracker.ts'
 
 /** A state of a volume, from the success of one call to that of another. */
 interface Bar {

@@ -2,9 +2,9 @@ import { RpcError } from '@csi-sidecars/csi'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import { answered, created } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
+import { VolumeTracker } from '../checks/volume-tracker.ts'
 import { FOLDER, ownNodes } from '../testing/own-nodes.ts'
 import { UsageLooks } from './stats.ts'
-import { VolumeTracker } from './volume-tracker.ts'
 
 const signal = new AbortController().signal
 const PATH = `${FOLDER}/node-1/target`

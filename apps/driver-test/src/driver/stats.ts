@@ -6,10 +6,10 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { codeNameOf } from '@csi-sidecars/disturb'
 import { nodeCan } from '@csi-sidecars/volume-controllers'
-import type { OwnNodes } from '../driver/nodes.ts'
-import type { Violation } from './checks.ts'
-import { LATER } from './repetition.ts'
-import { certain, type KnownVolume, type VolumeTracker } from './volume-tracker.ts'
+import type { Violation } from '../checks/checks.ts'
+import { LATER } from '../checks/repetition.ts'
+import { certain, type KnownVolume, type VolumeTracker } from '../checks/volume-tracker.ts'
+import type { OwnNodes } from './nodes.ts'
 
 const STATS_MS = 10_000
 /** How often in a row a mount must fail to report its use. */

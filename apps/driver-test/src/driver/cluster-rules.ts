@@ -1,6 +1,6 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
-import type { OwnNodes } from '../driver/nodes.ts'
-import { certain, type KnownVolume, text, type VolumeTracker } from './volume-tracker.ts'
+import { certain, type KnownVolume, text, type VolumeTracker } from '../checks/volume-tracker.ts'
+import type { OwnNodes } from './nodes.ts'
 
 /**
  * The rules of CSI for callers of a node service. A driver is not responsible if its caller breaks one, so the caller

@@ -1,3 +1,6 @@
+import type { Cached } from '@csi-sidecars/informer'
+import type { KubeObject } from '@csi-sidecars/kube-types'
+
 /** The annotations and finalizers by which the parts of Kubernetes talk to each other about volumes. */
 
 /** On a claim: its binding was completed once; a claim that is unbound from then on is lost. */
@@ -13,30 +16,15 @@ export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 export const BETA_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
 /** On a volume: the provisioner that created the volume and deletes it. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
-/** On claim and volume: the CSI driver that has replaced the named in-tree plugin. */
-export const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
-/** On a claim: the driver that expands the volume, if a CSI driver has replaced the in-tree plugin. */
-export const STORAGE_RESIZER = 'volume.kubernetes.io/storage-resizer'
 /** On a volume: the size before a running expansion, which the file system still has. */
 export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 /** On a claim: the driver expands without the node's help. */
 export const NODE_EXPANSION_NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'
-/** On a volume: the secret for DeleteVolume. */
-export const DELETION_SECRET_NAME = 'volume.kubernetes.io/provisioner-deletion-secret-name'
-export const DELETION_SECRET_NAMESPACE = 'volume.kubernetes.io/provisioner-deletion-secret-namespace'
-/** On a volume: the secret for ControllerModifyVolume, which the resizer reads. */
-export const MODIFY_SECRET_NAME = 'volume.kubernetes.io/controller-modify-secret-name'
-export const MODIFY_SECRET_NAMESPACE = 'volume.kubernetes.io/controller-modify-secret-namespace'
 /** On a class: this class is the default for claims that name no class. */
 export const IS_DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class'
 
 export const CLAIM_PROTECTION = 'kubernetes.io/pvc-protection'
 export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection'
-/** Keeps a PersistentVolume with the policy `Delete` until the driver has deleted the volume. */
-export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
-
-/** Keeps a PersistentVolume until the PersistentVolume controller itself has deleted the volume. */
-export const IN_TREE_FINALIZER = 'kubernetes.io/pv-controller'
 
 const KEPT: readonly string[] = [
   BIND_COMPLETED,
@@ -45,12 +33,8 @@ const KEPT: readonly string[] = [
   STORAGE_PROVISIONER,
   BETA_STORAGE_PROVISIONER,
   PROVISIONED_BY,
-  MIGRATED_TO,
-  STORAGE_RESIZER,
   PRE_RESIZE_CAPACITY,
   NODE_EXPANSION_NOT_REQUIRED,
-  DELETION_SECRET_NAME,
-  DELETION_SECRET_NAMESPACE,
 ]
 
 export type Annotations = Readonly<Record<string, string>>
@@ -63,4 +47,10 @@ export function keptAnnotations(annotations: Annotations | undefined): Annotatio
     if (value !== undefined) kept[name] = value
   }
   return kept
+}
+
+/** Returns the fields that every projection starts with. */
+export function identityOf({ metadata }: KubeObject): Cached {
+  const { namespace, name = '', resourceVersion = '', uid = '' } = metadata ?? {}
+  return { key: namespace ? `${namespace}/${name}` : name, resourceVersion, uid }
 }

@@ -1,9 +1,9 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import { answered, callOf, created } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
+import { VolumeTracker } from '../checks/volume-tracker.ts'
 import { FOLDER, ownNodes } from '../testing/own-nodes.ts'
 import { ClusterRules } from './cluster-rules.ts'
-import { VolumeTracker } from './volume-tracker.ts'
 
 const STAGING = `${FOLDER}/node-1/staging`
 const about = { volumeId: 'vol', stagingTargetPath: STAGING, targetPath: `${FOLDER}/node-1/target` }
