@@ -8,7 +8,7 @@ import { releaseSnapshot } from './snapshot-finalizer.ts'
 export interface SweepOptions {
   readonly api: KubeClient
   readonly intervalMs: number
-  /** Whether a claim still needs the snapshot `namespace/name`. */
+  /** Reports whether a claim still needs the snapshot `namespace/name`. */
   readonly isNeeded: (snapshot: string) => boolean
   readonly clock: Clock
   readonly log: Logger

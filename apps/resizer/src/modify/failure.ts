@@ -13,7 +13,7 @@ export interface Failure {
   readonly uncertain: boolean
   /** The driver disconnected during a call and is awaited. */
   readonly driverLost: boolean
-  /** Whether an event is recorded though the claim says nothing. */
+  /** True if an event is recorded though the claim says nothing. */
   readonly report: boolean
   /** When the driver has said to come back. */
   readonly retryAfterMs: number | undefined

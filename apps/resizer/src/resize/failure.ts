@@ -23,7 +23,7 @@ export interface Failure {
   readonly kind: 'infeasible' | 'final' | 'uncertain'
   /** The driver does not expand volumes that are in use. */
   readonly inUse: boolean
-  /** Whether an event is recorded. */
+  /** True if an event is recorded. */
   readonly report: boolean
   /** When the driver has said to come back. */
   readonly retryAfterMs: number | undefined

@@ -1,6 +1,6 @@
 import type { SpanContext } from './traceparent.ts'
 
-/** Whether a trace is recorded, decided at its beginning. */
+/** Reports whether a trace is recorded, decided at its beginning. */
 export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean
 
 /** Undefined for a name that is not known, or an argument that is no part of 1. */
