@@ -54,7 +54,7 @@ export async function releaseSource(run: ClaimRun, claim: Claim): Promise<void> 
   }
 }
 
-/** Whether a claim still needs the snapshot: it has no volume yet, or its creation may be running. */
+/** Reports whether a claim still needs the snapshot: it has no volume yet, or its creation may be running. */
 export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
   const { claims, volumes, memory, settings } = deps
   const isProvisioned = ({ uid }: Claim): boolean => {

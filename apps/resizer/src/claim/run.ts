@@ -88,7 +88,7 @@ export function priorityOf({ retrying }: Pick<Run, 'retrying'>): RequestPriority
   return retrying ? 'low' : undefined
 }
 
-/** Whether the cache still holds this very claim, so that nothing else will put its key to work. */
+/** Reports whether the cache still holds this very claim, so that nothing else will put its key to work. */
 export function isKnown({ key, deps }: ClaimRun<ClaimDeps>, { uid }: Pick<Claim, 'uid'>): boolean {
   return deps.claims.store.get(key)?.uid === uid
 }

@@ -22,7 +22,10 @@ describe('a run over the class of a claim', () => {
   it.each<[what: string, event: InformerEvent<Claim>]>([
     ['when the claim is seen first', { type: 'added', object: known() }],
     ['when another class is wanted', updated({}, { wantedClass: 'gold' })],
-    ['when none is wanted any more', updated({ wantedClass: 'gold', status: inProgress }, { status: inProgress })],
+    [
+      'when the claim no longer requests one',
+      updated({ wantedClass: 'gold', status: inProgress }, { status: inProgress }),
+    ],
     [
       'when the claim is bound while it is being modified',
       updated({ status: { ...inProgress, phase: 'Pending' } }, { status: inProgress }),

@@ -55,7 +55,7 @@ function decideClass(view: ModifyView, volume: Volume): readonly ModifyStep[] {
   return [...reportDriver(view, target, volume), start(view), { do: 'modify', target, volume }]
 }
 
-/** Whether a run over the claim would do nothing, as far as the caches show. */
+/** Reports whether a run over the claim would do nothing, as far as the caches show. */
 export function isClassAtRest(claim: Claim, volume: Volume | undefined): boolean {
   return volume !== undefined && hasItsClass(claim)
 }

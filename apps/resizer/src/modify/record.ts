@@ -143,7 +143,7 @@ async function saveFailure(
   }
 }
 
-/** Whether the claim still speaks of this modification. */
+/** Reports whether the claim still speaks of this modification. */
 function isStill({ modifying }: Claim, target: string): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
 }

@@ -10,7 +10,7 @@ import type { ClaimDeps, ClaimRun } from '../claim/run.ts'
 /** The driver's part in modifications, with the deadline of --modify-timeout. */
 export interface ModifyClient {
   modify(request: ControllerModifyVolumeRequest, options: { readonly signal: AbortSignal }): Promise<unknown>
-  /** Whether the driver is away at the moment. */
+  /** True if the driver is away at the moment. */
   readonly lost: boolean
 }
 

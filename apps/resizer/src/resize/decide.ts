@@ -64,7 +64,7 @@ function hasItsSize(claim: Claim, volume: Volume): boolean {
   return claim.request === claim.capacity && volume.preResize === undefined
 }
 
-/** Whether a run over the claim would do nothing, as far as the caches show. */
+/** Reports whether a run over the claim would do nothing, as far as the caches show. */
 export function isSizeAtRest(claim: Claim, volume: Volume | undefined, driverName: string): boolean {
   if (volume === undefined || !hasItsSize(claim, volume)) return false
   // The cache has too little of a migrated volume that looks like another driver's.

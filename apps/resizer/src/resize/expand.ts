@@ -20,7 +20,7 @@ export interface ExpandClient {
   ): Promise<ControllerExpandVolumeResponse>
   /** The capability SINGLE_NODE_MULTI_WRITER of the driver when it was connected. */
   readonly singleNodeMultiWriter: boolean
-  /** Whether the driver is away at the moment. */
+  /** True if the driver is away at the moment. */
   readonly lost: boolean
 }
 
