@@ -9,7 +9,7 @@ import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
  * Caveats: a process that was frozen for longer notices the end in `assertHeld`, which reads the clock and does not
  * depend on a timer.
  */
-export class Term {
+export class LeaderTerm {
   /** Since when no other process leads, in monotonic time: a later read misses no write of earlier leaders. */
   readonly soleSince: number
   readonly #clock: Clock
