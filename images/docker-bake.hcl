@@ -13,7 +13,7 @@ group "default" {
 target "image" {
   name = "${app}${user}"
   matrix = {
-    app  = ["attacher", "resizer", "provisioner", "sidecars"]
+    app  = ["attacher", "resizer", "provisioner", "snapshotter", "sidecars"]
     user = ["", "-nonroot"]
   }
   context   = "images/dist"

@@ -38,7 +38,7 @@ function pairsOf(folder) {
   })
 }
 
-/** Where the paths of two files part: the neighbouring folders or files. */
+/** The folders or files at which the paths of two files part. */
 function neighbours(left, right) {
   const [a, b] = [left.split(sep), right.split(sep)]
   let at = 0

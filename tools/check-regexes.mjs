@@ -8,7 +8,7 @@ import { isPotentiallyEmpty, toUnicodeSet } from 'regexp-ast-analysis'
 import { analyse } from 'scslre'
 
 const FILES = ['libs/*/src/**/*.ts', 'apps/*/src/**/*.ts']
-/** Tests, and what only runs on a developer's machine. */
+/** Tests, and programs that only run on a developer's machine. */
 const LEFT_OUT =
   /\.test\.ts$|\/testing\/|\/gen\/|^libs\/(emulator|disturb|volume-controllers)\/|^apps\/(devcluster\/src\/(?!page\/)|driver-test\/)/
 const REASON = /^\s*(?:\/\/|\*|\/\*\*?) bounded: \S/

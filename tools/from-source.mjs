@@ -23,10 +23,10 @@ export function nodeCommand() {
 export function ownSidecars(args) {
   const given = (flag) => args.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
   const isAsked = ['--help', 'completion', '--get-yargs-completions'].some(given)
-  return isAsked ? [] : ['attacher', 'resizer'].filter((app) => !given(`--${app}`))
+  return isAsked ? [] : ['attacher', 'resizer', 'provisioner'].filter((app) => !given(`--${app}`))
 }
 
-/** Generates code, and builds what is not up to date of these apps. */
+/** Generates code, and builds these apps if they are not up to date. */
 export async function make(apps) {
   const filters = apps.map((app) => `--filter=@csi-sidecars/${app}`)
   const tasks = apps.length > 0 ? ['build', ...filters] : ['generate']

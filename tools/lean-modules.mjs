@@ -1,4 +1,4 @@
-// esbuild plugin: grpc-js without what a sidecar never uses.
+// esbuild plugin: removes the parts of grpc-js that a sidecar never uses.
 
 const IMPORTER = /[\\/]@grpc[\\/]grpc-js[\\/]/
 /** Needed only for its channelz and ORCA services. */

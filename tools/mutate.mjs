@@ -48,7 +48,7 @@ const config = {
   coverageAnalysis: 'perTest',
   inPlace: true,
   concurrency: 2,
-  // On a busy machine a slow run is no endless one.
+  // A slow run on a busy machine is not an endless one.
   timeoutMS: 30_000,
   mutate: [...mutate, '!src/**/*.test.ts'],
   testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],

@@ -22,7 +22,7 @@ export const plainBuiltins = {
   },
 }
 
-/** As ES module with the imported exports only: others are not read. */
+/** Builds an ES module with only the imported exports. */
 function contentsOf(path) {
   const names = Object.keys(process.getBuiltinModule(path)).filter((name) => IDENTIFIER.test(name))
   return [

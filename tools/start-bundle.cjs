@@ -1,4 +1,4 @@
-// What an executable runs first, and a sidecar's script in an image: loads the bundle with its code cache and starts it.
+// The first script of an executable and of an image: it loads the bundle with its code cache and starts it.
 'use strict'
 const { existsSync, readFileSync } = require('node:fs')
 const { createRequire } = require('node:module')

@@ -1,4 +1,4 @@
-// usage: node tools/start.mjs devcluster|driver-test ARGUMENTS, for `npm start` and `npm run driver-test`
+// usage: node tools/start.mjs devcluster|driver-test ARGUMENTS, for `npm start` and `npm run driver-test`.
 // Builds the program and its sidecars, unless they are up to date, and starts the program with the arguments.
 // package.json uses `exec`, because a shell in between would exit with 130 after Ctrl-C, whatever this script returns.
 import { spawn } from 'node:child_process'

@@ -1,5 +1,5 @@
-// `npm run walk` does what a newcomer does. It runs the lines of the section "See it" of README.md in a copy of the
-// last commit without git history, on a PATH without Go. Each line must exit with 0 and without a warning.
+// `npm run walk` does what a newcomer does. It runs the lines of the section "See it" of README.md.
+// They run in a copy of the last commit without git history, without Go on the PATH. Each line must exit with 0 and without a warning.
 // `npm run walk -- start` runs only the lines with the word `start`.
 // The script runs on any Node, because a newcomer may have an old one.
 import { execFileSync, spawn } from 'node:child_process'

@@ -14,7 +14,7 @@ export interface AlertCase {
   /** The labels of the firing alert, without `severity`. `summary` is its summary. */
   readonly labels: Labels
   readonly summary: string
-  /** As close to firing as possible. */
+  /** Series that are as close to firing as possible. */
   readonly quiet: readonly Series[]
 }
 
@@ -180,5 +180,29 @@ export const ALERT_CASES: readonly AlertCase[] = [
     labels: { ...OF_DRIVER, operation: 'modify', reason: 'Internal' },
     summary: 'The oldest modify of example.csi.k8s.io has waited 31m 0s for Internal.',
     quiet: [oldest('expand', 1800), oldest('attach', 1860)],
+  },
+  {
+    alert: 'CSISidecarProvisionsWait',
+    after: 2,
+    fires: [oldest('provision', 330)],
+    labels: { ...OF_DRIVER, reason: 'Internal' },
+    summary: 'The oldest claim without a volume of example.csi.k8s.io has waited 5m 30s for Internal.',
+    quiet: [oldest('provision', 300), oldest('expand', 330)],
+  },
+  {
+    alert: 'CSISidecarDeletionsWait',
+    after: 5,
+    fires: [oldest('delete-snapshot', 1860)],
+    labels: { ...OF_DRIVER, operation: 'delete-snapshot', reason: 'Internal' },
+    summary: 'The oldest delete-snapshot of example.csi.k8s.io has waited 31m 0s for Internal.',
+    quiet: [oldest('delete', 1800), oldest('create-snapshot', 1860)],
+  },
+  {
+    alert: 'CSISidecarSnapshotsWait',
+    after: 5,
+    fires: [oldest('create-snapshot', 1860)],
+    labels: { ...OF_DRIVER, reason: 'Internal' },
+    summary: 'The oldest snapshot of example.csi.k8s.io has waited 31m 0s for Internal.',
+    quiet: [oldest('create-snapshot', 1800), oldest('delete-snapshot', 1860)],
   },
 ]

@@ -12,12 +12,12 @@ withPromtool('the rule of each alert', () => {
   const groups = groupsOf()
   const rules = groups.flatMap((group) => group.rules)
 
-  it('has series here', () => {
+  it('appears in the cases of this test', () => {
     expect(ALERT_CASES.map(({ alert }) => alert)).toEqual(rules.map(({ alert }) => alert))
   })
 
   // One run of promtool for all; its output names the alert.
-  it('is fired by them in time, and not by those that are close to it', () => {
+  it('fires in time, and stays silent for similar series', () => {
     const tests = ALERT_CASES.flatMap((one) => [
       look(one.fires, one.after, { alert: one.alert, expected: [fired(one)] }),
       look(one.fires, one.after - 1, { alert: one.alert }),
@@ -26,7 +26,7 @@ withPromtool('the rule of each alert', () => {
     expect(ruleFailures(groups, tests)).toBe('')
   })
 
-  it('is not fired by the pods of another release', () => {
+  it('ignores the pods of another release', () => {
     const ofPods = ALERT_CASES.filter(({ alert }) => alert !== 'CSISidecarIsNotThere')
     const tests = ofPods.map(({ alert, fires }) => look(ofAnother(fires), SETTLED, { alert }))
     expect(ruleFailures(groups, tests)).toBe('')
@@ -46,7 +46,7 @@ function groupsOf(): readonly { readonly rules: readonly AlertRule[] }[] {
   return rule?.spec?.groups ?? []
 }
 
-/** The same of the pods of another release. */
+/** The same series of the pods of another release. */
 function ofAnother(all: readonly Series[]): readonly Series[] {
   return all.map(({ series, values }) => ({
     series: series.replaceAll('pod="demo-csi-sidecars-', 'pod="other-csi-sidecars-'),
@@ -54,7 +54,7 @@ function ofAnother(all: readonly Series[]): readonly Series[] {
   }))
 }
 
-/** One look at an alert, so many minutes after the first samples. */
+/** Checks an alert at a number of minutes after the first samples. */
 function look(
   series: readonly Series[],
   minutes: number,

@@ -1,5 +1,5 @@
+import { APPS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
-import { APPS } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { merged, readValues } from './values.ts'
@@ -67,7 +67,7 @@ withHelm('what vendors say of controllers and pods', () => {
     expect(sidecar(objects, 'attacher').args).toContain('--leader-election=true')
   })
 
-  it('has the strategy under the name that each kind has for it', () => {
+  it('sets the update strategy in the field of each kind', () => {
     expect(controllerOf('Deployment', {}).spec?.['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
     expect(controllerOf('StatefulSet', {}).spec?.['updateStrategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
     expect(controllerOf('StatefulSet', {}).spec).toMatchObject({ podManagementPolicy: 'Parallel', replicas: 2 })

@@ -46,7 +46,7 @@ withHelm('leader election of one sidecar', () => {
     expect([electionArgs(on, 'attacher').length, electionArgs(on, 'resizer').length]).toEqual([0, 1])
   })
 
-  it('has its rights where its Lease is, and nowhere else', () => {
+  it('grants permissions only in the namespace of its Lease', () => {
     const roles = (objects: readonly Manifest[]): unknown =>
       ofKind(objects, 'RoleBinding').map(({ metadata, subjects = [] }) => [
         metadata.namespace,
@@ -69,7 +69,7 @@ withHelm('leader election of one sidecar', () => {
     const values = { process: 'one', leaderElection: SHARED, attacher: { leaderElection: OWN } }
     const objects = objectsOf(values)
 
-    it('is a flag with its prefix, beside those of all', () => {
+    it('sets flags with a prefix in addition to those of all', () => {
       expect(electionArgs(objects, 'sidecars')).toEqual([
         '--leader-election=true',
         '--leader-election-lease-duration=30s',
@@ -111,7 +111,7 @@ withHelm('leader election of one sidecar', () => {
     expect(failure(values)).toContain(sentence)
   })
 
-  it('may be enabled for each sidecar while that of all is disabled', () => {
+  it('can be enabled for each sidecar while the common value is disabled', () => {
     const on = { leaderElection: { enabled: true } }
     expect(failure({ leaderElection: { enabled: false }, attacher: on, resizer: on })).toBe('rendered')
   })
@@ -122,7 +122,7 @@ withHelm('the FlowSchema of leases', () => {
     expect(ofKind(objectsOf({}), 'FlowSchema')).toEqual([])
   })
 
-  it('is about the accounts and the namespaces of the Leases', () => {
+  it('matches the accounts and the namespaces of the Leases', () => {
     const values = { flowSchema: { enabled: true }, attacher: { leaderElection: { namespace: 'a' } } }
     const [schema] = ofKind(objectsOf(values, SEPARATE), 'FlowSchema')
     expect(schema?.apiVersion).toBe('flowcontrol.apiserver.k8s.io/v1')
@@ -145,7 +145,7 @@ withHelm('the FlowSchema of leases', () => {
     })
   })
 
-  it('is not created without leader election', () => {
+  it('does not exist without leader election', () => {
     const values = {
       flowSchema: { enabled: true },
       leaderElection: { enabled: false },

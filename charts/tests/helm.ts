@@ -15,9 +15,12 @@ export const CHART = join(ROOT, 'charts/csi-sidecars')
 export const VENDOR_CHART = join(import.meta.dirname, 'vendor-chart')
 
 export const EXAMPLES = [
+  'block-driver',
   'driver',
   'every-value',
+  'file-driver',
   'node-deployment',
+  'node-local',
   'hosted-control-plane',
   'monitored',
   'one-process',

@@ -17,7 +17,7 @@ withHelm('the images of the sidecars', () => {
       /^example\.com\/all\/csi-attacher:v/,
     ],
     [{ image: { registry: 'example.com/own' }, global: { imageRegistry: null } }, /^example\.com\/own\//],
-  ])('are in the registry of a parent chart, else in that of the chart: %j', (values, image) => {
+  ])('come from the registry of the parent chart, or of the chart: %j', (values, image) => {
     expect(imageOf(values)).toMatch(image)
   })
 
@@ -36,7 +36,7 @@ withHelm('the images of the sidecars', () => {
       'image.registry is empty and resizer.image.repository is "csi-resizer"',
     ],
     [{ process: 'one' }, 'image.registry is empty and sidecars.image.repository is "csi-sidecars"'],
-  ])('are looked for nowhere else: %j', (values, sentence) => {
+  ])('need a registry: %j', (values, sentence) => {
     const rendered = tryRender({ values: merged(driver, { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })
@@ -58,14 +58,14 @@ withHelm('the images of the sidecars', () => {
     },
   )
 
-  it.each(EXAMPLES)('have a registry in examples/%s.yaml', (example) => {
+  it.each(EXAMPLES)('come from a registry in examples/%s.yaml', (example) => {
     const images = podSpecs(render({ files: [exampleFile(example)] })).flatMap(({ containers }) =>
       containers.map(({ image }) => image),
     )
     expect(images.filter((image) => !image.startsWith('registry.example.com/'))).toEqual([])
   })
 
-  it('are fetched with the Secrets of a parent chart and of the chart, each once', () => {
+  it('use the pull Secrets of the parent chart and of the chart, each once', () => {
     const values = {
       image: { registry: 'example.com' },
       global: { imagePullSecrets: ['all', { name: 'both' }] },
@@ -75,7 +75,7 @@ withHelm('the images of the sidecars', () => {
     expect(pod?.imagePullSecrets).toEqual([{ name: 'all' }, { name: 'both' }, { name: 'own' }])
   })
 
-  it('are fetched without a Secret unless one is named', () => {
+  it('use no pull Secret by default', () => {
     expect(podSpecs(render({ files: [exampleFile('driver')] }))[0]).not.toHaveProperty('imagePullSecrets')
   })
 })

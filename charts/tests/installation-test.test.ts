@@ -31,8 +31,8 @@ function expected(objects: readonly Manifest[]): Expected {
   return JSON.parse(text ?? '') as Expected
 }
 
-withHelm('what helm test creates', () => {
-  it('is a pod of our own image with an account that may only look', () => {
+withHelm('the objects of helm test', () => {
+  it('include a pod of our image and an account that may only read', () => {
     const objects = hooks('driver')
     expect(objects.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'Pod']),
@@ -48,7 +48,7 @@ withHelm('what helm test creates', () => {
     expect(restrictedViolations({ ...pod, volumes: [] })).toEqual([])
   })
 
-  it('is left out of a release without roles, and in mode library', () => {
+  it('do not exist in a release without roles, and in mode library', () => {
     expect(hooks('driver', { rbac: { create: false } })).toEqual([])
     expect(hooks('driver', { mode: 'library' })).toEqual([])
   })

@@ -1,5 +1,5 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
-import type { AppName } from '@csi-sidecars/sidecars'
+import type { AppName } from '../tools/flag-keys.ts'
 
 /** The fields of rendered objects that the tests read. */
 export interface Manifest {

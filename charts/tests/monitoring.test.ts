@@ -56,13 +56,13 @@ describe('alerts', () => {
     expect(expr.match(/\{(?:OWN|EACH)[,}]/g)).toHaveLength(namesIn(expr).metrics.length)
   })
 
-  it('count as slow calls those that ended at their time-out', () => {
+  it('count calls that ended at their time-out as slow', () => {
     const slow = ALERTS.find(({ alert }) => alert === 'CSISidecarCallsAreSlow')?.expr ?? ''
     expect(slow).toContain('grpc_status_code="DeadlineExceeded"')
     expect(ALERTS.filter(({ expr }) => expr.includes('csi_sidecar_operations_seconds_bucket'))).toEqual([])
   })
 
-  it('have different names', () => {
+  it('do not share a name', () => {
     expect(new Set(ALERTS.map(({ alert }) => alert)).size).toBe(ALERTS.length)
   })
 })
@@ -103,7 +103,7 @@ withHelm('rendered monitoring', () => {
     expect(validate(object) || validate.errors).toBe(true)
   })
 
-  it('has a Service with its port for each sidecar', () => {
+  it('contains a Service with its port for each sidecar', () => {
     const ports = ofKind(objects, 'Service').map(({ metadata, spec }) => [
       metadata.name,
       spec?.ports?.map(({ name, port }) => `${name}:${port}`),
@@ -111,6 +111,8 @@ withHelm('rendered monitoring', () => {
     expect(ports).toEqual([
       ['example-sidecars-attacher-metrics', ['metrics-attach:22012']],
       ['example-sidecars-resizer-metrics', ['metrics-resizer:22013']],
+      ['example-sidecars-provisioner-metrics', ['metrics-create:22015']],
+      ['example-sidecars-snapshotter-metrics', ['metrics-snap:22016']],
     ])
     const { metadata } = named(objects, 'Service', 'example-sidecars-attacher-metrics')
     expect(metadata.annotations).toMatchObject({
@@ -120,7 +122,7 @@ withHelm('rendered monitoring', () => {
     })
   })
 
-  it('has a ServiceMonitor that finds the Services', () => {
+  it('contains a ServiceMonitor that finds the Services', () => {
     const selector = ofKind(objects, 'ServiceMonitor')[0]?.spec?.selector?.matchLabels
     for (const { metadata } of ofKind(objects, 'Service'))
       expect(metadata.labels).toMatchObject(selector ?? { no: 'selector' })
@@ -129,14 +131,14 @@ withHelm('rendered monitoring', () => {
   const rulesOf = (rendered: readonly Manifest[]): readonly AlertRule[] =>
     ofKind(rendered, 'PrometheusRule')[0]?.spec?.groups?.flatMap((group) => group.rules) ?? []
 
-  it('has every alert, about the namespace of the release', () => {
+  it('contains every alert, about the namespace of the release', () => {
     const rules = rulesOf(objects)
     expect(rules.map(({ alert }) => alert)).toEqual(
       ALERTS.map(({ alert }) => alert).filter((alert) => alert !== 'CSISidecarBacklog'),
     )
     for (const { expr } of rules) {
       expect(expr).toMatch(
-        /\{namespace="storage",pod=~"[^"]+",container(?:=~"csi-\(attacher\|resizer\|sidecars\)"|="csi-attacher")[,}]/,
+        /\{namespace="storage",pod=~"[^"]+",container(?:=~"csi-\(attacher\|resizer\|provisioner\|snapshotter\|sidecars\)"|="csi-attacher")[,}]/,
       )
       expect(expr).not.toMatch(/OWN|EACH/)
     }
@@ -152,7 +154,7 @@ withHelm('rendered monitoring', () => {
     if (answers.size !== 1) throw new Error(`${patterns.length} alerts do not agree about ${pod}`)
     return answers.has(true)
   }
-  /** As the controllers name the pods that they make. */
+  /** The names of pods, by the kind of their controller. */
   const podsOf = (rendered: readonly Manifest[]): readonly string[] =>
     rendered.flatMap(({ kind, metadata: { name } }) => {
       if (kind === 'StatefulSet') return [`${name}-0`]
@@ -208,7 +210,7 @@ withHelm('rendered monitoring', () => {
     expect(missing({ resizer: { enabled: false } })).toMatch(/^absent\((?!.*absent).*container="csi-attacher"\}\)$/)
   })
 
-  it('has the dashboard as it is in the chart', () => {
+  it('contains the dashboard of the chart', () => {
     const { data } = named(objects, 'ConfigMap', 'example-sidecars-dashboard')
     expect(JSON.parse(data?.['csi-sidecars.json'] ?? '')).toEqual(JSON.parse(read('files/dashboard.json')))
   })

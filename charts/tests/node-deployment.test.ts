@@ -29,7 +29,7 @@ withHelm('the resizer on each node', () => {
     expect(podSpecs(objects)[0]?.containers.map(({ name }) => name)).not.toContain('csi-attacher')
   })
 
-  it('may read Nodes and CSINodes, and no Lease', () => {
+  it('gets permission to read Nodes and CSINodes, and none for Leases', () => {
     const objects = objectsOf()
     const { rules = [] } = named(objects, 'ClusterRole', 'demo-csi-sidecars-external-resizer-role')
     expect(rules.filter(({ resources }) => /nodes$/.test(resources?.join() ?? ''))).toEqual(FACTS.resizer.nodeRules)
@@ -37,14 +37,14 @@ withHelm('the resizer on each node', () => {
     expect(ofKind(objects, 'Role')).toEqual([])
   })
 
-  it('is what helm test expects: pods and rights, and no lease', () => {
+  it('passes helm test with pods and permissions, without a Lease', () => {
     const [pod] = ofKind(objectsOf({}, true), 'Pod')
     const text = JSON.stringify(pod?.spec)
     expect(text).toContain(String.raw`\"leases\":[]`)
     expect(text).toContain(String.raw`\"resource\":\"csinodes\"`)
   })
 
-  it('runs in the one process too, beside the livenessprobe', () => {
+  it('runs in the one process too, with the livenessprobe', () => {
     const objects = objectsOf({ process: 'one', livenessprobe: { enabled: true } })
     const { args = [], env = [] } = sidecar(objects, 'sidecars')
     expect(args).toEqual(
@@ -56,7 +56,22 @@ withHelm('the resizer on each node', () => {
     expect(sidecars.parse({ ...command, env: {} })).toMatchObject({ kind: 'refused' })
   })
 
-  it('is nothing that others render', () => {
+  it('runs with provisioner and snapshotter in one process, and publishes capacity owned by the DaemonSet', () => {
+    const objects = render({ files: [exampleFile('node-local')] })
+    const { args = [], env = [] } = sidecar(objects, 'sidecars')
+    expect(args).toEqual(
+      expect.arrayContaining([
+        '--controllers=resizer,provisioner,snapshotter',
+        '--provisioner-node-deployment=true',
+        '--provisioner-capacity-ownerref-level=1',
+        '--snapshotter-node-deployment=true',
+      ]),
+    )
+    expect(env.map(({ name }) => name)).toEqual(['POD_NAMESPACE', 'NODE_NAME', 'NAMESPACE', 'POD_NAME'])
+    expect(ofKind(objects, 'Role').map(({ metadata }) => metadata.name)).toEqual(['demo-csi-sidecars-capacity'])
+  })
+
+  it('changes no other rendering', () => {
     const objects = render({ values: readValues(exampleFile('driver')) })
     expect(JSON.stringify(objects)).not.toMatch(/node-deployment|NODE_NAME|csinodes.*"get","watch"\]/)
   })
@@ -67,6 +82,11 @@ withHelm('the resizer on each node', () => {
     [{ leaderElection: { enabled: true } }, 'resizer.nodeDeployment excludes leader election'],
     [{ resizer: { leaderElection: { enabled: true } } }, 'resizer.nodeDeployment excludes leader election'],
     [{ resizer: { enabled: false } }, 'Nothing to install'],
+    [{ snapshotter: { enabled: true } }, 'resizer.nodeDeployment needs snapshotter.enabled false'],
+    [
+      { resizer: { nodeDeployment: false }, provisioner: { enabled: true, nodeDeployment: { enabled: true } } },
+      'provisioner.nodeDeployment needs resizer.enabled false',
+    ],
     [{ resizer: { enabled: false }, attacher: { enabled: true } }, 'resizer.nodeDeployment needs resizer.enabled'],
     [{ resizer: { nodeDeployment: false } }, 'controller.kind is DaemonSet without leaderElection.enabled'],
   ])('fails with a sentence where it cannot work: %j', (values, sentence) => {

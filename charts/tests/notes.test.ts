@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { CHART, exampleFile, render } from './helm.ts'
 import { named } from './manifest.ts'
-import { merged, readValues } from './values.ts'
+import { merged, readValues, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm('the notes after an installation', () => {
@@ -31,6 +31,14 @@ withHelm('the notes after an installation', () => {
       'ConfigMap',
       'notes',
     ).data?.['text'] ?? ''
+
+  it('name enabled previews', () => {
+    expect(notes('driver')).not.toContain('preview')
+    expect(notes('driver', { snapshotter: { enabled: true } })).toContain(
+      'csi-snapshotter is a preview: docs/drivers.md',
+    )
+    expect(notes('driver', { ...WITH_PREVIEWS })).toContain('csi-provisioner and csi-snapshotter are previews')
+  })
 
   it('name every controller, and where the lease is', () => {
     expect(notes('driver')).toContain('rollout status deployment/demo-csi-sidecars-controller')

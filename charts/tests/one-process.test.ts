@@ -4,10 +4,10 @@ import { APPS, EACH, FLAG_KEYS, pathOf, textOf } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { restrictedViolations } from './pod-security.ts'
-import { at, get, isMap, merged, readValues, VALUES_FILE, type Values } from './values.ts'
+import { at, get, isMap, merged, readValues, VALUES_FILE, type Values, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-const ONE = merged(readValues(exampleFile('driver')), { process: 'one' })
+const ONE = merged(merged(readValues(exampleFile('driver')), WITH_PREVIEWS), { process: 'one' })
 const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
@@ -22,8 +22,8 @@ const OWN = APPS.flatMap((app) =>
     .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
 )
 
-/** Every leaf of both sections, with a value that is not its default. */
-const LEAVES = APPS.flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
+/** Every leaf of two sections, with a value that is not its default. The others are made alike. */
+const LEAVES = (['attacher', 'resizer'] as const).flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
 
 function leavesOf(value: unknown, path: string): readonly (readonly [path: string, other: unknown])[] {
   if (isMap(value) && Object.keys(value).length > 0) {
@@ -57,7 +57,7 @@ const keyOf = (path: string): string => path.split('.').slice(0, 2).join('.')
 withHelm('process one', () => {
   const defaults = render({ values: ONE })
 
-  it('is one container beside the driver, with one port', () => {
+  it('renders one container next to the driver, with one port', () => {
     const [pod] = podSpecs(defaults)
     expect(pod?.containers.map(({ name }) => name)).toEqual(['driver', 'csi-sidecars'])
     const { image, ports, livenessProbe, readinessProbe } = sidecar(defaults, 'sidecars')
@@ -66,19 +66,19 @@ withHelm('process one', () => {
     expect([livenessProbe?.httpGet.port, readinessProbe?.httpGet.port]).toEqual(['metrics', 'metrics'])
   })
 
-  it('has the rights of both, in the roles that each would have', () => {
+  it('grants the permissions of all, in the roles of each', () => {
     const each = render({ values: merged(ONE, { process: 'each' }) })
     for (const kind of ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'ServiceAccount']) {
       expect(ofKind(defaults, kind)).toEqual(ofKind(each, kind))
     }
   })
 
-  it('runs what is enabled', () => {
-    expect(argsOf(defaults)).toContain('--controllers=attacher,resizer')
-    const alone = withValues({ resizer: { enabled: false } })
-    expect(argsOf(alone)).toContain('--controllers=attacher')
-    expect(argsOf(alone).filter((argument) => argument.startsWith('--resizer-'))).toEqual([])
-    expect(ofKind(alone, 'ClusterRole')).toHaveLength(1)
+  it('runs the enabled sidecars', () => {
+    expect(argsOf(defaults)).toContain('--controllers=attacher,resizer,provisioner,snapshotter')
+    const alone = withValues({ resizer: { enabled: false }, snapshotter: { enabled: false } })
+    expect(argsOf(alone)).toContain('--controllers=attacher,provisioner')
+    expect(argsOf(alone).filter((argument) => /^--(resizer|snapshotter)-/.test(argument))).toEqual([])
+    expect(ofKind(alone, 'ClusterRole')).toHaveLength(2)
   })
 
   it('runs the livenessprobe where it is enabled, on the port that the example probes', () => {
@@ -100,7 +100,7 @@ withHelm('process one', () => {
     expect(argsOf(defaults).join()).not.toContain('livenessprobe')
   })
 
-  describe('with every flag of both', () => {
+  describe('with every flag of all', () => {
     const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))
 
@@ -108,9 +108,15 @@ withHelm('process one', () => {
       expect(args.filter((argument) => argument.startsWith(`${flag}=`))).toEqual([`${flag}=${text}`])
     })
 
-    it('is started by them', () => {
+    it('starts the process', () => {
       expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
     })
+  })
+
+  it.each(['block-driver', 'node-local'] as const)('starts with examples/%s.yaml', (example) => {
+    const args = argsOf(render({ files: [exampleFile(example)] }))
+    const command = { argv0: 'csi-sidecars', args, env: { NODE_NAME: 'a' } }
+    expect(sidecars.parse(command)).toMatchObject({ kind: 'start' })
   })
 
   it('starts with the defaults', () => {
@@ -135,10 +141,10 @@ withHelm('process one', () => {
   it.each([
     [{ attacher: { onLeaseLoss: 'exit' } }, 'attacher.onLeaseLoss is for a process of its own'],
     [{ resizer: { logLevel: 0 } }, 'resizer.logLevel is for a process of its own'],
-    [{ resizer: { additionalArgs: ['--v=9'] } }, 'sidecars.additionalArgs says it for both'],
-    [{ attacher: { lifecycle: { preStop: {} } } }, 'sidecars.lifecycle says it for both'],
+    [{ resizer: { additionalArgs: ['--v=9'] } }, 'sidecars.additionalArgs says it for all'],
+    [{ attacher: { lifecycle: { preStop: {} } } }, 'sidecars.lifecycle says it for all'],
     [{ resizer: { startupProbe: { enabled: true } } }, 'resizer.startupProbe is for a process of its own'],
-    [{ attacher: { image: { tag: 'v2' } } }, 'with process one, sidecars.image.tag says it for both'],
+    [{ attacher: { image: { tag: 'v2' } } }, 'with process one, sidecars.image.tag says it for all'],
     [{ process: 'each', sidecars: { singleLease: 'both' } }, 'sidecars.singleLease needs process one'],
     [{ sidecars: { drainTimeout: '2m' } }, 'sidecars.drainTimeout (default 25s) must be shorter'],
     [
@@ -168,7 +174,7 @@ withHelm('process one', () => {
     })
   })
 
-  it('is one Deployment in mode separate, with one account', () => {
+  it('renders one Deployment with one account in mode separate', () => {
     const objects = render({ values: merged(readValues(exampleFile('separate')), { process: 'one' }) })
     const { template } = named(objects, 'Deployment', 'demo-csi-sidecars-sidecars').spec ?? {}
     expect(template?.spec.containers.map(({ name }) => name)).toEqual(['csi-sidecars'])
@@ -177,7 +183,7 @@ withHelm('process one', () => {
     expect(new Set(accounts)).toEqual(new Set([template?.spec.serviceAccountName]))
   })
 
-  it('is scraped at one place', () => {
+  it('adds one scrape target', () => {
     const values = merged(readValues(exampleFile('monitored')), { process: 'one' })
     const services = ofKind(render({ values }), 'Service')
     expect(services.map(({ spec }) => spec?.ports?.map(({ name }) => name))).toEqual([['metrics']])

@@ -26,12 +26,12 @@ function pathOf(url: string): string | undefined {
   return path
 }
 
-describe('what is read of the chart where it is packaged', () => {
-  it('is where it is from, who keeps it, and what is in it', () => {
+describe('the packaged chart', () => {
+  it('names its origin, its maintainers and its content', () => {
     expect(chart).toMatchObject({ sources: [home], maintainers: [{ name: 'The csi-sidecars Authors', url: home }] })
     const images = load(chart.annotations['artifacthub.io/images'] ?? '') as { image: string }[]
     expect(images.map(({ image }) => image.replace(/^ghcr\.io\/[^/]+\//, ''))).toEqual(
-      ['csi-attacher', 'csi-resizer', 'csi-sidecars'].map((name) => `${name}:v${chart.version}`),
+      ['attacher', 'resizer', 'provisioner', 'snapshotter', 'sidecars'].map((app) => `csi-${app}:v${chart.version}`),
     )
     expect(chart.annotations['artifacthub.io/license']).toBe('Apache-2.0')
   })

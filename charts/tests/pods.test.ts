@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { APPS, PREVIEWS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
-import { APPS } from '../tools/flag-keys.ts'
 import { CHART, exampleFile, render } from './helm.ts'
 import { type Manifest, named, ofKind, type PodSpec, podSpecs, sidecar } from './manifest.ts'
 import { baselineViolations, restrictedViolations } from './pod-security.ts'
-import { merged, readValues } from './values.ts'
+import { merged, readValues, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
+const ALL = [...APPS, ...PREVIEWS.map(({ app }) => app)]
 const ROOT = join(CHART, '../..')
 
 it('the chart says the version of the sidecars', () => {
@@ -32,7 +33,7 @@ withHelm('rendered pods', () => {
     expect(pod(defaults).volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
   })
 
-  it('have no tracing settings unless tracing is enabled, and then the endpoint', () => {
+  it('get tracing settings with the endpoint only if tracing is enabled', () => {
     expect(sidecar(defaults, 'attacher').env?.map(({ name }) => name)).toEqual(['POD_NAMESPACE'])
     const tracing = {
       enabled: true,
@@ -55,7 +56,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it('are two, and spread over nodes', () => {
+  it('run twice, on different nodes', () => {
     const controller = ofKind(defaults, 'Deployment')[0]
     expect(controller?.spec?.replicas).toBe(2)
     expect(pod(defaults).topologySpreadConstraints).toEqual([
@@ -68,7 +69,7 @@ withHelm('rendered pods', () => {
     ])
   })
 
-  it('are the pods that every selector means', () => {
+  it('match every selector', () => {
     const objects = render({ files: [exampleFile('monitored')] })
     const labels = ofKind(objects, 'Deployment')[0]?.spec?.template?.metadata.labels
     const selectors = [
@@ -81,8 +82,8 @@ withHelm('rendered pods', () => {
     for (const selector of selectors) expect(labels).toMatchObject(selector ?? { missing: 'selector' })
   })
 
-  it.each(APPS)('ask the %s whether it lives and is ready', (app) => {
-    const { livenessProbe, readinessProbe, ports = [] } = sidecar(defaults, app)
+  it.each(ALL)('ask the %s whether it lives and is ready', (app) => {
+    const { livenessProbe, readinessProbe, ports = [] } = sidecar(withValues(WITH_PREVIEWS), app)
     expect(livenessProbe).toMatchObject({ httpGet: { path: '/livez' }, initialDelaySeconds: 30, failureThreshold: 3 })
     expect(readinessProbe).toMatchObject({ httpGet: { path: '/readyz' } })
     const known = ports.map(({ name }) => name)
@@ -97,14 +98,14 @@ withHelm('rendered pods', () => {
     expect(sidecar(objects, 'resizer').image).toBe(`example.com/x/csi-resizer@${digest}`)
   })
 
-  it("have the driver's containers templated", () => {
+  it("contain the driver's containers, as templates", () => {
     const { containers, initContainers, volumes } = pod(render({ files: [exampleFile('every-value')] }))
     expect(containers[0]?.args).toContain('--cluster=demo')
     expect(initContainers?.[0]?.args).toEqual(['storage'])
     expect(volumes).toContainEqual({ name: 'driver-config', configMap: { name: 'demo-config' } })
   })
 
-  it('have the kubeconfig of the other cluster where there is one', () => {
+  it('mount the kubeconfig of the other cluster if there is one', () => {
     const objects = render({ files: [exampleFile('hosted-control-plane')] })
     for (const app of APPS) {
       expect(sidecar(objects, app).args).toContain('--kubeconfig=/etc/csi-sidecars/kubeconfig')
@@ -120,7 +121,7 @@ withHelm('rendered pods', () => {
     })
   })
 
-  it('are one controller for each sidecar in mode separate', () => {
+  it('belong to one controller for each sidecar in mode separate', () => {
     const objects = render({ files: [exampleFile('separate')] })
     for (const app of APPS) {
       const controller = named(objects, 'Deployment', `demo-csi-sidecars-${app}`)
@@ -146,7 +147,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it('have each label once, from any source', () => {
+  it('carry each label once, from any source', () => {
     const values = {
       commonLabels: { team: 'storage', tier: '1', 'app.kubernetes.io/part-of': 'backend' },
       controller: { podLabels: { team: 'pods' } },
@@ -162,7 +163,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it.each(APPS)('are without the other sidecar when only the %s is enabled', (app) => {
+  it.each(APPS)('contain no other sidecar if only the %s is enabled', (app) => {
     const other = app === 'attacher' ? 'resizer' : 'attacher'
     const names = pod(withValues({ [other]: { enabled: false } })).containers.map(({ name }) => name)
     expect(names).toEqual(['driver', `csi-${app}`])
@@ -173,7 +174,7 @@ withHelm('rendered pods', () => {
     expect(ofKind(recreate, 'Deployment')[0]?.spec?.['strategy']).toEqual({ type: 'Recreate' })
   })
 
-  it('may be privileged without contradicting themselves', () => {
+  it('can be privileged without a contradiction', () => {
     const objects = withValues({ attacher: { securityContext: { privileged: true } } })
     expect(sidecar(objects, 'attacher').securityContext).toMatchObject({ privileged: true })
     expect(sidecar(objects, 'attacher').securityContext).not.toHaveProperty('allowPrivilegeEscalation')

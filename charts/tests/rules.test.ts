@@ -1,8 +1,10 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
+import type { PreviewName } from '@csi-sidecars/sidecars'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { expect, it } from '@jest/globals'
 import { exampleFile, type RenderOptions, render } from './helm.ts'
-import { named, ofKind } from './manifest.ts'
-import { merged, readValues } from './values.ts'
+import { named, ofKind, sidecar } from './manifest.ts'
+import { merged, readValues, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 const READ = ['get', 'list', 'watch']
@@ -29,6 +31,20 @@ const RESIZER = [
   rule('', 'events', ['create', 'patch']),
   rule('storage.k8s.io', 'volumeattributesclasses', READ),
 ]
+const PROVISIONER = publishedRules('provisioner')
+const SNAPSHOTTER = publishedRules('snapshotter')
+
+/** The rules of the charts of drivers, without Secrets and Leases. The snapshotter patches, and never updates. */
+function publishedRules(app: PreviewName): readonly PolicyRule[] {
+  return FACTS[app].rules
+    .filter(({ resources }) => !resources.includes('secrets') && !resources.includes('leases'))
+    .map(({ apiGroups, resources, verbs }) => ({
+      apiGroups: [...apiGroups],
+      resources: [...resources],
+      verbs: verbs.filter((verb) => app === 'provisioner' || verb !== 'update'),
+    }))
+}
+
 const leases = (...resourceNames: string[]): PolicyRule[] => [
   rule('coordination.k8s.io', 'leases', ['create']),
   { ...rule('coordination.k8s.io', 'leases', ['get', 'watch', 'update']), resourceNames },
@@ -44,20 +60,62 @@ withHelm('rendered rules', () => {
   const clusterRules = (app: string, values: object = {}) =>
     named(objectsOf(values), 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules
 
-  it('of the attacher are those of the contract', () => {
+  it('equal the contract of the attacher', () => {
     expect(clusterRules('attacher')).toEqual(ATTACHER)
   })
 
-  it('of the resizer are those of the contract', () => {
+  it('equal the contract of the resizer', () => {
     expect(clusterRules('resizer')).toEqual(RESIZER)
   })
 
-  it('of the resizer are without classes where their gate is off', () => {
+  it('contain no classes for the resizer if their gate is off', () => {
     const values = { resizer: { featureGates: { VolumeAttributesClass: false } } }
     expect(clusterRules('resizer', values)).toEqual(RESIZER.slice(0, -1))
   })
 
-  it('in the namespace of the lease are those of leader election', () => {
+  const sorted = (rules: readonly PolicyRule[] = []): readonly string[] =>
+    rules.map((each) => JSON.stringify(each)).sort()
+
+  it.each([
+    ['provisioner', {}, PROVISIONER],
+    ['snapshotter', {}, SNAPSHOTTER],
+    [
+      'provisioner',
+      { featureGates: { VolumeAttributesClass: false } },
+      PROVISIONER.filter(({ resources }) => !resources?.includes('volumeattributesclasses')),
+    ],
+    [
+      'snapshotter',
+      { featureGates: { CSIVolumeGroupSnapshot: false } },
+      SNAPSHOTTER.filter(({ apiGroups }) => !apiGroups?.includes('groupsnapshot.storage.k8s.io')),
+    ],
+  ])('equal the grants of the charts of drivers for the %s with %j', (app, values, expected) => {
+    expect(sorted(clusterRules(app, { [app]: { enabled: true, ...values } }))).toEqual(sorted(expected))
+  })
+
+  it.each([
+    ['Deployment', null, '--capacity-ownerref-level=2', ['csistoragecapacities', 'pods', 'replicasets']],
+    ['StatefulSet', null, '--capacity-ownerref-level=1', ['csistoragecapacities', 'pods']],
+    ['Deployment', -1, '--capacity-ownerref-level=-1', ['csistoragecapacities']],
+  ])('for capacity, of a %s with level %p, are those for %s', (kind, ownerLevel, flag, resources) => {
+    const provisioner = { enabled: true, capacity: { enabled: true, ownerLevel } }
+    const objects = objectsOf({ provisioner, controller: { kind } })
+    const { metadata, rules } = named(objects, 'Role', 'demo-csi-sidecars-capacity')
+    expect(metadata.namespace).toBe('storage')
+    expect(rules?.flatMap((each) => each.resources)).toEqual(resources)
+    const { args, env } = sidecar(objects, 'provisioner')
+    expect(args).toContain(flag)
+    expect(env?.map(({ name }) => name)).toEqual(['POD_NAMESPACE', 'NAMESPACE', 'POD_NAME'])
+    expect(ofKind(objectsOf({ provisioner: { enabled: true } }), 'Role')).toHaveLength(1)
+  })
+
+  it('name the leases of enabled previews, too', () => {
+    const role = named(objectsOf(WITH_PREVIEWS), 'Role', 'demo-csi-sidecars-leases')
+    const names = ['external-attacher-leader-', 'external-resizer-', '', 'external-snapshotter-leader-']
+    expect(role.rules).toEqual(leases(...names.map((prefix) => `${prefix}example-csi-k8s-io`)))
+  })
+
+  it('allow leader election in the namespace of the lease', () => {
     const objects = objectsOf({ leaderElection: { namespace: 'leases' } })
     const role = named(objects, 'Role', 'demo-csi-sidecars-leases')
     expect(role.rules).toEqual(
@@ -94,7 +152,7 @@ withHelm('rendered rules', () => {
     ['auto', null, RESIZER],
     [true, false, RESIZER],
     [false, true, RESIZER.filter((one) => one !== PODS)],
-  ])('with rbac.pods %p and the in-use check %p', (pods, handleVolumeInUseError, expected) => {
+  ])('follow rbac.pods %p and the in-use check %p', (pods, handleVolumeInUseError, expected) => {
     expect(clusterRules('resizer', { rbac: { pods }, resizer: { handleVolumeInUseError } })).toEqual(expected)
   })
 
@@ -124,7 +182,7 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('have the rules of the user', () => {
+  it('contain the additional rules of the user', () => {
     const additionalClusterRoleRules = [rule('', 'nodes', ['get'])]
     expect(clusterRules('resizer', { resizer: { additionalClusterRoleRules } })).toEqual([
       ...RESIZER,
@@ -137,7 +195,7 @@ withHelm('rendered rules', () => {
     expect(names).toEqual(['demo-csi-sidecars-external-attacher-role'])
   })
 
-  it('are bound to the one account of the shared pod', () => {
+  it('belong to the one account of the shared pod', () => {
     const objects = objectsOf()
     const bindings = [...ofKind(objects, 'ClusterRoleBinding'), ...ofKind(objects, 'RoleBinding')]
     expect(new Set(bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name)))).toEqual(
@@ -145,7 +203,7 @@ withHelm('rendered rules', () => {
     )
   })
 
-  it('are bound to an account of its own for each separate sidecar', () => {
+  it('belong to a separate account for each separate sidecar', () => {
     const objects = render({ files: [exampleFile('separate')] })
     const boundTo = ofKind(objects, 'ClusterRoleBinding').map(({ roleRef, subjects }) => [
       roleRef?.name,
@@ -157,7 +215,7 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('are left out with rbac.create false', () => {
+  it('do not exist with rbac.create false', () => {
     const kinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding']
     expect(objectsOf({ rbac: { create: false } }).filter(({ kind }) => kinds.includes(kind))).toEqual([])
   })

@@ -1,6 +1,6 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
+import { APPS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
-import { APPS } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, type PodSpec, podSpecs, sidecar } from './manifest.ts'
 import { restrictedViolations } from './pod-security.ts'
@@ -23,7 +23,7 @@ withHelm('a secure endpoint', () => {
   const ofTls = (args: readonly string[]): readonly string[] => args.filter((each) => /--(?:tls|client-ca)/.test(each))
   const secure = render({ files: [exampleFile('secure')] })
 
-  it.each(APPS)('of the %s is asked by the kubelet over HTTPS', (app) => {
+  it.each(APPS)('gets the probes of the %s over HTTPS', (app) => {
     const { livenessProbe, readinessProbe } = sidecar(secure, app)
     expect([livenessProbe?.httpGet.scheme, readinessProbe?.httpGet.scheme]).toEqual(['HTTPS', 'HTTPS'])
   })
@@ -66,7 +66,7 @@ withHelm('a secure endpoint', () => {
     }
   })
 
-  it('has a Certificate for the names of its Services, in the Secret that is mounted', () => {
+  it('gets a Certificate for the names of its Services, in the mounted Secret', () => {
     const { spec } = named(secure, 'Certificate', 'demo-csi-sidecars-tls')
     const services = ofKind(secure, 'Service').map(({ metadata }) => `${metadata.name}.storage.svc`)
     expect(spec).toMatchObject({
@@ -80,7 +80,7 @@ withHelm('a secure endpoint', () => {
     })
   })
 
-  it('may create token and access reviews, and lets scrapers get the metrics', () => {
+  it('grants token and access reviews, and the metrics to scrapers', () => {
     for (const app of APPS) {
       const { rules = [] } = named(secure, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`)
       expect(rules.slice(-2)).toEqual(REVIEWS)
@@ -138,7 +138,7 @@ withHelm('a monitor of a secure endpoint', () => {
     }
   })
 
-  it('is configured by annotations, too', () => {
+  it('can be configured by annotations', () => {
     const objects = objectsOf({ tls: { enabled: true }, metrics: { annotations: true } })
     expect(ofKind(objects, 'Service')[0]?.metadata.annotations).toMatchObject({ 'prometheus.io/scheme': 'https' })
   })

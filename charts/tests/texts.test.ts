@@ -38,7 +38,7 @@ withHelm('names that YAML would take for something else', () => {
     tls: { enabled: true, certManager: { enabled: true, issuerRef: { name: 'ca' } } },
   }
 
-  it.each(['1234', '1e3', 'true', 'null'])('are texts in every place: %s', (odd) => {
+  it.each(['1234', '1e3', 'true', 'null'])('stay texts in every place: %s', (odd) => {
     const objectsOf = (name: string) => {
       const driver = { containers: [{ name: 'driver', image: 'd:v1', volumeMounts: [{ name, mountPath: '/csi' }] }] }
       const usual = merged(merged(readValues(exampleFile('driver')), on), { driver })

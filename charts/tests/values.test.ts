@@ -97,7 +97,7 @@ describe('examples/every-value.yaml', () => {
         const name = path ? `${path}.${key}` : key
         return isMap(value) && MAPS.some(([map]) => map === name) ? leaves(value, name) : [name]
       })
-    // Without the values that flags.test.ts sets from the rows of the flags.
+    // The values without those of flags. `flags.test.ts` sets the latter from the rows of the flags.
     const ofFlags = APPS.flatMap((app) => keysOf(app).map((key) => pathOf(key, app)))
     const missing = (key: string): boolean => get(EVERY, key) === undefined && !ofFlags.includes(key)
     const kept = leaves(DEFAULTS).filter((key) => same(get(DEFAULTS, key), get(EVERY, key)) || missing(key))
@@ -117,6 +117,9 @@ describe('examples/every-value.yaml', () => {
         ['path', 'initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'failureThreshold'].map(
           (key) => `resizer.${probe}.${key}`,
         ),
+      ),
+      ...['provisioner', 'snapshotter'].flatMap((app) =>
+        ['image.digest', 'livenessProbe.enabled', 'readinessProbe.enabled'].map((key) => `${app}.${key}`),
       ),
       'livenessprobe.enabled',
       'sidecars.image.digest',
@@ -159,7 +162,7 @@ describe('values.yaml', () => {
     expect(keys).toEqual(expect.arrayContaining(['imagePullSecrets', 'attacher.featureGates', 'rbac.secretNames']))
   })
 
-  it('has no line longer than a screen', () => {
+  it('contains no line longer than a screen', () => {
     const lines = readFileSync(VALUES_FILE, 'utf8').split('\n')
     expect(lines.filter((line) => line.length > 120)).toEqual([])
   })

@@ -10,6 +10,9 @@ export function readValues(file: string): Values {
   return load(readFileSync(file, 'utf8')) as Values
 }
 
+/** Enables the previews. */
+export const WITH_PREVIEWS: Values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
+
 export const VALUES_FILE = join(CHART, 'values.yaml')
 
 export function schema(): Values {
@@ -30,7 +33,7 @@ export function isMap(value: unknown): value is Values {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** As Helm lays one values file over another. */
+/** Merges values as Helm merges two values files. */
 export function merged(base: Values, over: Values): Values {
   const result: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(over)) {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { APPS } from '../tools/flag-keys.ts'
 import { CHART, exampleFile, render, runHelm, VENDOR_CHART } from './helm.ts'
 import { type Manifest, named, podSpecs, sidecar } from './manifest.ts'
+import { WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm("a vendor's chart with this one as a dependency", () => {
@@ -32,8 +33,8 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     ])
   })
 
-  it.each(APPS)('has the same container of the %s as our own Deployment', (app) => {
-    const ours = sidecar(render({ files: [exampleFile('driver')] }), app)
+  it.each(APPS)('renders the same container of the %s as our Deployment', (app) => {
+    const ours = sidecar(render({ files: [exampleFile('driver')], values: WITH_PREVIEWS }), app)
     const { image, args, ...theirs } = sidecar(objects, app)
     expect(theirs).toEqual({ ...ours, image: undefined, args: undefined })
     expect(image).toBe(ours.image)
@@ -42,8 +43,8 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     )
   })
 
-  it('has the rules of both sidecars', () => {
-    const ours = render({ files: [exampleFile('driver')] })
+  it('contains the rules of all sidecars', () => {
+    const ours = render({ files: [exampleFile('driver')], values: WITH_PREVIEWS })
     const rules = APPS.flatMap(
       (app) => named(ours, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules ?? [],
     )
@@ -53,7 +54,7 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     )
   })
 
-  it('has the volume of the socket', () => {
+  it('contains the volume of the socket', () => {
     expect(podSpecs(objects)[0]?.volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
   })
 })

@@ -34,7 +34,7 @@ withHelm('the chart with the values of a vendor', () => {
     const objects = render({ values })
     const apps = APPS.filter((app) => vendor.args[app] !== undefined)
 
-    it('is taken by the schema', () => {
+    it('passes the schema', () => {
       const validate = validator()
       expect(validate(merged(readValues(VALUES_FILE), values)) || validate.errors).toBe(true)
     })
@@ -58,7 +58,7 @@ withHelm('the chart with the values of a vendor', () => {
     })
   })
 
-  it('has pods with host network or the DNS of the node if the vendor has them', () => {
+  it('renders pods with host network or the DNS of the node if the vendor has them', () => {
     const pod = (vendor: string) => podSpecs(render({ values: merged(REGISTRY, VENDOR_VALUES[vendor] ?? {}) }))[0]
     expect(pod('azuredisk')).toMatchObject({ hostNetwork: true, dnsPolicy: 'ClusterFirst' })
     expect(pod('nfs')).toMatchObject({ hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' })

@@ -1,5 +1,5 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
-import type { AppName } from '@csi-sidecars/sidecars'
+import type { AppName } from '../tools/flag-keys.ts'
 
 /**
  * The arguments and the permissions of the two sidecars in public CSI drivers. The sources are the manifests and charts

@@ -7,15 +7,19 @@ import {
   type GateTable,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
-import { APPS, type AppName, SIDECARS } from '@csi-sidecars/sidecars'
+import { PREVIEWS, type PreviewName, type AppName as Released, SIDECARS } from '@csi-sidecars/sidecars'
 
-export { APPS, type AppName }
+export type AppName = Released | PreviewName
+
+const IN_CHART = [...SIDECARS, ...PREVIEWS]
+/** The sidecars with a section in the values. Previews are off by default. */
+export const APPS: readonly AppName[] = IN_CHART.map(({ app }) => app)
 
 function each<T>(of: (app: App) => T): Readonly<Record<AppName, T>> {
-  return Object.fromEntries(SIDECARS.map(({ app, value }) => [app, of(value)])) as Record<AppName, T>
+  return Object.fromEntries(IN_CHART.map(({ app, value }) => [app, of(value)])) as Record<AppName, T>
 }
 
-/** Beside the standard ones. */
+/** The flags of each sidecar in addition to the standard ones. */
 export const OWN_FLAGS: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => flags)
 
 export const FLAG_TABLES: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => [...STANDARD_FLAGS, ...flags])
@@ -24,7 +28,7 @@ export const GATES: Readonly<Record<AppName, GateTable>> = each(({ gates }) => g
 
 /** Flags whose value one sidecar of a process can set for itself. */
 const FOR_ONE: ReadonlySet<string> = new Set(
-  SIDECARS.flatMap(({ value }) => flagsForOne(value)).map(({ name }) => name),
+  IN_CHART.flatMap(({ value }) => flagsForOne(value)).map(({ name }) => name),
 )
 
 /** How the chart's values set a flag. */
@@ -52,9 +56,8 @@ function keyOf(flag: Flag, own: string): readonly FlagKey[] {
   const { chart } = flag
   if (chart === undefined || 'none' in chart) return []
   const [first = '', ...rest] = chart.key.split('.')
-  return [
-    { ...chart, flag, section: rest.length === 0 ? own : first, name: rest.length === 0 ? first : rest.join('.') },
-  ]
+  const isOwn = rest.length === 0 || isOf(APPS, own)
+  return [{ ...chart, flag, section: isOwn ? own : first, name: isOwn ? chart.key : rest.join('.') }]
 }
 
 /** Returns the flags of a sidecar that only `additionalArgs` can set, each with the reason. */

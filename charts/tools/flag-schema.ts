@@ -5,7 +5,7 @@ type Schema = { [keyword: string]: unknown }
 type Properties = { [key: string]: Schema }
 
 /**
- * values.schema.json with the keys of the flags and the descriptions of values.yaml. What is said by hand stays: the
+ * values.schema.json with the keys of the flags and the descriptions of values.yaml. Handwritten parts stay: the
  * keys of no flag, and what texts and lists may be.
  */
 export function withFlags(schema: unknown): Schema {

@@ -30,7 +30,7 @@ function gatesTemplate(app: AppName): string {
 function isReadByOneProcess(app: AppName, name: string): boolean {
   return (
     ['enabled', 'additionalClusterRoleRules', 'leaderElection'].includes(name) ||
-    FLAG_KEYS.some((key) => key.name === name && [app, EACH].includes(key.section))
+    FLAG_KEYS.some((key) => key.name.split('.')[0] === name && [app, EACH].includes(key.section))
   )
 }
 

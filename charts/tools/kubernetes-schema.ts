@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv'
 
-/** As far as the definitions of an API server's swagger.json are read. */
+/** The parts of an API server's `swagger.json` that this program reads. */
 interface Definition {
   readonly type?: string
   readonly format?: string

@@ -3,7 +3,7 @@ import { get, isMap, readValues, VALUES_FILE, type Values } from '../tests/value
 
 /** A key of values.yaml, or a section of keys, with what its comment says. */
 export interface DocumentedValue {
-  /** From the root: `attacher.image.tag`. */
+  /** The path from the root: `attacher.image.tag`. */
   readonly key: string
   /** The comment of the key. Empty if there is no comment. */
   readonly description: string
@@ -12,7 +12,7 @@ export interface DocumentedValue {
   readonly isSection: boolean
 }
 
-/** The keys of values.yaml in their order. What is below a value without comments of its own is part of it. */
+/** The keys of values.yaml in their order. Keys without a comment below a value are part of that value. */
 export function documentedValues(): readonly DocumentedValue[] {
   const values = readValues(VALUES_FILE)
   const comments = commentsIn(readFileSync(VALUES_FILE, 'utf8'))

@@ -23,7 +23,7 @@ describe('packages of a bundle', () => {
       ({ name, version, folder }) => `${name} ${version} ${folder}`,
     )
 
-  it('are those with a line of code in it, each once', () => {
+  it('include each package with code in it, once', () => {
     const inputs = {
       '../../node_modules/a/x.js': 1,
       '../../node_modules/a/y.js': 2,
@@ -33,7 +33,7 @@ describe('packages of a bundle', () => {
     expect(find(inputs, packages)).toEqual(['a 1.0.0 /repo/node_modules/a'])
   })
 
-  it('may have a scope, or lie in another package', () => {
+  it('can have a scope, or be nested in another package', () => {
     const inputs = { '../../node_modules/@s/a/x.js': 1, '../../node_modules/@s/a/node_modules/b/x.js': 1 }
     const packages = { 'node_modules/@s/a': locked('1.0.0'), 'node_modules/@s/a/node_modules/b': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual([
@@ -42,13 +42,13 @@ describe('packages of a bundle', () => {
     ])
   })
 
-  it('may lie in one of our own packages, which have another version than all', () => {
+  it('can be nested in one of our packages', () => {
     const inputs = { '../../libs/l/node_modules/a/x.js': 1 }
     const packages = { 'node_modules/a': locked('1.0.0'), 'libs/l/node_modules/a': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual(['a 2.0.0 /repo/libs/l/node_modules/a'])
   })
 
-  it('are neither our own nor what the build has replaced', () => {
+  it('include neither our packages nor replaced modules', () => {
     const inputs = {
       '../../libs/base/src/clock.ts': 1,
       'src/main.ts': 1,
@@ -58,7 +58,7 @@ describe('packages of a bundle', () => {
     expect(find(inputs, {})).toEqual([])
   })
 
-  it('of the embedded cluster have the versions that its package names', () => {
+  it('equal the declared versions in the embedded cluster', () => {
     const folder = join(ROOT, 'apps/devcluster')
     const { dependencies } = readJson<{ dependencies: { yargs: string } }>(join(folder, 'package.json'))
     const inside = packagesOf(readJson(join(folder, 'dist/meta.json')), readJson(join(ROOT, 'package-lock.json')), ROOT)
@@ -75,7 +75,7 @@ describe('packages of a bundle', () => {
 const MADE_UP: BundledPackage = { name: '@s/a', version: '1.0.0', licence: 'MIT', folder: '' }
 
 describe('notices', () => {
-  it('are the names in an expression', () => {
+  it('follow the names in a licence expression', () => {
     expect(licencesIn('(Apache-2.0 AND BSD-3-Clause)')).toEqual(['Apache-2.0', 'BSD-3-Clause'])
   })
 
@@ -85,7 +85,7 @@ describe('notices', () => {
     )
   })
 
-  it("have the package's own text, or the standard one of each licence", () => {
+  it("contain the package's text, or the standard text of each licence", () => {
     const folder = mkdtempSync(join(tmpdir(), 'package-'))
     try {
       writeFileSync(join(folder, 'package.json'), '{}')
@@ -108,12 +108,12 @@ describe('notices', () => {
 })
 
 describe('the script that a manifest names', () => {
-  it('is started by Node with the flags of the build', () => {
+  it('starts Node with the flags of the build', () => {
     const { flags } = readBundle('csi-resizer')
     expect(startScript({ flags })).toMatch(/^#!\/usr\/bin\/node --openssl-config=\/dev\/null\n/)
   })
 
-  it('starts whatever OPENSSL_CONF of the pod names', () => {
+  it('starts with any OPENSSL_CONF of the pod', () => {
     const folder = mkdtempSync(join(tmpdir(), 'script-'))
     try {
       const [script, config] = [join(folder, 'script'), join(folder, 'bad.cnf')]
@@ -128,7 +128,7 @@ describe('the script that a manifest names', () => {
     }
   })
 
-  it('has room for one flag, and refuses others that it does not set by NODE_OPTIONS', () => {
+  it('allows one flag, and refuses others that NODE_OPTIONS does not set', () => {
     expect(() => startScript({ flags: ['--a', '--b'] })).toThrow('does not set --b')
   })
 })
@@ -141,6 +141,7 @@ const MOST_BYTES = {
   'csi-attacher': 770_000,
   'csi-resizer': 785_000,
   'csi-provisioner': 800_000,
+  'csi-snapshotter': 740_000,
   'csi-sidecars': 985_000,
 }
 
@@ -154,20 +155,20 @@ const BUILD_NODE = execFileSync(
 describe.each(SIDECARS)('the bundle of %s', (name) => {
   const { file, cache, flags } = readBundle(name)
 
-  it('is no larger than it may be, and its code cache no larger than itself', () => {
+  it('stays within its limit, and its code cache is not larger', () => {
     const { size } = statSync(file)
     expect(size).toBeLessThan(MOST_BYTES[name])
     expect(statSync(cache).size).toBeLessThan(size)
   })
 
-  it('is ASCII, so that V8 keeps a byte for each character', () => {
+  it('contains only ASCII, so that V8 keeps one byte for each character', () => {
     expect(/[^\0-\x7f]/.test(readFileSync(file, 'latin1'))).toBe(false)
   })
 
   it.each([
     ['taken by the Node that it ships with', [], false],
     ['refused by one with other flags, which costs time only', ['--no-opt'], true],
-  ])('has a code cache that is %s', (_, others, rejected) => {
+  ])('comes with a code cache that is %s', (_, others, rejected) => {
     const code = `
       const { readFileSync } = require('node:fs')
       const { Script } = require('node:vm')
@@ -193,7 +194,7 @@ describe.each(SIDECARS)('the bundle of %s', (name) => {
     expect(said).toBe(`${cached} ${cached}\n`)
   })
 
-  it('has the place of each log call written into it', () => {
+  it('contains the source position of each log call', () => {
     const text = readFileSync(file, 'utf8')
     expect(text).toMatch(/\.infoAt\("start\/[\w-]+\.ts:\d+","/)
     expect(text).toMatch(/\.vAt\("csi\/connection\.ts:\d+",5\)/)

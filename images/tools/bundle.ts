@@ -37,7 +37,7 @@ export interface BundledPackage {
   readonly version: string
   /** An SPDX expression. */
   readonly licence: string
-  /** Where it is installed. */
+  /** The folder in which it is installed. */
   readonly folder: string
 }
 

@@ -34,7 +34,7 @@ onLinux('executables', () => {
     expect(summed.match(/: OK$/gm)).toHaveLength(expected.length)
   })
 
-  it.each(SIDECARS)('of %s run with nothing else', (name) => {
+  it.each(SIDECARS)('run without other files: %s', (name) => {
     const coverage = join(folder, 'coverage')
     writeFileSync(join(folder, 'bad.cnf'), 'no equal sign\n')
     const env = { NODE_OPTIONS: '--no-such-option', NODE_V8_COVERAGE: coverage, OPENSSL_CONF: 'bad.cnf' }
@@ -43,7 +43,7 @@ onLinux('executables', () => {
     expect(existsSync(coverage)).toBe(false)
   })
 
-  it('of kubectl-csi runs with nothing else, and says in one line what keeps it from an answer', () => {
+  it('include kubectl-csi, which runs without other files and explains a failure in one line', () => {
     const program = first(nameOf('kubectl-csi'))
     const env = { NODE_OPTIONS: '--no-such-option', OPENSSL_CONF: 'bad.cnf', PATH: '/nowhere' }
     const run = (...args: readonly string[]) => spawnSync(program, args, { cwd: folder, env, encoding: 'utf8' })
@@ -57,12 +57,12 @@ onLinux('executables', () => {
     expect(run('explain', '--help').stdout).toContain('explain')
   })
 
-  it.each(PROGRAMS)('of %s do not contain their build folder', (name) => {
+  it.each(PROGRAMS)('do not contain their build folder: %s', (name) => {
     expect(readFileSync(first(nameOf(name))).includes(`${ROOT}/`)).toBe(false)
   })
 
   it(
-    'are the same to the byte when they are built twice',
+    'do not differ by a byte when they are built twice',
     () => {
       make('again')
       const sums = (out: string): string => readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')
@@ -72,12 +72,12 @@ onLinux('executables', () => {
   )
 
   it(
-    'are the same to the byte when `npm run build` makes them in another folder',
+    'do not differ by a byte when `npm run build` runs in another folder',
     () => {
       const other = join(folder, 'a folder with another name')
       copySources(other)
       const app = join(other, 'apps/attacher')
-      // Without the options of jest.
+      // The environment without the options of jest.
       const env = { ...process.env, NODE_OPTIONS: '' }
       execFileSync(process.execPath, ['../../tools/build.mjs', 'csi-attacher'], { cwd: app, env, stdio: 'pipe' })
       for (const file of ['csi-attacher', 'csi-attacher.cjs', 'csi-attacher.cache', 'sea.json']) {

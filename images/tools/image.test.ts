@@ -34,6 +34,7 @@ const START_LINES: Readonly<Record<Sidecar, string>> = {
   'csi-attacher': FACTS.attacher.startLine,
   'csi-resizer': FACTS.resizer.startLine,
   'csi-provisioner': FACTS.provisioner.startLine,
+  'csi-snapshotter': FACTS.snapshotter.startLine,
   'csi-sidecars': FACTS.attacher.startLine,
 }
 const FOREIGN = {
@@ -68,7 +69,7 @@ withBuildah('an image of the Dockerfile', () => {
     rmSync(shared, { recursive: true, force: true })
   })
 
-  it.each(SIDECARS)('has the entry point of %s, and nothing that a manifest has to undo', (name) => {
+  it.each(SIDECARS)('sets the entry point of %s, and nothing that a manifest has to undo', (name) => {
     const { os, config: it } = config(name.replace('csi-', ''))
     expect(os).toBe('linux')
     expect(it.Entrypoint).toEqual([`/${name}`])
@@ -85,7 +86,7 @@ withBuildah('an image of the Dockerfile', () => {
       'org.opencontainers.image.revision': 'abc',
       'org.opencontainers.image.source': 'https://example.com/csi-sidecars',
       'org.opencontainers.image.licenses': 'Apache-2.0',
-      replaces: expect.stringMatching(/external-(?:attacher v4|resizer v2|provisioner v6)\.\d+\.\d+/),
+      replaces: expect.stringMatching(/external-(?:attacher v4|resizer v2|provisioner v6|snapshotter v8)\.\d+\.\d+/),
     })
   })
 
@@ -104,7 +105,7 @@ withBuildah('an image of the Dockerfile', () => {
   })
 
   it(
-    'has a layer with Node.js of at most 55 MB, and one for the sidecar of at most 1 MB',
+    'consists of a Node.js layer of at most 55 MB and a sidecar layer of at most 1 MB',
     () => {
       const [, node = 0, own = 0] = store.compressedSizes('attacher')
       expect(node).toBeLessThan(55_000_000)
@@ -114,7 +115,7 @@ withBuildah('an image of the Dockerfile', () => {
   )
 
   it(
-    'is the same to the byte when another store builds it from another folder',
+    'does not differ by a byte when another store builds it from another folder',
     () => {
       using again = new ImageStore()
       const context = join(again.folder, 'another folder')
@@ -124,7 +125,7 @@ withBuildah('an image of the Dockerfile', () => {
     5 * MINUTES,
   )
 
-  it.each(SIDECARS)('has the licences of everything in %s, and no shell', (name) => {
+  it.each(SIDECARS)('contains the licences of everything in %s, and no shell', (name) => {
     const licences = join(rootOf(name), 'usr/share/licenses')
     expect(readFileSync(join(licences, name, 'THIRD-PARTY-NOTICES'), 'utf8')).toContain('@grpc/grpc-js')
     expect(readFileSync(join(licences, 'node/LICENSE'), 'utf8')).toContain('Node.js')
@@ -134,7 +135,7 @@ withBuildah('an image of the Dockerfile', () => {
     expect(readdirSync(join(rootOf(name), 'usr/bin'))).toEqual(['node'])
   })
 
-  it.each(SIDECARS)('has a code cache of %s that its own Node.js takes', async (name) => {
+  it.each(SIDECARS)('contains a code cache of %s that its Node.js accepts', async (name) => {
     const stem = `/usr/lib/csi-sidecars/${name}`
     const code = `
       const { readFileSync } = require('node:fs')
@@ -234,7 +235,7 @@ class ImageStore implements Disposable {
     const contexts = froms.map((from) => {
       const isNode = from.includes('/node:')
       const name = isNode ? 'node' : 'base'
-      // As the base: without the library that the Dockerfile adds.
+      // The base of the image, without the library that the Dockerfile adds.
       const inside = libraries.filter((path) => isNode || !path.includes('libatomic'))
       this.#commit(name, inside, isNode ? NODE_FILES : {})
       return ['--build-context', `${from}=container-image://localhost/${name}`]

@@ -6,7 +6,7 @@ import { packageNotices } from './notices.ts'
 const OLDEST_NODE = 26
 /** The programs that npm installs, each bundled with the sidecars that it starts. */
 const PROGRAMS = {
-  'csi-devcluster': 'A cluster on loopback that shows what csi-attacher and csi-resizer do.',
+  'csi-devcluster': 'A cluster on loopback that shows what the CSI sidecars do.',
   'csi-driver-test': 'Tests a CSI driver by random histories, faults and direct questions.',
 } as const
 type ProgramName = keyof typeof PROGRAMS
@@ -15,7 +15,7 @@ function isProgram(name: string): name is ProgramName {
   return Object.hasOwn(PROGRAMS, name)
 }
 const METAFILE = 'meta.json'
-const SIDECARS = ['csi-attacher', 'csi-resizer'] as const
+const SIDECARS = ['csi-attacher', 'csi-resizer', 'csi-provisioner'] as const
 
 /** Creates the folder from which `npm pack` creates the archive: the program and its sidecars, all bundled. */
 export function makeNpmPackage(folder: string, program = 'csi-devcluster'): void {
@@ -51,7 +51,7 @@ function manifest(program: ProgramName): object {
     license: 'Apache-2.0',
     bin: { [program]: 'start.cjs' },
     engines: { node: '>=18' },
-    /** What start.cjs reads. */
+    /** The values that `start.cjs` reads. */
     oldestNode: OLDEST_NODE,
     nodePackages: nodePackages(),
   }

@@ -20,7 +20,7 @@ const EXECUTABLES = [
 const valuesIn = (text: string, key: string): readonly string[] =>
   [...text.matchAll(new RegExp(`^ +${key}: (.*)$`, 'gm'))].map(([, value = '']) => value)
 
-describe('what people run on their own machines', () => {
+describe('the programs for people', () => {
   let folder: string
   let files: readonly string[]
 
@@ -39,7 +39,7 @@ describe('what people run on their own machines', () => {
       .trim()
       .split('\n')
 
-  it('are the plugin of kubectl with its manifest, and the embedded cluster', () => {
+  it('include the plugin of kubectl with its manifest, and the embedded cluster', () => {
     expect(files).toEqual([
       'kubectl-csi.tar.gz',
       `kubectl-csi-linux-${BUILT}.tar.gz`,
@@ -66,7 +66,7 @@ describe('what people run on their own machines', () => {
     expect([manifest, readme]).toEqual([engines.node.slice(2), engines.node.slice(2)])
   })
 
-  it('have a manifest for krew of what is there, with nothing left to fill in', () => {
+  it('come with a complete manifest for krew', () => {
     const text = krewManifest(readFileSync(KREW, 'utf8'), join(folder, 'first'))
     expect(text).not.toMatch(/VERSION|SHA256|OLDEST_NODE|OWNER/)
     expect(valuesIn(text, 'version')).toEqual([VERSION])
@@ -86,11 +86,11 @@ describe('what people run on their own machines', () => {
     for (const [index, archive] of archives.entries()) expect(packed(archive)).toContain(bins[index])
   })
 
-  it('have a manifest for krew that ends the build where a platform names no archive', () => {
+  it('end the build if a platform of the krew manifest names no archive', () => {
     expect(() => krewManifest('a:\n    - selector:\n        x: y\n', folder)).toThrow('has no uri')
   })
 
-  it('are the same to the byte when they are built twice', () => {
+  it('do not differ by a byte when they are built twice', () => {
     // A build of another moment.
     utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
     mkdirSync(join(folder, 'again'))

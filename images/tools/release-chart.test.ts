@@ -5,29 +5,27 @@ import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
 import { releaseChart, withImages } from './release-chart.ts'
 
-const IN_CHART = ['csi-attacher', 'csi-resizer', 'csi-sidecars']
+const IN_CHART = ['attacher', 'resizer', 'provisioner', 'snapshotter', 'sidecars']
 const DIGEST = `sha256:${'0a'.repeat(32)}`
 
 interface Values {
   readonly image: { readonly registry: string }
-  readonly attacher: { readonly image: { readonly digest: string } }
-  readonly resizer: { readonly image: { readonly digest: string } }
-  readonly sidecars: { readonly image: { readonly digest: string } }
+  readonly [section: string]: { readonly registry?: string; readonly image?: { readonly digest: string } }
 }
 
 describe('the chart of a release', () => {
   it('names the registry and the digest of each image, and is otherwise the chart', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chart-'))
     try {
-      const digests = Object.fromEntries(IN_CHART.map((name, at) => [name, `sha256:${`${at}f`.repeat(32)}`]))
+      const digests = Object.fromEntries(IN_CHART.map((name, at) => [`csi-${name}`, `sha256:${`${at}f`.repeat(32)}`]))
       const chart = releaseChart(folder, 'ghcr.io/x', digests)
       const text = readFileSync(join(chart, 'values.yaml'), 'utf8')
-      const { image, attacher, resizer, sidecars } = load(text) as Values
-      expect(image.registry).toBe('ghcr.io/x')
-      expect([attacher, resizer, sidecars].map((each) => each.image.digest)).toEqual(Object.values(digests))
+      const values = load(text) as Values
+      expect(values.image.registry).toBe('ghcr.io/x')
+      expect(IN_CHART.map((name) => values[name]?.image?.digest)).toEqual(Object.values(digests))
       const original = join(import.meta.dirname, '../../charts/csi-sidecars/values.yaml')
       const before = readFileSync(original, 'utf8').split('\n')
-      expect(text.split('\n').filter((line, at) => line !== before[at])).toHaveLength(4)
+      expect(text.split('\n').filter((line, at) => line !== before[at])).toHaveLength(6)
     } finally {
       rmSync(folder, { recursive: true })
     }
@@ -43,6 +41,6 @@ describe('the chart of a release', () => {
     const values = 'image:\n  registry: ""\na:\n  image:\n    repository: a\n'
     expect(() => withImages(values, 'x', { a: DIGEST })).toThrow('no empty digest of a')
     expect(() => withImages(values, 'x', { a: 'v1.2.3' })).toThrow('a=v1.2.3 is no digest')
-    expect(withImages(values, 'x', { preview: DIGEST })).not.toContain(DIGEST)
+    expect(() => withImages(values, 'x', { b: DIGEST })).toThrow('no empty digest of b')
   })
 })

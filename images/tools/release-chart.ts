@@ -1,5 +1,5 @@
 // The chart of a release: a copy whose values name the registry and the digests of its images.
-//   node images/tools/release-chart.ts FOLDER REGISTRY csi-attacher=sha256:... csi-resizer=sha256:... csi-sidecars=sha256:...
+//   node images/tools/release-chart.ts FOLDER REGISTRY csi-attacher=sha256:... csi-resizer=sha256:...
 import { cpSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { rewrite } from './fill.ts'
@@ -15,8 +15,6 @@ export function withImages(values: string, registry: string, digests: Readonly<R
 
 function withDigest(values: string, [repository, digest]: readonly [string, string]): string {
   if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`${repository}=${digest} is no digest`)
-  // A preview has an image and no place in the chart.
-  if (!values.includes(` repository: ${repository}\n`)) return values
   // bounded: four lines after the repository
   const place = new RegExp(`( repository: ${repository}\\n(?:.*\\n){1,4}? +digest:) ""`)
   if (!place.test(values)) throw new Error(`values.yaml has no empty digest of ${repository}`)

@@ -11,6 +11,7 @@ export const RELEASED = [
   { name: 'csi-attacher', app: 'attacher', image: true },
   { name: 'csi-resizer', app: 'resizer', image: true },
   { name: 'csi-provisioner', app: 'provisioner', image: true },
+  { name: 'csi-snapshotter', app: 'snapshotter', image: true },
   { name: 'csi-sidecars', app: 'sidecars', image: true },
   { name: 'kubectl-csi', app: 'kubectl-csi', image: false },
 ] as const satisfies readonly Row[]

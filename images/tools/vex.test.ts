@@ -36,7 +36,7 @@ const JUSTIFICATIONS = [
 const PRODUCTS = SIDECARS.flatMap((name) => [`pkg:oci/${name}`, `pkg:generic/${name}`])
 
 describe('images/vex.openvex.json', () => {
-  it('is an OpenVEX document of this repository', () => {
+  it('follows the OpenVEX format of this repository', () => {
     expect(vex).toMatchObject({ '@context': 'https://openvex.dev/ns/v0.2.0', version: expect.any(Number) })
     expect([vex.author, vex['@id']]).toEqual([
       `https://github.com/${homeOf(ROOT)}`,
@@ -46,14 +46,14 @@ describe('images/vex.openvex.json', () => {
     expect(Number.isInteger(vex.version) && vex.version > 0).toBe(true)
   })
 
-  it('has one statement for each weakness', () => {
+  it('contains one statement for each weakness', () => {
     const names = named.map(([name]) => name)
     expect(names.length).toBeGreaterThan(0)
     expect(names.filter((name) => !/^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[\w]{4}){3})$/.test(name))).toEqual([])
     expect(new Set(names).size).toBe(names.length)
   })
 
-  it.each(named)('has a status for %s, its reason, and the products', (_, statement) => {
+  it.each(named)('states a status, a reason and the products for %s', (_, statement) => {
     expect(statement.products.map((product) => product['@id'])).toEqual(PRODUCTS)
     const { status, justification, impact_statement, action_statement } = statement
     if (status === 'not_affected') {

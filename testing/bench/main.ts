@@ -30,7 +30,7 @@ async function main(): Promise<number> {
     rounds,
     scale,
     profiles: profiles === undefined ? undefined : resolve(profiles),
-    say: (line) => process.stdout.write(`${line}\n`),
+    printLine: (line) => process.stdout.write(`${line}\n`),
   })
 }
 

@@ -43,7 +43,7 @@ const METADATA = `application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g
 
 interface Watched {
   readonly resource: Resource<unknown>
-  /** Only the object of the instance's node. */
+  /** Reads only the object of the instance's node. */
   readonly own?: boolean
   readonly accept?: string
 }
@@ -72,7 +72,7 @@ async function main(): Promise<void> {
   const driver = await ground.driver(DRIVER)
   await growing(ground, DRIVER)
   await ground.each(NODES_COUNT, createNode)
-  say('memory of one instance (MiB): resident, anonymous, most')
+  printLine('memory of one instance (MiB): resident, anonymous, most')
   sayMemory('with --node-deployment, no volume', await memoryOf(driver, true))
   sayMemory('without, no volume', await memoryOf(driver, false))
   await bound(ground, DRIVER, { name: 'v-0', pv: { nodeAffinity: affinityOf(1) } })
@@ -147,15 +147,15 @@ class Instance {
   constructor(index: number, watches: readonly Watched[]) {
     const { url, ca, adminToken } = ground.cluster
     this.#session = connect(url, { ca, settings: { initialWindowSize: 1 << 24 } })
-    this.#session.on('error', (error) => say(`a connection failed: ${error.message}`))
+    this.#session.on('error', (error) => printLine(`a connection failed: ${error.message}`))
     for (const { resource, own, accept = PROTOBUF } of watches) {
       const selector = own === true ? `&fieldSelector=${encodeURIComponent(`metadata.name=${nodeName(index)}`)}` : ''
       const path = `${resourcePath(resource, {})}?${WATCH}${selector}`
       const stream = this.#session.request({ ':path': path, authorization: `Bearer ${adminToken}`, accept })
       stream.on('response', ({ ':status': status }) => {
-        if (status !== 200) say(`${path}: ${status}`)
+        if (status !== 200) printLine(`${path}: ${status}`)
       })
-      stream.on('error', (error) => say(`${path}: ${error.message}`))
+      stream.on('error', (error) => printLine(`${path}: ${error.message}`))
       stream.on('data', (chunk: Buffer) => {
         this.bytes += chunk.length
         this.heardAt = performance.now()
@@ -180,7 +180,7 @@ async function load(name: string, watches: readonly Watched[]): Promise<void> {
     const [listed, listBytes] = [costOf(server), total()]
     const writes = await change(STEADY_MS)
     const after = costOf(server)
-    say(
+    printLine(
       [
         `${name}:`,
         `first lists ${(listed.cpuSeconds - before.cpuSeconds).toFixed(2)} s CPU, ${mib(listBytes)} MiB;`,
@@ -228,7 +228,7 @@ function serverPid(): number {
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
       return command.includes('kube-apiserver') && command.includes(`--secure-port=${port}`)
     } catch {
-      return false // it has ended meanwhile
+      return false // the process has ended
     }
   }
   const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && isServer(name))
@@ -237,14 +237,14 @@ function serverPid(): number {
 }
 
 function sayMemory(what: string, { rss, anonymous, peak }: Cost): void {
-  say(`  ${what}: ${rss.toFixed(1)}, ${anonymous.toFixed(1)}, ${peak.toFixed(1)}`)
+  printLine(`  ${what}: ${rss.toFixed(1)}, ${anonymous.toFixed(1)}, ${peak.toFixed(1)}`)
 }
 
 function mib(bytes: number): string {
   return (bytes / 1024 ** 2).toFixed(1)
 }
 
-function say(line: string): void {
+function printLine(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 

@@ -31,7 +31,7 @@ const { values } = readArguments(
 
 const REPORTS_KEPT = 8
 const root = resolve(import.meta.dirname, '../..')
-const say = (line: string): void => {
+const printLine = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
@@ -40,21 +40,21 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   // The tests of the chart need Helm.
   const withoutHelm = values.list ? undefined : provideHelm()
-  if (withoutHelm !== undefined) say(withoutHelm)
+  if (withoutHelm !== undefined) printLine(withoutHelm)
   for (const file of globSync('tests/**/*.ts', { cwd: import.meta.dirname }).sort()) {
     await import(join(import.meta.dirname, file))
   }
   const tests = allTests().filter(({ title }) => wanted(title))
   const checks = allChecks().filter(({ title }) => wanted(title))
   if (values.list) {
-    for (const { title, only } of tests) say(only === undefined ? title : `${title} (${only} only)`)
-    for (const { title } of checks) say(title)
+    for (const { title, only } of tests) printLine(only === undefined ? title : `${title} (${only} only)`)
+    for (const { title } of checks) printLine(title)
     return 0
   }
   const binaries = whose()
   const remedy = prepare(binaries)
   if (remedy !== undefined) {
-    say(remedy)
+    printLine(remedy)
     return 2
   }
   const reports = reportFolder()
@@ -69,7 +69,7 @@ async function main(): Promise<number> {
   // A socket of a test may fail after the test. That fails the run and ends no other test.
   process.on('uncaughtException', (error) => {
     total.failed += 1
-    progress.say(`FAIL outside a test: ${error.stack}`)
+    progress.printLine(`FAIL outside a test: ${error.stack}`)
   })
   for (const target of targets()) {
     const logs = join(reports, target)
@@ -91,7 +91,7 @@ async function main(): Promise<number> {
   progress.stop()
   writeFileSync(join(root, '.cache', 'e2e', 'results.json'), JSON.stringify(total))
   const absent = total.absent === 0 ? '' : `, ${total.absent} need a newer Kubernetes`
-  say(`${total.passed} passed, ${total.failed} failed${absent}`)
+  printLine(`${total.passed} passed, ${total.failed} failed${absent}`)
   return total.failed === 0 && total.passed > 0 ? 0 : 1
 }
 
@@ -105,7 +105,7 @@ function targets(): readonly Target[] {
   return values.target === 'both' ? ['emulator', 'real'] : [targetOf(values.target)]
 }
 
-/** Builds what is missing; one line when that is not possible. */
+/** Builds missing programs. Returns one line if that is not possible. */
 function prepare(binaries: Binaries): string | undefined {
   if (targets().includes('real')) {
     const assets = controlPlaneBinaries(root)

@@ -74,11 +74,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   },
   { lines: /: npm start -- --attacher/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
   { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
-  {
-    lines: /: npm start -- --nodes 100 --load/,
-    by: 'testing/e2e/tests/ground/devcluster-terminal.ts',
-    sign: '--load=attach=60',
-  },
   // Lines that need nothing.
   ...[
     'npm exec -- node images/tools/main.ts programs',
@@ -96,7 +91,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'images/tools/executables.test.ts',
     sign: 'makeExecutables',
   },
-  // Of a contributor.
+  // Commands of a contributor.
   { lines: /: npm (ci|install|start|test)$/, by: 'tools/walk.mjs', sign: 'README.md' },
   { lines: /^README\.md: npm ci && npm (test|start)$/, by: 'tools/walk.mjs', sign: 'README.md' },
   { lines: /: (npm ci && )?npm run build$/, by: CHECK, sign: 'npm run build' },

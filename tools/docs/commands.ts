@@ -14,7 +14,7 @@ export interface Command {
 /** Programs that cannot run here, because they need a cluster, a registry or a person. */
 const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'gh', 'git', 'open', 'docker', 'buildah', 'kind']
 
-/** The lines of shell blocks, and of blocks without a language that begin with a program we know; spans that do. */
+/** Returns the lines of shell blocks, of other blocks that begin with a known program, and of code spans that do. */
 export function commandsIn({ path, text }: Document): readonly Command[] {
   const blocks = codeBlocks(text).filter(({ language, text: block }) =>
     language === ''

@@ -15,15 +15,15 @@ import { ROOT, runtimeSources } from './source-texts.ts'
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 describe('links', () => {
-  it('lead somewhere, all of them', () => {
+  it('lead to an existing target, all of them', () => {
     expect(brokenLinks()).toEqual([])
   })
 
-  it('are seen in prose, not in code', () => {
+  it('appear in prose, not in code', () => {
     expect(linksIn('[`a`](b.md#c) and [d](e) `[x](y)`\n```\n[x](y)\n```\n')).toEqual(['b.md#c', 'e'])
   })
 
-  it('are known to be broken', () => {
+  it('count as broken if their target is missing', () => {
     const text =
       '# A heading, with `code`\n\n[a](#a-heading-with-code) [b](#no) [c](LICENSE) [d](nowhere.md) [e](https://x y)'
     expect(brokenLinks([{ path: 'README.md', text }])).toEqual(['README.md: #no', 'README.md: nowhere.md'])
@@ -32,16 +32,16 @@ describe('links', () => {
 })
 
 describe('files that documents name', () => {
-  it('are there, all of them', () => {
+  it('exist, all of them', () => {
     expect(missingFiles(allDocuments())).toEqual([])
   })
 
-  it('are distinguished from other code', () => {
+  it('do not include other code', () => {
     const text = '`libs/base` `decide*.ts` `helm lint` `attached: true` `dist/csi-attacher` `a.b`\n```\n`x.ts`\n```\n'
     expect(filesNamedIn(text)).toEqual(['libs/base', 'decide*.ts'])
   })
 
-  it('are looked for from the root, from the document, and below', () => {
+  it('can be relative to the root, to the document, or below the root', () => {
     const paths = ['libs/a/README.md', 'libs/a/src/b.ts']
     const missing = (text: string): readonly string[] => missingFiles([{ path: 'libs/a/README.md', text }], paths)
     expect(missing('`libs/a/src/b.ts` `src/b.ts` `b.ts` `*.ts` `libs/a/*`')).toEqual([])
@@ -63,7 +63,7 @@ it('docs/architecture.md names functions and fields that are in the code', () =>
 describe('the version that documents name', () => {
   const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
 
-  it('is that of the sidecars (npm run version-packages)', () => {
+  it('equals the version of the sidecars (npm run version-packages)', () => {
     const ours =
       /ghcr\.io\/\S+:v(\d[^\s`]*)|--version (\S+)|newTag: v(\S+)|^ {4}version: (\S+)|csi-driver-test-(\d\S*)\.tgz/gm
     const found = ['README.md', 'docs/drivers.md', 'docs/migration.md'].flatMap((path) =>
@@ -77,7 +77,7 @@ describe('the version that documents name', () => {
 describe('commands', () => {
   const commands = allCommands()
 
-  it.each(commands.map(({ path, line }) => [path, line]))('of %s can work: %s', (_, line) => {
+  it.each(commands.map(({ path, line }) => [path, line]))('in %s can work: %s', (_, line) => {
     expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
   })
 
@@ -89,7 +89,7 @@ describe('commands', () => {
   })
 
   it.each(commands.map((command) => [command.path, command.line, command] as const))(
-    'of %s are run by a test, or cannot be: %s',
+    'in %s have a test or a reason: %s',
     (_path, _line, command) => {
       const run = runOf(command)
       if (run === undefined) throw new Error('tools/docs/command-runs.ts has neither what runs it nor why nothing does')
@@ -97,12 +97,12 @@ describe('commands', () => {
     },
   )
 
-  it('that are gone have no entry', () => {
+  it('leave no entry when they are gone', () => {
     const used = new Set(commands.map(runOf))
     expect(COMMAND_RUNS.filter((run) => !used.has(run)).map(({ lines }) => lines)).toEqual([])
   })
 
-  it('are found in blocks of either kind', () => {
+  it('come from blocks of either kind', () => {
     const text =
       'a `npm start` b\n\n    npm ci && npm test   # all\n    cd libs/x\n\n```sh\nhelm lint a \\\n  b\n# no\n```\n```yaml\na: b\n```\n'
     expect(commandsIn({ path: 'x', text }).map(({ line }) => line)).toEqual([
@@ -119,7 +119,7 @@ describe('commands', () => {
     ['cd nowhere && npm test', 'there is no folder nowhere'],
     ['frobnicate --all', 'unknown program frobnicate'],
     ['npm frobnicate', 'npm has no frobnicate'],
-  ])('that cannot work are seen: %s', (line, why) => {
+  ])('fail the test if they cannot work: %s', (line, why) => {
     expect(whyNot(line, false)).toBe(why)
   })
 })
@@ -127,13 +127,13 @@ describe('commands', () => {
 describe('docs/drivers.md', () => {
   const blocks = codeBlocks(read('docs/drivers.md'))
 
-  it('has YAML that can be read', () => {
+  it('contains valid YAML', () => {
     const plain = blocks.filter(({ language, text }) => language === 'yaml' && !text.includes('{{'))
     expect(plain).toHaveLength(5)
     for (const { text } of plain) expect(() => load(text)).not.toThrow()
   })
 
-  it('has the kustomization that swaps both images', () => {
+  it('contains a kustomization that swaps both images', () => {
     const folder = mkdtempSync(join(tmpdir(), 'kustomize-'))
     try {
       writeFileSync(
@@ -156,7 +156,7 @@ describe('docs/drivers.md', () => {
     }
   })
 
-  it("has the templates that the vendor's chart uses", () => {
+  it("shows the templates that the vendor's chart uses", () => {
     const chart = readFileSync(join(VENDOR_CHART, 'templates/controller.yaml'), 'utf8')
     const lines = (text: string): string[] => text.split('\n').map((line) => line.trim())
     const block = blocks.find(({ text }) => text.includes('csi-sidecars.container'))?.text ?? ''
@@ -195,7 +195,7 @@ spec:
         image: registry.k8s.io/sig-storage/csi-resizer:v2.3.0
 `
 
-it('no document speaks of what is not for its readers', () => {
+it('no document has notes of its authors', () => {
   const found = allDocuments().filter(({ text }) => /\bTODO\b|\bFIXME\b|lorem ipsum/i.test(text))
   expect(found.map(({ path }) => path)).toEqual([])
 })

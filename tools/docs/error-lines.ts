@@ -215,7 +215,7 @@ export const ERROR_LINES: readonly LogLine[] = [
   {
     message: 'The memory limit is too low: the sidecar will be slow, and read from disk all the time',
     means: 'The control group grants less than `needed`, to which come `neededPerThousandObjects`.',
-    action: 'Raise the memory limit: [Sizing](#sizing).',
+    action: 'Raise the memory limit: [Sizing](operations.md#sizing).',
   },
   { message: 'HTTP request failed', means: 'An answer to a scraper or a probe could not be given.', action: NOTHING },
   { message: 'Cache stopped', means: 'A cache ended, so the process ends.', action: REPORT },

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { allDocuments, type Document, prose, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
-/** Links that lead nowhere: `docs/a.md: b.md#c`. What lies outside the repository is only looked at for its form. */
+/** Links that lead nowhere: `docs/a.md: b.md#c`. Only the form of outside addresses is checked. */
 export function brokenLinks(documents: readonly Document[] = allDocuments()): readonly string[] {
   return documents.flatMap(({ path, text }) =>
     linksIn(text).flatMap((link) => (leadsSomewhere(path, text, link) ? [] : `${path}: ${link}`)),

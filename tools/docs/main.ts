@@ -1,4 +1,4 @@
-// Writes the parts of the chart that are made from the flags, and the tables that the documentation has made from the
+// Writes the parts of the chart that are generated from the flags, and the tables of the documents that are generated from the
 // code: `npm exec -- node tools/docs/main.ts`. The tests of both packages fail when one of them is behind.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

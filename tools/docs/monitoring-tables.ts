@@ -21,7 +21,7 @@ interface Alert {
   readonly annotations: { readonly summary: string; readonly description: string }
 }
 
-/** As the chart installs them, each under a heading of its own: `runbook_url` leads there. */
+/** The alerts of the chart, each under a heading to which `runbook_url` leads. */
 export function alertSections(): string {
   const alerts = load(readFileSync(join(ROOT, 'charts/csi-sidecars/files/alerts.yaml'), 'utf8')) as readonly Alert[]
   const words = (text: string): string =>

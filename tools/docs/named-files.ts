@@ -6,7 +6,7 @@ import { ROOT } from './source-texts.ts'
 /** Paths that exist only after a build or a run, or that are never in the repository. */
 const MADE = /(?:^|\/)(?:dist|\.cache|node_modules|coverage)(?:\/|$)/
 const FOLDERS = 'apps|libs|testing|docs|charts|images|tools|proto|\\.github|\\.ci|\\.changeset'
-/** `libs/x/src/y.ts`, `apps/*`, `y.ts`: what can only be meant as a file or folder of the repository. */
+/** Texts that can only mean a file or folder of the repository: `libs/x/src/y.ts`, `apps/*`, `y.ts`. */
 const OF_THE_REPOSITORY = new RegExp(`^(?:(?:${FOLDERS})/[\\w.*{},/-]*|[\\w*./-]+\\.(?:m?ts|mjs|md|tpl|ya?ml))$`)
 
 /** Every file of the repository and every folder, from its root. */

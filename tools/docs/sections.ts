@@ -56,6 +56,7 @@ export function withMissingSections(document: string): string {
 export const DOCUMENTS = [
   'README.md',
   'docs/operations.md',
+  'docs/reference.md',
   'docs/migration.md',
   'docs/drivers.md',
   'charts/csi-sidecars/README.md',

@@ -125,7 +125,8 @@ export const START_LINES: readonly LogLine[] = [
   {
     message: 'Secure serving configuration is invalid',
     means: 'Flags of TLS or authorization that do not fit together, or files that cannot be used.',
-    action: '`err` says which. [Secure the HTTP endpoint](#secure-the-http-endpoint) has what belongs together.',
+    action:
+      '`err` says which. [Secure the HTTP endpoint](operations.md#secure-the-http-endpoint) has what belongs together.',
   },
   { message: 'Option -worker-threads must be greater than zero', means: 'It is 0.', action: 'Raise it.' },
   { message: 'LoggingConfiguration is invalid', means: '`err` says which flag.', action: 'Correct it.' },

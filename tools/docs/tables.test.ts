@@ -11,17 +11,17 @@ import { SAID_ELSEWHERE, START_LINES } from './start-lines.ts'
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const sources = runtimeSources()
 
-describe('what is made from the code', () => {
+describe('the generated sections', () => {
   const marked = DOCUMENTS.flatMap((path) => sectionNames(read(path)).map((name) => ({ path, name })))
 
   // Without /proc a process has fewer metrics.
   const here = marked.filter(({ name }) => process.platform === 'linux' || name !== 'metrics')
 
-  it.each(here)('$name in $path is as the code says (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
+  it.each(here)('$name in $path equals the code (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
     expect(sectionOf(read(path), name)).toBe(await sectionText(name))
   })
 
-  it('is complete', () => {
+  it('appear once each in the documents', () => {
     expect(marked.map(({ name }) => name).sort()).toEqual(Object.keys(SECTIONS).sort())
   })
 })
@@ -86,6 +86,7 @@ describe('the documentation', () => {
     for (const path of [
       'README.md',
       'docs/operations.md',
+      'docs/reference.md',
       'docs/migration.md',
       'docs/drivers.md',
       'docs/architecture.md',
@@ -103,25 +104,25 @@ describe('a section', () => {
   const document =
     'a\n\n<!-- made from the code: x -->\n\nold\n\n<!-- end -->\n\n<!-- made from the code: y -->\n\n<!-- end -->\n'
 
-  it('is found by its name', () => {
+  it('can be read by its name', () => {
     expect(sectionNames(document)).toEqual(['x', 'y'])
     expect(sectionOf(document, 'x')).toBe('old')
     expect(sectionOf(document, 'y')).toBe('')
     expect(sectionOf(document, 'z')).toBeUndefined()
   })
 
-  it('is replaced alone', () => {
+  it('changes without the other sections', () => {
     const after = withSection(document, 'y', '$1 new')
     expect([sectionOf(after, 'x'), sectionOf(after, 'y')]).toEqual(['old', '$1 new'])
     expect(withSection(after, 'y', '$1 new')).toBe(after)
   })
 
-  it('must be there', () => {
+  it('must exist', () => {
     expect(() => withSection(document, 'z', '')).toThrow('no section z')
   })
 
-  it('is created for a sidecar that is new, behind that of the one before', () => {
-    const path = 'docs/operations.md'
+  it('appears for a new sidecar, behind the section of the previous one', () => {
+    const path = 'docs/reference.md'
     const whole = read(path)
     const without = whole.replace(/\n\n### Flags of the resizer\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
     const made = withMissingSections(without)
@@ -131,7 +132,7 @@ describe('a section', () => {
     expect(withMissingSections('no sidecar')).toBe('no sidecar')
   })
 
-  it('may be a table whose cells hold pipes', () => {
+  it('can be a table whose cells hold pipes', () => {
     expect(table(['a', 'b'], [['1|2', '']])).toBe('| a | b |\n|---|---|\n| 1\\|2 |  |')
   })
 })

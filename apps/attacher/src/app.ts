@@ -56,8 +56,10 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
     context: (driver) => ({ driver }),
   },
   configure: ({ values }) => ({
-    startError:
-      values['worker-threads'] === 0 ? new StartError('Option -worker-threads must be greater than zero') : undefined,
+    errors: {
+      apiClient:
+        values['worker-threads'] === 0 ? new StartError('Option -worker-threads must be greater than zero') : undefined,
+    },
     handshake: handshakeOf(values),
   }),
   controllers: chooseControllers,

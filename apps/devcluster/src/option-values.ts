@@ -1,11 +1,20 @@
+import type { SidecarApp } from './cluster/binaries.ts'
+
 /** A flag that needs a value. */
 export const textFlag = (describe: string) => ({ type: 'string', describe, requiresArg: true }) as const
 export const numberFlag = (describe: string) => ({ type: 'number', describe, requiresArg: true }) as const
 
-/** As Linux has it, and the end of the text after it. */
+/** A flag for each sidecar, which names another binary. */
+export const SIDECAR_FLAGS = {
+  attacher: textFlag('Another csi-attacher to run'),
+  resizer: textFlag('Another csi-resizer to run'),
+  provisioner: textFlag('Another csi-provisioner to run'),
+} as const satisfies Record<SidecarApp, object>
+
+/** The longest path of a socket on Linux, without the zero byte at the end. */
 const LONGEST_PATH = 107
 
-/** A socket's address, as it was given. Throws one line about one that cannot be. */
+/** Returns a socket's address. Throws one line if the address is impossible. */
 export function addressOf(flag: string, address: string): string {
   if (Buffer.byteLength(address.replace(/^unix:\/\//, '')) > LONGEST_PATH) {
     throw new Error(`--${flag} ${address}: the path of a socket has ${LONGEST_PATH} bytes at most`)

@@ -14,19 +14,17 @@ describe('the options', () => {
       exit: false,
       nodes: 2,
       driver: undefined,
-      attacher: undefined,
-      resizer: undefined,
+      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined },
       kubeconfig: undefined,
       controllers: undefined,
       data: undefined,
-      load: undefined,
       timeoutMs: 30_000,
       pauseMs: undefined,
       pagePort: 0,
     })
   })
 
-  it("of a driver author have one node, which is the driver's own", async () => {
+  it("set one node, the driver's, for a driver author", async () => {
     expect(await parse('--driver', 'unix:///csi.sock')).toMatchObject({
       driver: 'unix:///csi.sock',
       nodes: 1,
@@ -35,21 +33,18 @@ describe('the options', () => {
     expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '1')).toMatchObject({ nodes: 1 })
   })
 
-  it('may name a storm and parts', async () => {
-    expect(await parse('--load', 'attach=1000', '--controllers', 'provisioner,volume-manager')).toMatchObject({
-      load: { attach: 1000 },
-      controllers: ['provisioner', 'volume-manager'],
+  it('can name parts', async () => {
+    expect(await parse('--controllers', 'binder,volume-manager')).toMatchObject({
+      controllers: ['binder', 'volume-manager'],
     })
   })
 
   it.each([
     [['--nodes', '0'], '--nodes must be a whole number of 1 or more'],
     [['--nodes', 'x'], '--nodes must be a whole number of 1 or more'],
-    [['--load', 'attach'], '--load attach: only attach=<number of pods> is known'],
-    [['--load', 'attach=-1'], '--load attach must be a whole number of 1 or more'],
     [
       ['--controllers', 'kubelet'],
-      '--controllers kubelet: known are persistent-volume, provisioner, binder, attach-detach, volume-manager, ephemeral-volume, expander',
+      '--controllers kubelet: known are persistent-volume, binder, attach-detach, volume-manager, ephemeral-volume, expander',
     ],
     [
       ['--driver', 'unix:///csi.sock', '--nodes', '2'],
@@ -67,24 +62,11 @@ describe('the options', () => {
     await expect(parse(...args)).rejects.toThrow(message)
   })
 
-  it('are explained within 80 columns', async () => {
+  it('fit into 80 columns of help', async () => {
     const texts: string[] = []
     expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
     const lines = texts.join('').split('\n')
     expect(lines.some((line) => line.includes('--kubeconfig'))).toBe(true)
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
-  })
-
-  it('and commands are completed', async () => {
-    const completed = async (...words: string[]): Promise<readonly string[]> => {
-      const texts: string[] = []
-      const asked = ['--get-yargs-completions', 'csi-devcluster', ...words]
-      expect(await readCommandLine(asked, (text) => texts.push(text))).toBe('answered')
-      return texts.join('').trim().split('\n')
-    }
-    expect(await completed('--page')).toContain('--page-port')
-    const script: string[] = []
-    expect(await readCommandLine(['completion'], (text) => script.push(text))).toBe('answered')
-    expect(script.join('')).toContain('--get-yargs-completions')
   })
 })

@@ -1,7 +1,8 @@
 import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
+import type { Binaries } from './cluster/binaries.ts'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
-import { addressOf, numberFlag, positive, textFlag } from './option-values.ts'
+import { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 
 /** The options of the command line. */
 export interface Options {
@@ -9,57 +10,45 @@ export interface Options {
   readonly exit: boolean
   readonly nodes: number
   readonly driver: string | undefined
-  readonly attacher: string | undefined
-  readonly resizer: string | undefined
+  readonly binaries: Binaries
   readonly kubeconfig: string | undefined
   readonly data: string | undefined
   /** The parts of Kubernetes to run; undefined: all. */
   readonly controllers: readonly ControllerName[] | undefined
-  readonly load: Load | undefined
   /** How long each step of the story may take. */
   readonly timeoutMs: number
-  /** Before each step, for a person who watches; undefined: a second in a terminal, else none. */
+  /** The pause before each step. Undefined: a second in a terminal, none elsewhere. */
   readonly pauseMs: number | undefined
   readonly pagePort: number
-}
-
-/** A load test after the story. */
-export interface Load {
-  /** The number of pods, each with a volume. */
-  readonly attach: number
 }
 
 export const STORY_FLAGS = {
   exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },
   nodes: numberFlag('Nodes; 2, or 1 with --driver'),
   driver: textFlag('Your own CSI driver, unix:///path'),
-  attacher: textFlag('Another csi-attacher to run'),
-  resizer: textFlag('Another csi-resizer to run'),
+  ...SIDECAR_FLAGS,
   kubeconfig: textFlag('A real API server instead of the emulated one'),
   controllers: textFlag(`Parts to run beside a real controller manager, of ${CONTROLLERS.join(',')}`),
   data: textFlag('Where volumes are really mounted'),
   patience: numberFlag('Seconds that a step may take; 30, or 300 with --driver'),
   pause: numberFlag('Seconds to wait before each step; 1 in a terminal'),
-  load: textFlag('A storm after the story, as attach=1000'),
   'page-port': { ...numberFlag('Port of the page; 0: any'), default: 0 },
 } as const
 
 /** Throws one line that says what is wrong with them. */
 export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): Options {
   refuseRepeated(values, Object.keys(STORY_FLAGS))
-  const { exit, attacher, resizer, kubeconfig, data } = values
+  const { exit, attacher, resizer, provisioner, kubeconfig, data } = values
   const driver = values.driver && addressOf('driver', values.driver)
   if (driver !== undefined) refuseWithDriver(values)
   return {
     exit,
     nodes: positive('nodes', values.nodes ?? (driver === undefined ? 2 : 1)),
     driver,
-    attacher,
-    resizer,
+    binaries: { attacher, resizer, provisioner },
     kubeconfig,
     data,
     controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),
-    load: values.load === undefined ? undefined : parseLoad(values.load),
     timeoutMs: 1000 * positive('patience', values.patience ?? (driver === undefined ? 30 : 300)),
     pauseMs: values.pause === undefined ? undefined : 1000 * seconds('pause', values.pause),
     pagePort: port('page-port', values['page-port']),
@@ -79,14 +68,6 @@ function refuseWithDriver({ nodes }: Pick<InferredOptionTypes<typeof STORY_FLAGS
   if (nodes !== undefined && nodes > 1) {
     throw new Error(`--nodes ${nodes}: the socket of --driver is that of one node, which cannot mount for another`)
   }
-}
-
-function parseLoad(text: string): Load {
-  const [what, number, ...more] = text.split('=')
-  if (what !== 'attach' || number === undefined || more.length > 0) {
-    throw new Error(`--load ${text}: only attach=<number of pods> is known`)
-  }
-  return { attach: positive('load attach', Number(number)) }
 }
 
 function seconds(name: string, value: number): number {

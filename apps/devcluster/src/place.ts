@@ -7,7 +7,7 @@ export const HERE = new URL('./', import.meta.url)
 /** Whether it runs as TypeScript, not as a bundle. */
 export const isSource = import.meta.url.endsWith('.ts')
 
-/** In the npm package the sidecars are in the folder of the bundle. In the repository they are built in `apps`. */
+/** The sidecars are in the folder of the bundle in the npm package. In the repository they are built in `apps`. */
 export const isInRepository = !existsSync(new URL('package.json', HERE))
 export const APPS = fileURLToPath(new URL('../../', import.meta.url))
 

@@ -18,7 +18,7 @@ it('a folder for data is created, and its content stays', async () => {
   expect(await readdir(folder)).toEqual(['mine'])
 })
 
-it('one that cannot be written is named', async () => {
+it('a data folder that cannot be written is named in the error', async () => {
   const file = join(directory, 'file')
   await writeFile(file, '')
   await expect(checkDataFolder(file)).rejects.toThrow(`--data ${file} cannot be written: ENOTDIR`)

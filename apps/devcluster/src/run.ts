@@ -5,14 +5,13 @@ import { aborted, type Clock, isAbort, messageOf, systemCodeOf } from '@csi-side
 import type { Logger } from '@csi-sidecars/telemetry'
 import { sidecarBinaries } from './cluster/binaries.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
-import { runStorm } from './load/storm.ts'
-import type { Load, Options } from './options.ts'
+import type { Options } from './options.ts'
 import { type Page, startPage } from './page/page.ts'
 import { exampleFile } from './story/objects.ts'
 import type { Ending } from './story/run-steps.ts'
 import { Scenario } from './story/scenario.ts'
+import type { Style } from './terminal/printer.ts'
 import { storyPrinter } from './terminal/printer.ts'
-import type { Style } from './terminal/style.ts'
 
 /** The output of a run. */
 export interface Terminal {
@@ -50,7 +49,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
-  // Whatever removes a folder with a mount in it removes what is mounted there.
+  // A program that removes a folder with a mount in it removes the files of the mounted volume.
   for (const path of mounted) write(`${style.bad('Still mounted:')} ${path}\n`)
   if (code !== 1 && mounted.size === 0) await rm(directory, { recursive: true, force: true })
   else write(`What was logged is in ${directory}\n`)
@@ -80,7 +79,7 @@ async function start(
       controllers: options.controllers,
       kubeconfig: options.kubeconfig,
       driver: options.driver,
-      ...(await sidecarBinaries(options)),
+      binaries: await sidecarBinaries(options.binaries),
       data: dataFolder(options, directory),
       directory,
       clock,
@@ -135,7 +134,6 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   } else {
     write(`\n${style.good('All of it came true')} in ${seconds} s${pausesMs > 0 ? ', pauses left out' : ''}.\n`)
   }
-  if (ending.is === 'succeeded' && options.load !== undefined) await runLoad(options.load, parts, signal)
   if (stays) {
     await showHow(page, parts)
     await aborted(signal)
@@ -148,22 +146,6 @@ async function runStory(story: Scenario, { write, style }: Terminal, signal: Abo
   for (const { title, why } of story.leftOut) write(`Left out: "${title}", since ${why}\n`)
   story.addPrinter(storyPrinter(write, style))
   return await story.runAll(signal)
-}
-
-async function runLoad(
-  { attach: pods }: Load,
-  { cluster, terminal, clock }: ClusterParts,
-  signal: AbortSignal,
-): Promise<void> {
-  const { write, style } = terminal
-  write(`\n${style.bold(`A storm of ${pods} pods with a volume each on ${cluster.nodeNames.length} nodes`)}\n`)
-  const onProgress = (done: number, what: string): void => write(`  ${done} ${what}\n`)
-  const before = cluster.api?.requests.total
-  const { runningMs, goneMs } = await runStorm(cluster, { pods, clock, onProgress }, signal)
-  write(`  all running after ${(runningMs / 1000).toFixed(1)} s, all gone after ${(goneMs / 1000).toFixed(1)} s more\n`)
-  if (cluster.api === undefined || before === undefined) return
-  const requests = cluster.api.requests.total - before
-  write(`  ${requests} API requests, ${(requests / pods).toFixed(1)} for each pod and volume\n`)
 }
 
 /** Prints how to look at the cluster, and how to create objects of one's own. */

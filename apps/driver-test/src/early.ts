@@ -20,7 +20,7 @@ export class EarlyFindings {
     return this.#checker.findings.length > 0
   }
 
-  /** For the trials. */
+  /** The callbacks of the trials. */
   readonly trials = {
     onTrial: (what: string): void => {
       this.#trying = `${what} were tried`

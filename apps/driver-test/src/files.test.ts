@@ -19,7 +19,7 @@ function file(text: string): string {
 }
 
 describe('a file with a CSIDriver', () => {
-  it('may be YAML, and need not be there', async () => {
+  it('can be YAML, and is optional', async () => {
     const path = file('kind: CSIDriver\nmetadata: {name: d}\nspec:\n  volumeLifecycleModes: [Ephemeral]\n')
     expect(await csiDriverOf(path)).toEqual({ metadata: { name: 'd' }, spec: { volumeLifecycleModes: ['Ephemeral'] } })
     expect(await csiDriverOf(undefined)).toBeUndefined()
@@ -29,18 +29,18 @@ describe('a file with a CSIDriver', () => {
     ['kind: Pod', 'it is a Pod, not a CSIDriver'],
     ['kind: CSIDriver', 'it has no name'],
     ['- a', 'yaml: the document is not a mapping'],
-  ])('is named when it holds something else: %s', async (text, why) => {
+  ])('causes an error with its name if it holds something else: %s', async (text, why) => {
     const path = file(text)
     await expect(csiDriverOf(path)).rejects.toThrow(`--csidriver ${path}: ${why}`)
   })
 
-  it('that cannot be read is reported', async () => {
+  it('causes an error if it cannot be read', async () => {
     await expect(csiDriverOf('/nowhere')).rejects.toThrow('--csidriver /nowhere: ENOENT')
   })
 })
 
 describe('a file for a report', () => {
-  it('is neither created nor emptied by the check whether it can be written', async () => {
+  it('stays as it is when the test checks that it is writable', async () => {
     const fresh = join(directory, 'fresh')
     await checkReportFile('report', fresh)
     expect(existsSync(fresh)).toBe(false)
@@ -50,7 +50,7 @@ describe('a file for a report', () => {
     await checkReportFile('report', undefined)
   })
 
-  it.each(['', 'missing/r.xml'])('that cannot be written is reported with its flag: %s', async (name) => {
+  it.each(['', 'missing/r.xml'])('causes an error with its flag if it cannot be written: %s', async (name) => {
     const path = join(directory, name)
     await expect(checkReportFile('report', path)).rejects.toThrow(`--report ${path} cannot be written: E`)
   })
@@ -65,7 +65,7 @@ describe('mounts', () => {
     expect(await mountsBelow('/data', '/nowhere')).toEqual([])
   })
 
-  it('have the options of the last mount at a path, and of its file system', async () => {
+  it('report the options of the last mount at a path, and of its file system', async () => {
     const list = file([line('/data'), '1 2 0:3 / /data rw,noatime - ext4 /dev/loop0 rw,discard'].join('\n'))
     expect([...((await mountOptions('/data', list)) ?? [])]).toEqual(['rw', 'noatime', 'discard'])
     expect(await mountOptions('/data/x', list)).toBeUndefined()

@@ -11,7 +11,7 @@ async function parse(...args: readonly string[]): Promise<TestOptions> {
 const DRIVER = '--driver=unix:///csi.sock'
 
 describe('the flags of a test', () => {
-  it('have a driver, and otherwise what suits most', async () => {
+  it('need only a driver, and have defaults', async () => {
     expect(await parse(DRIVER)).toEqual({
       driver: 'unix:///csi.sock',
       nodeSockets: [],
@@ -27,15 +27,14 @@ describe('the flags of a test', () => {
       seconds: 12,
       convergeSeconds: 60,
       strict: true,
-      attacher: undefined,
-      resizer: undefined,
+      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined },
       compare: undefined,
       junit: undefined,
       markdown: undefined,
     })
   })
 
-  it('may say all of it', async () => {
+  it('can set every option', async () => {
     const flags = ['--node-ids=a,b', '--capabilities=block', '--parameter=type=fast', '--parameter=x=a=b', '--seed=7']
     expect(await parse(DRIVER, ...flags, '--report=r.xml', '--markdown=r.md')).toMatchObject({
       nodeIds: ['a', 'b'],
@@ -48,15 +47,18 @@ describe('the flags of a test', () => {
     expect((await parse(DRIVER, '--capabilities=')).capabilities).toEqual([])
   })
 
-  it('may name several sockets, and several processes', async () => {
+  it('can name several sockets and several processes', async () => {
     const nodes = ['--node=unix:///a', '--node', 'unix:///b,unix:///c']
     const commands = ['--driver-command=one', '--driver-command=two']
     expect(await parse('--controller=unix:///ctrl', ...nodes, ...commands, '--sidecars=/bin')).toMatchObject({
       driver: 'unix:///ctrl',
       nodeSockets: ['unix:///a', 'unix:///b', 'unix:///c'],
       driverCommands: ['one', 'two'],
-      attacher: '/bin/csi-attacher',
-      resizer: '/bin/csi-resizer',
+      binaries: {
+        attacher: '/bin/csi-attacher',
+        resizer: '/bin/csi-resizer',
+        provisioner: '/bin/csi-provisioner',
+      },
     })
   })
 
@@ -103,7 +105,7 @@ describe('the flags of a test', () => {
     )
   })
 
-  it('are explained within 80 columns', async () => {
+  it('fit into 80 columns of help', async () => {
     const texts: string[] = []
     expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
     expect(texts.join('')).toContain('--driver-command')

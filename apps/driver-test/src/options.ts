@@ -1,7 +1,15 @@
 import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { refuseRepeated } from '@csi-sidecars/base'
-import { addressOf, numberFlag, positive, textFlag } from '@csi-sidecars/devcluster'
+import {
+  addressOf,
+  type Binaries,
+  bySidecar,
+  numberFlag,
+  positive,
+  SIDECAR_FLAGS,
+  textFlag,
+} from '@csi-sidecars/devcluster'
 import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
 import { KINDS, type Kind, kindOf, listOf, pairsOf, parametersOf, quoted } from './option-values.ts'
@@ -30,13 +38,13 @@ export interface TestOptions {
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly convergeSeconds: number
-  /** Asks at the end what no cluster asks. */
+  /** Sends requests at the end that no cluster sends. */
   readonly strict: boolean
-  readonly attacher: string | undefined
-  readonly resizer: string | undefined
+  /** Other sidecars to run. */
+  readonly binaries: Binaries
   /** A folder with sidecars that each seed runs with too. */
   readonly compare: string | undefined
-  /** Where the reports go. */
+  /** The files of the reports. */
   readonly junit: string | undefined
   readonly markdown: string | undefined
 }
@@ -76,11 +84,10 @@ export const TEST_FLAGS = {
     describe: 'Ask the driver at the end what no cluster asks, about volumes of its own; --strict=false leaves it out',
   },
   sidecars: textFlag(
-    'A folder with other sidecars to run, the Go originals for instance: csi-attacher and csi-resizer',
+    'A folder with other sidecars to run, for example the Go originals: csi-attacher, csi-resizer and csi-provisioner',
   ),
   compare: textFlag('A folder with sidecars; each seed runs with them too, and what only one of both does is shown'),
-  attacher: textFlag('Another csi-attacher to run'),
-  resizer: textFlag('Another csi-resizer to run'),
+  ...SIDECAR_FLAGS,
   report: textFlag('Write a JUnit report to this file'),
   markdown: textFlag('Write a Markdown report to this file'),
 } as const
@@ -116,8 +123,7 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
     seconds: positive('seconds', values.seconds),
     strict: values.strict,
     convergeSeconds: positive('patience', values.patience),
-    attacher: values.attacher ?? (sidecars && join(sidecars, 'csi-attacher')),
-    resizer: values.resizer ?? (sidecars && join(sidecars, 'csi-resizer')),
+    binaries: bySidecar((app) => values[app] ?? (sidecars && join(sidecars, `csi-${app}`))),
     compare: values.compare,
     junit: report,
     markdown,
@@ -137,8 +143,7 @@ export function againLine(options: TestOptions, seed?: number): string {
     parameter: pairsOf(options.parameters),
     'inline-attribute': pairsOf(options.inlineAttributes),
     attributes: options.attributes.map((each) => pairsOf(each).join(',')),
-    attacher: options.attacher,
-    resizer: options.resizer,
+    ...options.binaries,
     compare: options.compare,
     seconds: options.seconds,
     patience: options.convergeSeconds,

@@ -33,7 +33,7 @@ export class ProgressPrinter {
     this.#output.write(`  ${Math.round(done * 100)} %: ${text}\n`)
   }
 
-  /** Before other output. */
+  /** Ends the progress line before other output. */
   end(): void {
     this.#printed = ''
     if (this.#output.interactive) this.#output.write(CLEAR)

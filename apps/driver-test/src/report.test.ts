@@ -40,7 +40,7 @@ const report = (...results: SeedResult[]): TestReport => ({
 })
 
 describe('the JUnit report', () => {
-  it('has a suite for each seed and a case for each check', () => {
+  it('contains a suite for each seed and a case for each check', () => {
     const xml = junitOf(report(good, bad))
     expect(xml.match(/<testsuite /g)).toHaveLength(2)
     expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="23" failures="0" time="31.3">')
@@ -49,14 +49,14 @@ describe('the JUnit report', () => {
     expect(xml).toContain('<system-out>Left out:\ntapes: none</system-out>')
   })
 
-  it('has what was found, with its calls and the way to repeat it, as XML can hold it', () => {
+  it('contains the findings with their calls and the command to repeat them, escaped for XML', () => {
     const [failure = ''] = /<failure[\s\S]*<\/failure>/.exec(junitOf(report(bad))) ?? []
     expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left (3 times)')
     expect(failure).toContain('+1.000 s CreateVolume \ufffd')
     expect(failure).toContain("test --seed='2'")
   })
 
-  it('has a case for what the cluster did wrong itself', () => {
+  it('contains a case for faults of the cluster', () => {
     const xml = junitOf(report({ ...good, clusterFaults: ['volume v was published twice'] }))
     expect(xml).toMatch(/name="The cluster keeps to its own rules"><failure message="volume v was published twice">/)
   })
@@ -78,12 +78,12 @@ describe('the Markdown report', () => {
     expect(text).not.toContain('All promises')
   })
 
-  it('has how two runs of a seed differ', () => {
+  it('shows the differences between two runs of a seed', () => {
     const text = markdownOf(report(good, { ...good, comparison: ['1: seed 1, 2: seed 1, with /originals'] }), 'r.md')
     expect(text).toContain('## Side by side\n\n```text\n1: seed 1, 2: seed 1, with /originals\n```\n')
   })
 
-  it('says of each seed that found something what, how to repeat it, and what is left', () => {
+  it('contains for each seed with findings the findings, the command to repeat it, and the remaining objects', () => {
     const text = markdownOf(report(good, bad), '/r/report.md')
     expect(text).toContain('1 of 2 seeds found something.')
     expect(text).toContain(
@@ -92,7 +92,7 @@ describe('the Markdown report', () => {
     expect(text).toContain('- volume vol-1: refused')
   })
 
-  it('has a picture beside it, and the time line of the volume', () => {
+  it('refers to a picture, and contains the time line of the volume', () => {
     const text = markdownOf(report(good, bad), '/r/report.md')
     expect(text).toContain('![Where the volume was when](report-seed-2-1.svg)')
     expect(text).toContain('```text\n+0.500 s CreateVolume\n+1.000 s CreateVolume')

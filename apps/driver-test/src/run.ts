@@ -2,8 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { isAbort, messageOf, scope } from '@csi-sidecars/base'
-import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import { type RunParts, sidecarBinaries } from '@csi-sidecars/devcluster'
+import { type Binaries, bySidecar, type RunParts, sidecarBinaries } from '@csi-sidecars/devcluster'
 import { runSeeds } from '@csi-sidecars/disturb'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { learnAbilities } from './driver/abilities.ts'
@@ -89,10 +88,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   write(verdictLines(results, againLine(options)).join(''))
   const again = (seed?: number): string => againLine(options, seed)
   const report: TestReport = { driver: direct.name, address, leftOut: abilities.leftOut, results, again }
-  const binaries = await sidecarBinaries(options)
-  const { controller } = direct.capabilities
-  const resizes = controller.has(ControllerRpc.EXPAND_VOLUME) || controller.has(ControllerRpc.MODIFY_VOLUME)
-  const sidecarsOf = ({ attacher, resizer }: typeof binaries) => ({ attacher, ...(resizes && { resizer }) })
+  const sidecars = await sidecarBinaries(options.binaries)
   const { compare, seconds, convergeSeconds } = options
   const usual = { ...options, durationMs: seconds * 1000, convergeMs: convergeSeconds * 1000, abilities, csiDriver }
   const progress = new ProgressPrinter(terminal)
@@ -104,23 +100,23 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const held = await runSeeds(options.seeds, {
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
-      const runWith = async (name: string, those: typeof binaries): Promise<SeedResult> => {
+      const runWith = async (name: string, binaries: Binaries): Promise<SeedResult> => {
         const folders = { directory: join(directory, name), data: join(parts.data, name, 'nodes') }
         const result = await runSeed(
-          { ...usual, ...folders, sidecars: sidecarsOf(those), seed },
+          { ...usual, ...folders, binaries, seed },
           { direct, address, ownNodes, own, gone, clock, log, onProgress },
           signal,
         )
         progress.end()
         return result
       }
-      const result = await runWith(`seed-${seed}`, binaries)
+      const result = await runWith(`seed-${seed}`, sidecars)
       const verdict = verdictOf(result, results)
       results.push(result)
       const remaining = remainingText(result, options.seeds.length - options.seeds.indexOf(seed) - 1)
       if (remaining !== undefined) verdict.appendix.push(remaining)
       if (compare !== undefined && !signal.aborted) {
-        const others = { attacher: join(compare, 'csi-attacher'), resizer: join(compare, 'csi-resizer') }
+        const others = bySidecar((app) => join(compare, `csi-${app}`))
         const other = await runWith(`seed-${seed}-compared`, others)
         const title = `seed ${seed}, with ${compare}`
         const comparison = comparisonOf(result, { ...other, title })
@@ -131,7 +127,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
       await writeReports(options, report)
       return verdict
     },
-    say: (line) => write(`${line.startsWith('FAIL') ? style.bad(line) : line}\n`),
+    printLine: (line) => write(`${line.startsWith('FAIL') ? style.bad(line) : line}\n`),
     again,
     signal: life.signal,
   })

@@ -1,17 +1,16 @@
 import { CancelledError, type Clock, deadline, messageOf, scope, toError } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
-import { type Devcluster, type DevclusterOptions, startDevcluster } from '@csi-sidecars/devcluster'
+import { type Binaries, type Devcluster, startDevcluster } from '@csi-sidecars/devcluster'
 import type { ApiServer } from '@csi-sidecars/emulator'
 import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { volumeNameOf } from '@csi-sidecars/volume-controllers'
 import { inDefault, type Missing } from './chaos/converge.ts'
 import { type ChaosEvent, runChaos } from './chaos/run.ts'
 import { Checker, type Finding } from './checks/checker.ts'
 import type { Violation } from './checks/checks.ts'
-import { ClusterRules } from './checks/cluster-rules.ts'
 import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
+import { ClusterRules } from './driver/cluster-rules.ts'
 import { DirectCalls } from './driver/direct-calls.ts'
 import type { DriverProcess } from './driver/driver-process.ts'
 import { DriverUnderTest } from './driver/driver-under-test.ts'
@@ -32,7 +31,7 @@ export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAtt
   /** How long everything may take to converge. */
   readonly convergeMs: number
   readonly abilities: Abilities
-  readonly sidecars: Pick<DevclusterOptions, 'attacher' | 'resizer'>
+  readonly binaries: Binaries
   /** The object with which the driver's author registers it in a cluster. */
   readonly csiDriver: CSIDriver | undefined
   /** The folder for the sockets and the logs of this seed. */
@@ -44,7 +43,7 @@ export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAtt
 export interface SeedParts {
   /** Connected to the driver itself. */
   readonly direct: Driver
-  /** Of the driver itself. */
+  /** The address of the driver itself. */
   readonly address: string
   /** Node services with sockets of their own. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
@@ -90,7 +89,7 @@ export interface SeedResult {
 /** The time for the end of a failed or interrupted run. */
 const CLEAR_UP_MS = 20_000
 
-/** One seed: a fresh cluster with the proxy between it and the driver, disturbed by plan, and seedResult. */
+/** Runs one seed: a fresh cluster, the proxy before the driver, the planned faults, the checks, and the result. */
 export async function runSeed(options: SeedOptions, parts: SeedParts, asked: AbortSignal): Promise<SeedResult> {
   using life = scope(asked, parts.gone)
   const { signal } = life
@@ -126,8 +125,10 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
+    // A provisioner that is killed may forget a volume that is being created, as its original does.
+    const killed = cluster.sidecars.filter(({ sidecar }) => sidecar.name !== 'csi-provisioner')
     const killSidecar = async (which: number): Promise<void> => {
-      cluster.sidecars[which % Math.max(1, cluster.sidecars.length)]?.sidecar.kill('SIGKILL')
+      killed[which % Math.max(1, killed.length)]?.sidecar.kill('SIGKILL')
     }
     const hands = { controllers, nodes: nodeNames, killSidecar }
     const progress = watchProgress(options, { parts, checker })
@@ -212,7 +213,7 @@ interface Lives {
 }
 
 async function startCluster(
-  { abilities, sidecars, csiDriver, directory, data }: SeedOptions,
+  { abilities, binaries, csiDriver, directory, data }: SeedOptions,
   { driverUnderTest, onTrouble, address, ownNodes, clock, log, substitutes }: SeedParts & ClusterOwn,
   { stack, signal }: Lives,
 ): Promise<{ readonly cluster: Devcluster; readonly api: ApiServer }> {
@@ -224,7 +225,7 @@ async function startCluster(
       driver: address,
       csiDriver,
       proxy: driverUnderTest,
-      ...sidecars,
+      binaries,
       sidecarArgs: ['--retry-interval-max=5s'],
       directory,
       clock,
@@ -269,7 +270,7 @@ async function whileWatched<T>(
 /** Names the volume of the claim. */
 function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
-  const about = found && volumeNameOf({ uid: found.metadata?.uid ?? '' })
+  const about = found && `pvc-${found.metadata?.uid}`
   return { check: 'converges', about, text }
 }
 

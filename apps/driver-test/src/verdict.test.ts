@@ -39,14 +39,14 @@ describe('the verdict of a seed', () => {
 })
 
 describe('the time of the remaining seeds', () => {
-  it('is announced after a seed with findings, from the time of that seed', () => {
+  it('appears after a seed with findings, computed from the time of that seed', () => {
     expect(remainingText({ ...seed(1, gone), seconds: 60.2 }, 2)).toBe(
       '2 more seeds: up to 122 s, if each takes 61 s as seed 1 did. --patience shortens them.',
     )
     expect(remainingText({ ...seed(2, gone), seconds: 20 }, 1)).toMatch(/^One more seed: up to 20 s/)
   })
 
-  it('is not announced after a good seed, the last seed and an interruption', () => {
+  it('does not appear after a good seed, the last seed and an interruption', () => {
     expect(remainingText(seed(1), 2)).toBeUndefined()
     expect(remainingText(seed(3, gone), 0)).toBeUndefined()
     expect(remainingText({ ...seed(1, gone), interrupted: true }, 2)).toBeUndefined()
@@ -54,7 +54,7 @@ describe('the time of the remaining seeds', () => {
 })
 
 describe('two runs side by side', () => {
-  it('have what only one of them has found, and how often each has called', () => {
+  it('show the findings of only one run, and the number of calls of each', () => {
     const rule = 'NodeStageVolume of vol-3 was called while it is not attached to n1'
     const callsOf = new Map([['DeleteVolume', 7]])
     const other = { ...seed(1, leak), title: 'seed 1, with /originals', clusterFaults: [rule], callsOf }
@@ -69,7 +69,7 @@ describe('two runs side by side', () => {
     ])
   })
 
-  it('may have found the same', () => {
+  it('report equal findings', () => {
     expect(comparisonOf(seed(1, gone), seed(1, { ...gone, text: 'volume vol-8 is gone' }))).toEqual([
       '1: seed 1, 2: seed 1',
       'Both have found the same.',

@@ -23,7 +23,7 @@ void main().then((code) => {
   process.exitCode = code
 })
 
-/** Whatever keeps it from an answer is one line. */
+/** A failure is printed as one line. */
 async function main(): Promise<number> {
   try {
     const write = (text: string): void => void process.stdout.write(text)

@@ -57,7 +57,7 @@ describe('explain', () => {
       'Not seen',
     ])
     expect(text).toContain('  CSINode node-1\n    .spec.drivers[*].name: (none)\n  VolumeAttachment va-1\n')
-    expect(text).toContain("the node's driver has not registered with the kubelet.\n  Look at the driver's pod")
+    expect(text).toContain("the node's driver has not registered with the kubelet.\n  Check the driver's pod")
     expect(text).toContain(
       `  /debug/stuck of ${ATTACHER_LEASE}: its leader pod-a is no pod of namespace storage that could be read\n`,
     )
@@ -116,7 +116,7 @@ describe('explain', () => {
     })
   })
 
-  it('has the same content in JSON', async () => {
+  it('prints the same content in JSON', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('pv', 'pv-1'), { json: true })
     expect(JSON.parse(text)).toMatchObject({
       subject: { kind: 'PersistentVolume', name: 'pv-1' },

@@ -9,6 +9,7 @@ import { FactCollection } from './facts/collection.ts'
 import { type ClusterFacts, type KindRef, textOf } from './facts/facts.ts'
 import { ApiReader, type ReadOnlyClient } from './facts/reader.ts'
 import { explainedFindings } from './findings/chain.ts'
+import { claimHasFindings } from './findings/claim.ts'
 import type { WaitFinding } from './findings/finding.ts'
 import { findingsOf } from './findings/findings.ts'
 import type { CommandQuestion, PluginOptions } from './options.ts'
@@ -19,7 +20,7 @@ import { WELL } from './output/well.ts'
 
 export interface Surroundings {
   readonly client: ReadOnlyClient
-  /** Of the kubeconfig's context. */
+  /** The namespace of the kubeconfig's context. */
   readonly namespace: string
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -39,7 +40,7 @@ export function run(options: PluginOptions, around: Surroundings): Promise<numbe
 
 async function stuck(options: PluginOptions, { client, clock, signal, write }: Surroundings): Promise<number> {
   const into = new FactCollection(new ApiReader(client, signal))
-  await collectAll(into)
+  await collectAll(into, claimHasFindings)
   await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
   const { facts, findings: all } = found(into.facts(clock.now(), options.stuckAfterMs))
@@ -70,7 +71,7 @@ async function explain(
   return EXIT_CODES[verdictOf(findings, facts)]
 }
 
-/** The findings, and the facts with the objects among what was not seen that are not understood. */
+/** Returns the findings, and the facts. The objects that are not understood are added to the unseen ones. */
 function found(facts: ClusterFacts): { readonly facts: ClusterFacts; readonly findings: readonly WaitFinding[] } {
   const { findings, unseen } = findingsOf(facts)
   return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }

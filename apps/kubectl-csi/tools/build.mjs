@@ -15,7 +15,7 @@ const START = `if (Number.parseInt(process.versions.node, 10) < ${OLDEST_NODE}) 
 }
 const __file = require('node:url').pathToFileURL(__filename).href`
 
-/** Modules of the libraries do nothing when they are loaded, so what is not used of them stays out. */
+/** Modules of the libraries do nothing when they are loaded, so unused exports stay out. */
 const withoutSideEffects = {
   name: 'without-side-effects',
   setup(build) {

@@ -20,7 +20,7 @@ export const livenessprobe: DriverApp<typeof FLAGS> = {
   replaces: 'livenessprobe v2.20.0',
   flags: FLAGS,
   driverFlags: DRIVER_FLAGS,
-  endsToo:
+  endingNotice:
     "The livenessprobe ends with the process: the liveness probe of the driver's container fails until it is back",
   open,
 }

@@ -20,7 +20,7 @@ import type { CapacityParts } from './capacity/controller.ts'
 import { openCapacity } from './capacity/open.ts'
 import { provisionerControllers } from './controllers.ts'
 import { PROVISIONER_FLAGS } from './flags.ts'
-import { handshakeOf } from './handshake.ts'
+import { FATAL, handshakeOf, sentence } from './handshake.ts'
 import { ProvisionMetrics } from './metrics.ts'
 import { type LocalNode, nodeSegments } from './node/local-node.ts'
 import type { ProvisionerParts, ProvisionerSettings } from './parts.ts'
@@ -50,15 +50,20 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   start: {
     flagSyntax: 'pflag',
     bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
-    configFailed: 'Failed to create config',
-    clientFailed: 'Failed to create client',
-    endpointFailed: 'Failed to start HTTP server at specified address and metrics path',
+    gatesFailed: { sentence: (cause) => cause, exitCode: FATAL },
+    configFailed: sentence('Failed to create config'),
+    clientFailed: sentence('Failed to create client'),
+    endpointFailed: {
+      sentence: (cause, { address, metricsPath }) =>
+        `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,
+      exitCode: FATAL,
+    },
     gatesFirst: true,
   },
   configure: (flags, env) => ({
     master: flags.values.master,
     kubeconfig: env['KUBECONFIG'] ?? '',
-    startError: startErrorOf(flags, env),
+    errors: { version: nodeNameError(flags, env), apiClient: lengthError(flags) },
     onEachNode: flags.values['node-deployment'],
     profilesPage: flags.values['enable-pprof'],
     handshake: handshakeOf(flags.values),
@@ -69,11 +74,13 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
 
 const LONGEST_UUID = 32
 
-function startErrorOf({ values }: Parts['flags'], env: Parts['env']): StartError | undefined {
-  if (values['node-deployment'] && !env['NODE_NAME']) {
-    const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
-    return new StartError(message, { exitCode: 255 })
-  }
+function nodeNameError({ values }: Parts['flags'], env: Parts['env']): StartError | undefined {
+  if (!values['node-deployment'] || env['NODE_NAME']) return undefined
+  const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
+  return new StartError(message, { exitCode: FATAL })
+}
+
+function lengthError({ values }: Parts['flags']): StartError | undefined {
   const length = values['volume-name-uuid-length']
   if (length >= -1 && length <= LONGEST_UUID) return undefined
   return new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${LONGEST_UUID}`)
@@ -81,14 +88,13 @@ function startErrorOf({ values }: Parts['flags'], env: Parts['env']): StartError
 
 async function openControllers(parts: Parts): Promise<AppControllers> {
   const { flags, client, driver, caches, clock, log, startLog } = parts
-  warnOfRetired(parts)
+  warnOfGate(parts)
   startLog.v(2)?.info(`Detected CSI driver ${driver.name}`)
   const settings = settingsOf(parts, { sweepMs: await sweepInterval(parts), node: await localNode(parts) })
   const attaches = driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   const [supports, watching] = attaches ? ['supports', 'watching'] : ['does not support', 'not watching']
   startLog.info(`CSI driver ${supports} PUBLISH_UNPUBLISH_VOLUME, ${watching} VolumeAttachments`)
-  const component = `${driver.name}_${parts.hostName}_${uuid(clock)}`
-  const recorder = createRecorder({ client, component, clock, log })
+  const recorder = createRecorder({ client, component: settings.component, clock, log })
   const populatorRecorder = createRecorder({ client, component: 'external-provisioner', clock, log })
   const { names, claimFinalizer, topology, node } = settings
   const publishes = flags.values['enable-capacity']
@@ -129,11 +135,9 @@ async function openOwnCapacity(
   return await openCapacity({ ...parts, ...flags, names, node: node?.name, segments, classes, log })
 }
 
-/** Charts in the field still enable a gate whose meaning is gone. */
-function warnOfRetired({ gates, startLog }: Parts): void {
-  if (gates.enabled('CrossNamespaceVolumeDataSource')) {
-    startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
-  }
+function warnOfGate({ gates, startLog }: Parts): void {
+  if (!gates.enabled('CrossNamespaceVolumeDataSource')) return
+  startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
 }
 
 /** 0 if there is nothing to sweep: the driver takes no snapshots, or the cluster has no such objects. */
@@ -164,7 +168,7 @@ async function localNode({ flags, env, driver, signal }: Parts): Promise<LocalNo
 }
 
 function settingsOf(
-  { flags, gates, driver, clock }: Parts,
+  { flags, gates, driver, clock, hostName }: Parts,
   asked: Pick<ProvisionerSettings, 'sweepMs' | 'node'>,
 ): ProvisionerSettings {
   const { values } = flags
@@ -172,6 +176,7 @@ function settingsOf(
   return {
     names: namesOf(driver.name),
     identity: [started, driver.name, ...(asked.node === undefined ? [] : [asked.node.name])].join('-'),
+    component: `${driver.name}_${hostName}_${uuid(clock)}`,
     claimFinalizer: `external-provisioner/${sanitizeName(driver.name)}`,
     finalizeClaims: values['finalize-claims'],
     workers: values['worker-threads'],

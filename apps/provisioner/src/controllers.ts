@@ -1,47 +1,42 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
-import { guardedDriver, volumeClient } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
 import { claimControllers } from './claims/controller.ts'
+import { driverCalls } from './claims/driver-calls.ts'
 import { backoffOf, type ProvisionerParts, type TermParts } from './parts.ts'
 import { cloneReleaseController } from './sources/release.ts'
 import { volumeController } from './volumes/controller.ts'
 
 /** The provisioner's controllers for as long as this process leads. */
 export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
-  const api = guarded(parts.client, assertLeading)
-  const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, assertLeading }))
+  const { client, caches, settings } = parts
+  const api = guarded(client, assertLeading)
+  const driver = driverCalls({ ...parts, assertLeading })
+  const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, driver }))
   const term: TermParts = {
     ...parts,
+    ...caches,
     refresh: capacity?.refresh,
     recorder: whileLeading(parts.recorder, assertLeading),
     populatorRecorder: whileLeading(parts.populatorRecorder, assertLeading),
     api,
-    assertLeading,
+    driver,
   }
-  const { settings, caches } = parts
   const workers = settings.cloneReleaseWorkers
   const releases =
-    workers === undefined
-      ? []
-      : [cloneReleaseController({ api, claims: caches.claims, workers, backoff: backoffOf(settings), log: term.log })]
+    workers === undefined ? [] : [cloneReleaseController({ ...term, workers, backoff: backoffOf(settings) })]
   return [...claimControllers(term), volumeController(term), ...releases, ...(capacity?.controllers ?? [])]
 }
 
 function capacityDeps(
-  { settings, driver, caches, clock, log }: ProvisionerParts,
+  { settings, caches, clock, log }: ProvisionerParts,
   capacity: CapacityParts,
-  { api, assertLeading }: Pick<TermParts, 'api' | 'assertLeading'>,
+  { api, driver }: Pick<TermParts, 'api' | 'driver'>,
 ): CapacityDeps {
-  const calls = volumeClient(guardedDriver(driver, assertLeading, log))
-  const { timeoutMs } = settings
   const getCapacity: GetCapacity = ({ parameters, segments }, signal) => {
     const accessibleTopology = { segments: { ...segments } }
-    return calls.capacity(
-      { volumeCapabilities: [], parameters: { ...parameters }, accessibleTopology },
-      { timeoutMs, signal },
-    )
+    return driver.capacity({ volumeCapabilities: [], parameters: { ...parameters }, accessibleTopology }, signal)
   }
   return { ...capacity, api, classes: caches.classes, backoff: backoffOf(settings), getCapacity, clock, log }
 }

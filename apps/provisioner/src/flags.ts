@@ -19,7 +19,7 @@ export const PROVISIONER_FLAGS = [
     help:
       'The owner of CSIStorageCapacity objects, as the number of controllers above the pod of $POD_NAME and ' +
       '$NAMESPACE: 0 is the pod, 1 a StatefulSet or DaemonSet, 2 a Deployment. -1: no owner.',
-    chart: { key: 'capacity.ownerLevel', sample: 1 },
+    chart: { key: 'capacity.ownerLevel', sample: 0, by: 'hand' },
   },
   {
     name: 'capacity-poll-interval',

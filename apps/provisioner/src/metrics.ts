@@ -2,8 +2,6 @@ import type { Metrics } from '@csi-sidecars/telemetry'
 
 /** The buckets of Prometheus' client for Go. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
-const BY_CLAIM = 'Broken down by storage class name and source of the claim.'
-const BY_CLASS = 'Broken down by storage class name.'
 
 export interface ClaimLabels {
   readonly class: string
@@ -11,69 +9,67 @@ export interface ClaimLabels {
   readonly source: string
 }
 
+/** One operation: the start of its metrics, their labels, and its verb and nouns in the help texts. */
+interface Operation<L> {
+  readonly name: string
+  readonly labels: readonly L[]
+  readonly verb: string
+  readonly done: string
+  readonly noun: string
+}
+
+/** The numbers of one operation. */
+class Counts<L extends string> {
+  readonly #succeeded
+  readonly #failed
+  readonly #seconds
+
+  constructor(metrics: Metrics, { name, labels, verb, done, noun }: Operation<L>) {
+    const by = `Broken down by storage class name${labels.length > 1 ? ' and source of the claim' : ''}.`
+    const help = `Total number of persistent volumes ${done} successfully. ${by}`
+    this.#succeeded = metrics.counter({ name: `${name}_total`, help, labels })
+    this.#failed = metrics.counter({
+      name: `${name}_failed_total`,
+      help: `Total number of persistent volume ${verb} failed attempts. ${by}`,
+      labels,
+    })
+    this.#seconds = metrics.histogram({
+      name: `${name}_duration_seconds`,
+      help: `Latency in seconds to ${verb} persistent volumes. Failed ${noun} attempts are ignored. ${by}`,
+      labels,
+      buckets: BUCKETS,
+    })
+  }
+
+  succeeded(labels: Readonly<Record<L, string>>, ms: number): void {
+    this.#succeeded.inc(labels)
+    this.#seconds.observe(labels, ms / 1000)
+  }
+
+  failed(labels: Readonly<Record<L, string>>): void {
+    this.#failed.inc(labels)
+  }
+}
+
 /** Numbers of created and deleted volumes, as dashboards of the Go original read them. */
 export class ProvisionMetrics {
-  readonly #created
-  readonly #createFailed
-  readonly #createSeconds
-  readonly #deleted
-  readonly #deleteFailed
-  readonly #deleteSeconds
+  readonly creations: Counts<keyof ClaimLabels>
+  readonly deletions: Counts<'class'>
 
   constructor(metrics: Metrics) {
-    const ofClaims = ['class', 'source'] as const
-    const ofClasses = ['class'] as const
-    const claims = 'controller_persistentvolumeclaim_provision'
-    const volumes = 'controller_persistentvolume_delete'
-    this.#created = metrics.counter({
-      name: `${claims}_total`,
-      help: `Total number of persistent volumes provisioned successfully. ${BY_CLAIM}`,
-      labels: ofClaims,
+    this.creations = new Counts(metrics, {
+      name: 'controller_persistentvolumeclaim_provision',
+      labels: ['class', 'source'],
+      verb: 'provision',
+      done: 'provisioned',
+      noun: 'provisioning',
     })
-    this.#createFailed = metrics.counter({
-      name: `${claims}_failed_total`,
-      help: `Total number of persistent volume provision failed attempts. ${BY_CLAIM}`,
-      labels: ofClaims,
+    this.deletions = new Counts(metrics, {
+      name: 'controller_persistentvolume_delete',
+      labels: ['class'],
+      verb: 'delete',
+      done: 'deleted',
+      noun: 'deletion',
     })
-    this.#createSeconds = metrics.histogram({
-      name: `${claims}_duration_seconds`,
-      help: `Latency in seconds to provision persistent volumes. Failed provisioning attempts are ignored. ${BY_CLAIM}`,
-      labels: ofClaims,
-      buckets: BUCKETS,
-    })
-    this.#deleted = metrics.counter({
-      name: `${volumes}_total`,
-      help: `Total number of persistent volumes deleted successfully. ${BY_CLASS}`,
-      labels: ofClasses,
-    })
-    this.#deleteFailed = metrics.counter({
-      name: `${volumes}_failed_total`,
-      help: `Total number of persistent volume delete failed attempts. ${BY_CLASS}`,
-      labels: ofClasses,
-    })
-    this.#deleteSeconds = metrics.histogram({
-      name: `${volumes}_duration_seconds`,
-      help: `Latency in seconds to delete persistent volumes. Failed deletion attempts are ignored. ${BY_CLASS}`,
-      labels: ofClasses,
-      buckets: BUCKETS,
-    })
-  }
-
-  created(labels: ClaimLabels, ms: number): void {
-    this.#created.inc({ ...labels })
-    this.#createSeconds.observe({ ...labels }, ms / 1000)
-  }
-
-  createFailed(labels: ClaimLabels): void {
-    this.#createFailed.inc({ ...labels })
-  }
-
-  deleted(className: string, ms: number): void {
-    this.#deleted.inc({ class: className })
-    this.#deleteSeconds.observe({ class: className }, ms / 1000)
-  }
-
-  deleteFailed(className: string): void {
-    this.#deleteFailed.inc({ class: className })
   }
 }

@@ -7,15 +7,18 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Names } from './caches/names.ts'
 import type { Caches } from './caches/open.ts'
 import type { CapacityParts, CapacityRefresh } from './capacity/controller.ts'
+import type { DriverCalls } from './claims/driver-calls.ts'
 import type { ProvisionMetrics } from './metrics.ts'
 import type { LocalNode } from './node/local-node.ts'
-import type { NameRule } from './request/name.ts'
+import type { NameRule } from './request/request.ts'
 
 /** The settings of this process that decisions depend on. They never change. */
 export interface ProvisionerSettings extends NameRule {
   readonly names: Names
   /** Written into each volume: the start of this process. */
   readonly identity: string
+  /** The source of events. */
+  readonly component: string
   /** The finalizer of claims whose volume may be in creation. */
   readonly claimFinalizer: string
   /** --finalize-claims. */
@@ -61,11 +64,10 @@ export interface ProvisionerParts {
 }
 
 /** The parts of one term. Without the lead they write nothing and call no driver. */
-export interface TermParts extends ProvisionerParts {
+export interface TermParts extends Omit<ProvisionerParts, 'client' | 'driver' | 'caches'>, Caches {
   readonly refresh: CapacityRefresh | undefined
-  /** Refuses writes once this process no longer leads. */
+  readonly driver: DriverCalls
   readonly api: KubeClient
-  readonly assertLeading: () => void
 }
 
 export function backoffOf({ retryStartMs, retryMaxMs }: ProvisionerSettings): Controller['backoff'] {

@@ -99,6 +99,22 @@ describe('--enable-capacity', () => {
     })
   })
 
+  it('fills 2,000 nodes with two classes within one poll interval, by one question each', async () => {
+    const more = storageClass('more', { volumeBindingMode: 'WaitForFirstConsumer' })
+    const nodes = Array.from({ length: 2000 }, (_, index) => node(`node-${index}`, `z${index}`)).flat()
+    await using cluster = await startCluster({ objects: [LATE, more, ...nodes] })
+    answer(cluster, 1024n ** 3n)
+    const flags = [...FLAGS, '--capacity-poll-interval=60s']
+    await whileProvisioning({ cluster, flags, env: ENV }, async () => {
+      const since = performance.now()
+      while (objectsOf(cluster).length < 4000) await systemClock.sleep(500)
+      expect(performance.now() - since).toBeLessThan(60_000)
+      await systemClock.sleep(300)
+    })
+    expect(cluster.driver.calls.filter(({ method }) => method === 'GetCapacity')).toHaveLength(4000)
+    expect(objectsOf(cluster)).toHaveLength(4000)
+  }, 60_000)
+
   it.each([
     ['need NAMESPACE env variable for CSIStorageCapacity objects', {}],
     ['need POD_NAME env variable to determine CSIStorageCapacity owner', ENV],

@@ -1,22 +1,7 @@
 import { unreachable } from '@csi-sidecars/base'
-import { CODES, type CodeName, RpcError } from '@csi-sidecars/csi'
-import { ApiError } from '@csi-sidecars/kube-client'
-import type { InFlight } from '@csi-sidecars/testkit'
 import { describe, it } from '@jest/globals'
 import fc from 'fast-check'
 import { CLAIMS, ProvisionerModel } from '../src/testing/model/provisioner-model.ts'
-
-/** Answers of the API server, and no answer. */
-const API_FAULTS = [
-  { code: 0, reason: '', message: 'connection reset', outcomeUnknown: true },
-  { code: 409, reason: 'Conflict', message: 'the object has been modified' },
-  { code: 422, reason: 'Invalid', message: 'no' },
-  { code: 403, reason: 'Forbidden', message: 'no' },
-  { code: 500, reason: 'InternalError', message: 'etcd is away' },
-] as const
-/** After these the driver may continue the creation. */
-const NOT_FINAL = ['DeadlineExceeded', 'Unavailable', 'Aborted', 'Canceled'] as const satisfies readonly CodeName[]
-const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const satisfies readonly CodeName[]
 
 type Step =
   | { do: 'createClaim' | 'deleteClaim' | 'touchClaim' | 'retain'; name: string }
@@ -45,37 +30,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-function picked(model: ProvisionerModel, pick: number): InFlight | undefined {
-  const flights = model.process?.gate.inFlight ?? []
-  return flights[pick % flights.length]
-}
-
-/** Fails a request or a call. A call without a final answer may be continued by the driver. */
-function fail(model: ProvisionerModel, { label, applied, answer }: InFlight, fault: number): void {
-  if (!label.startsWith('call ')) {
-    const { code, reason, message } = API_FAULTS[fault % API_FAULTS.length] ?? API_FAULTS[0]
-    const outcomeUnknown = code === 0
-    // The server answers a refusal only if the request has not taken effect.
-    if (applied && code !== 0) return answer()
-    return answer(new ApiError({ code, reason, message, outcomeUnknown }))
-  }
-  const [, method, volume = ''] = label.split(' ')
-  const isFinal = fault % 2 === 0 && !applied && model.storage.handleOf(volume) === undefined
-  const codes: readonly CodeName[] = isFinal ? FINAL : NOT_FINAL
-  const code = codes[fault % codes.length] ?? 'Internal'
-  if (method === 'create') {
-    if (isFinal) model.storage.late.delete(volume)
-    else if (!applied && fault % 3 === 0) model.storage.late.add(volume)
-  }
-  answer(new RpcError(CODES[code], 'no'))
-}
-
 /** Delivers every event and answers the oldest request, several times. */
 async function flow(model: ProvisionerModel, rounds: number): Promise<void> {
   for (let left = rounds; left > 0; left -= 1) {
     model.process?.deliver()
     await model.clock.settle()
-    picked(model, 0)?.answer()
+    model.flightAt(0)?.answer()
     await model.clock.settle()
   }
 }
@@ -91,12 +51,12 @@ async function perform(model: ProvisionerModel, each: Step): Promise<void> {
     case 'retain':
       return model.retain(each.name)
     case 'answer':
-      return picked(model, each.pick)?.answer()
+      return model.flightAt(each.pick)?.answer()
     case 'apply':
-      return picked(model, each.pick)?.apply()
+      return model.flightAt(each.pick)?.apply()
     case 'fail': {
-      const found = picked(model, each.pick)
-      return found && fail(model, found, each.fault)
+      const found = model.flightAt(each.pick)
+      return found && model.failFlight(found, each.fault)
     }
     case 'flow':
       return await flow(model, each.rounds)

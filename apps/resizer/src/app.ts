@@ -40,7 +40,7 @@ const RESIZER_GATES = {
 
 type GateName = keyof (typeof RESIZER_GATES)['own']
 
-type Parts = AppParts<typeof RESIZER_FLAGS, GateName>
+type ResizerAppParts = AppParts<typeof RESIZER_FLAGS, GateName>
 
 const LEASE_PREFIX = 'external-resizer-'
 
@@ -69,12 +69,12 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
 }
 
 /** The name of the node with --node-deployment; undefined without. */
-function nodeNameOf({ values }: Parts['flags'], env: Parts['env']): string | undefined {
+function nodeNameOf({ values }: ResizerAppParts['flags'], env: ResizerAppParts['env']): string | undefined {
   if (!values['node-deployment']) return undefined
   return values['node-name'] || (env['NODE_NAME'] ?? '')
 }
 
-function whyNoNodeDeployment(flags: Parts['flags'], env: Parts['env']): string | undefined {
+function whyNoNodeDeployment(flags: ResizerAppParts['flags'], env: ResizerAppParts['env']): string | undefined {
   const { values } = flags
   const nodeName = nodeNameOf(flags, env)
   if (nodeName === undefined) {
@@ -112,7 +112,7 @@ function choose({ capabilities: { controller, node } }: Driver, log: Logger): Ch
   return { expands, modifies }
 }
 
-function chooseControllers(parts: Parts): AppControllers {
+function chooseControllers(parts: ResizerAppParts): AppControllers {
   const { flags, gates, env, client, driver, caches, backlog, clock, log } = parts
   const choice = choose(driver, log)
   const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')
@@ -137,7 +137,7 @@ function chooseControllers(parts: Parts): AppControllers {
 type CallLimits = Pick<ResizerSettings, 'resizeTimeoutMs' | 'modifyTimeoutMs'>
 
 /** A --timeout on the command line is also the limit of the calls, even if it is the default. */
-function limitsOf({ values, given }: Parts['flags']): CallLimits {
+function limitsOf({ values, given }: ResizerAppParts['flags']): CallLimits {
   const forAll = given.has('timeout') ? values.timeout : undefined
   return {
     resizeTimeoutMs: forAll ?? values['resize-timeout'],
@@ -145,7 +145,11 @@ function limitsOf({ values, given }: Parts['flags']): CallLimits {
   }
 }
 
-function settingsOf(flags: Parts['flags'], gates: Parts['gates'], driverName: string): ResizerSettings {
+function settingsOf(
+  flags: ResizerAppParts['flags'],
+  gates: ResizerAppParts['gates'],
+  driverName: string,
+): ResizerSettings {
   const { values } = flags
   return {
     ...limitsOf(flags),

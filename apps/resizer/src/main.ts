@@ -1,7 +1,7 @@
 import { main, programOf } from '@csi-sidecars/sidecar'
 import { resizer } from './app.ts'
 
-/** Runs until the process ends. What loads a bundle starts it. */
+/** Runs until the process ends. The loader of the bundle starts it. */
 export const start = (): Promise<void> => main(programOf(resizer))
 
 if (import.meta.main) void start()

@@ -40,7 +40,7 @@ export interface ResizerParts extends Informers {
 /** The parts of the controllers in one term of leadership. Writes and calls need the lead. */
 export interface ResizerTerm extends ResizerParts {
   readonly assertLeading: () => void
-  /** What both work with. */
+  /** The dependencies of both controllers. */
   readonly common: Omit<ResizerClaimDeps, 'notifyCallStarted'>
   /**
    * The queue orders of both controllers. Each controller moves the claim that it starts to the front of the other
@@ -70,7 +70,7 @@ export function claimController(
   }
 }
 
-/** A volume that appears or changes may be what its claim waits for. */
+/** A claim may wait for a volume that appears or changes. */
 export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
   return causesOf(volumes, (event) => {
     if (event.type === 'deleted') return []

@@ -133,7 +133,7 @@ describe('the request of a modification', () => {
       { of: 'expand' },
     ],
     ['no secret without either', {}, {}],
-  ])('has %s', async (_what, parts, secrets) => {
+  ])('carries %s', async (_what, parts, secrets) => {
     fixture = new ResizerFixture()
     for (const each of ['modify', 'expand']) {
       const data = { of: Buffer.from(each).toString('base64') }

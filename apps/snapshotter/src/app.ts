@@ -42,6 +42,7 @@ type Parts = AppParts<typeof SNAPSHOTTER_FLAGS, GateName>
 
 /** The exit code of a fatal line of the Go original. */
 const FATAL = 255
+const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 const LEASE_PREFIX = 'external-snapshotter-leader-'
 
 export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
@@ -65,18 +66,18 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
     endpointFirst: true,
   },
   configure: ({ values }, env) => ({
-    startError: values['node-deployment'] ? whyNoNodeDeployment(values['leader-election'], env) : undefined,
+    errors: {
+      apiConfig:
+        values['node-deployment'] && values['leader-election']
+          ? new StartError('Leader election cannot happen when node-deployment is set to true')
+          : undefined,
+      apiClient:
+        values['node-deployment'] && !env['NODE_NAME'] ? new StartError(NO_NODE, { exitCode: FATAL }) : undefined,
+    },
     onEachNode: values['node-deployment'],
     handshake: handshakeOf(values),
   }),
   controllers: chooseControllers,
-}
-
-function whyNoNodeDeployment(electsLeader: boolean, { NODE_NAME }: Parts['env']): StartError | undefined {
-  if (electsLeader) return new StartError('Leader election cannot happen when node-deployment is set to true')
-  if (NODE_NAME) return undefined
-  const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
-  return new StartError(message, { exitCode: FATAL })
 }
 
 async function chooseControllers(parts: Parts): Promise<AppControllers> {

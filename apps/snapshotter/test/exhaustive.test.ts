@@ -93,7 +93,7 @@ const STEPS = Array.from({ length: REMOVED_AT + 8 }, (_, index) => index)
 const ALL = Object.keys(DISTURBANCES)
 
 describe('the life of one content', () => {
-  it('has a creation and a deletion in its undisturbed form', async () => {
+  it('contains a creation and a deletion if nothing disturbs it', async () => {
     expect(CONTENTS).toContain('a')
     // Lists of four caches, mark, call, status, mark away; call, status, finalizer.
     expect(await live([])).toBeGreaterThanOrEqual(7)

@@ -7,7 +7,7 @@ const { ACCOUNT, EXPECTED, KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT } = 
 const { workloads, leases, rights } = JSON.parse(EXPECTED)
 const host = KUBERNETES_SERVICE_HOST.includes(':') ? `[${KUBERNETES_SERVICE_HOST}]` : KUBERNETES_SERVICE_HOST
 
-/** As long as a rollout, or a lease of a process that was killed, may take. */
+/** The longest time of a rollout, or of the lease of a killed process. */
 const LIMIT_MS = 60_000
 const PAUSE_MS = 1000
 

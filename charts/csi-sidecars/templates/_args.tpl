@@ -80,6 +80,19 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.flags.leaderElection" (dict "section" (include "csi-sidecars.ownElection" . | fromJson) "prefix" .prefix) -}}
 {{- end -}}
 {{- include (printf "csi-sidecars.flags.%s" .app) $own -}}
+{{- if and (eq .app "provisioner") (include "csi-sidecars.publishesCapacity" .) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "capacity-ownerref-level" "value" (include "csi-sidecars.ownerLevel" . | int)) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "csi-sidecars.publishesCapacity" -}}
+{{- if and .values.provisioner.enabled .values.provisioner.capacity.enabled }}true{{ end -}}
+{{- end }}
+
+{{/* How many controllers are above the pod that owns the CSIStorageCapacity objects: a Deployment is above a ReplicaSet. */}}
+{{- define "csi-sidecars.ownerLevel" -}}
+{{- $level := .values.provisioner.capacity.ownerLevel -}}
+{{- kindIs "invalid" $level | ternary (eq .values.controller.kind "Deployment" | ternary 2 1) $level -}}
 {{- end }}
 
 {{/* It has no process of its own. */}}

@@ -27,8 +27,8 @@
 
 {{- define "csi-sidecars.checkShape" -}}
 {{- with .values -}}
-{{- if not (or .attacher.enabled .resizer.enabled) -}}
-{{- fail "Nothing to install: both attacher.enabled and resizer.enabled are false." -}}
+{{- if empty (include "csi-sidecars.enabled" $ | fromJsonArray) -}}
+{{- fail "Nothing to install: no sidecar is enabled." -}}
 {{- end -}}
 {{- if and (eq .mode "shared") (not .driver.containers) -}}
 {{- fail "driver.containers is empty: in mode shared the pod needs your CSI driver's container (mode separate is for a driver that runs elsewhere on the node)." -}}
@@ -53,8 +53,13 @@
 {{- if and .csiDriver.create (not .driver.name) -}}
 {{- fail "csiDriver.create needs driver.name." -}}
 {{- end -}}
-{{- if and (eq .process "each") .attacher.enabled .resizer.enabled (or (eq .mode "shared") (include "csi-sidecars.hostNetwork" $)) (eq (int .attacher.metricsPort) (int .resizer.metricsPort)) -}}
-{{- fail "attacher.metricsPort and resizer.metricsPort are the same, and so is the network of the two." -}}
+{{- if and (eq .process "each") (or (eq .mode "shared") (include "csi-sidecars.hostNetwork" $)) -}}
+{{- $ports := dict -}}
+{{- range $app := include "csi-sidecars.enabled" $ | fromJsonArray -}}
+{{- $port := (get $.values $app).metricsPort | int | toString -}}
+{{- with get $ports $port }}{{ fail (printf "%s.metricsPort and %s.metricsPort are the same, and so is the network of the two." . $app) }}{{ end -}}
+{{- $_ := set $ports $port $app -}}
+{{- end -}}
 {{- end -}}
 {{- if and .logging.vmodule (eq .logging.format "json") -}}
 {{- fail "logging.vmodule is for the text format only, but logging.format is json." -}}
@@ -80,18 +85,21 @@
 
 {{- define "csi-sidecars.checkNodeDeployment" -}}
 {{- with .values -}}
-{{- if .resizer.nodeDeployment -}}
-{{- if not .resizer.enabled -}}
+{{- if and .resizer.nodeDeployment (not .resizer.enabled) -}}
 {{- fail "resizer.nodeDeployment needs resizer.enabled." -}}
 {{- end -}}
-{{- if ne .controller.kind "DaemonSet" -}}
-{{- fail "resizer.nodeDeployment needs controller.kind DaemonSet: it is a resizer on each node." -}}
+{{- $onNodes := include "csi-sidecars.onNodes" $ | fromJsonArray -}}
+{{- range $app := $onNodes -}}
+{{- if ne $.values.controller.kind "DaemonSet" -}}
+{{- fail (printf "%[1]s.nodeDeployment needs controller.kind DaemonSet: it is a %[1]s on each node." $app) -}}
 {{- end -}}
-{{- if .attacher.enabled -}}
-{{- fail "resizer.nodeDeployment needs attacher.enabled false: the attacher needs a leader. A driver that attaches has it in another release." -}}
+{{- range $other := include "csi-sidecars.enabled" $ | fromJsonArray -}}
+{{- if not (has $other $onNodes) -}}
+{{- fail (printf "%[1]s.nodeDeployment needs %[2]s.enabled false: the %[2]s needs a leader. %[3]s" $app $other (eq $other "attacher" | ternary "A driver that attaches has it in another release." (printf "Or set its own nodeDeployment." ))) -}}
 {{- end -}}
-{{- if (include "csi-sidecars.election" (dict "values" . "app" "resizer") | fromJson).enabled -}}
-{{- fail "resizer.nodeDeployment excludes leader election: set leaderElection.enabled to false." -}}
+{{- end -}}
+{{- if (include "csi-sidecars.election" (dict "values" $.values "app" $app) | fromJson).enabled -}}
+{{- fail (printf "%s.nodeDeployment excludes leader election: set leaderElection.enabled to false." $app) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -99,13 +107,13 @@
 
 {{- define "csi-sidecars.checkProcess" -}}
 {{- if eq .values.process "one" -}}
-{{- range $app := list "attacher" "resizer" -}}
+{{- range $app := list "attacher" "resizer" "provisioner" "snapshotter" -}}
 {{- range $path, $default := include (printf "csi-sidecars.ofProcess.%s" $app) $ | fromJson -}}
 {{- $value := get $.values $app -}}
 {{- range $key := splitList "." $path }}{{ $value = kindIs "map" $value | ternary (get (default dict $value) $key) "" }}{{ end -}}
 {{- $unset := and (kindIs "invalid" $value) (empty $default) -}}
 {{- if not (or $unset (eq (toJson $value) (toJson $default))) -}}
-{{- fail (printf "%s.%s is for a process of its own: with process one, sidecars.%s says it for both." $app $path $path) -}}
+{{- fail (printf "%s.%s is for a process of its own: with process one, sidecars.%s says it for all." $app $path $path) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -117,7 +125,7 @@
 {{- end -}}
 {{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
 {{- if and $.values.sidecars.singleLease (include "csi-sidecars.ownElection" (dict "values" $.values "app" $app) | fromJson) -}}
-{{- fail (printf "sidecars.singleLease is one Lease for both: %s.leaderElection must be empty." $app) -}}
+{{- fail (printf "sidecars.singleLease is one Lease for all: %s.leaderElection must be empty." $app) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
@@ -126,8 +134,8 @@
 {{- $election := include "csi-sidecars.election" . | fromJson -}}
 {{- $of := include "csi-sidecars.ownElection" . | fromJson | empty | ternary "leaderElection" (printf "%s.leaderElection" .app) -}}
 {{- $controller := .values.controller -}}
-{{- if and (eq $controller.kind "DaemonSet") (not $election.enabled) (not .values.resizer.nodeDeployment) -}}
-{{- fail (printf "controller.kind is DaemonSet without %s.enabled: the pods of two nodes would work on the same volumes. (resizer.nodeDeployment is for drivers that expand volumes on their own node only.)" $of) -}}
+{{- if and (eq $controller.kind "DaemonSet") (not $election.enabled) (not (has .app (include "csi-sidecars.onNodes" . | fromJsonArray))) -}}
+{{- fail (printf "controller.kind is DaemonSet without %s.enabled: the pods of two nodes would work on the same volumes. (nodeDeployment of a sidecar is for drivers with volumes of their own node only.)" $of) -}}
 {{- end -}}
 {{- if and (ne $controller.kind "DaemonSet") (gt (int $controller.replicaCount) 1) (not $election.enabled) -}}
 {{- fail (printf "controller.replicaCount is more than 1 without %s.enabled: two replicas would work on the same volumes." $of) -}}

@@ -1,6 +1,6 @@
 {{/* Port names have at most 15 characters and must differ in a pod. */}}
 {{- define "csi-sidecars.portName" -}}
-{{ get (dict "attacher" "metrics-attach" "resizer" "metrics-resizer" "sidecars" "metrics") .app }}
+{{ get (dict "attacher" "metrics-attach" "resizer" "metrics-resizer" "provisioner" "metrics-create" "snapshotter" "metrics-snap" "sidecars" "metrics") .app }}
 {{- end }}
 
 {{/* What the OTEL_* variables say of the collector; values are percent-encoded in lists. */}}
@@ -42,11 +42,22 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: metadata.namespace
-  {{- if and .values.resizer.nodeDeployment (has .app (list "resizer" "sidecars")) }}
+  {{- $onNodes := include "csi-sidecars.onNodes" . | fromJsonArray }}
+  {{- if or (has .app $onNodes) (and (eq .app "sidecars") $onNodes) }}
   - name: NODE_NAME
     valueFrom:
       fieldRef:
         fieldPath: spec.nodeName
+  {{- end }}
+  {{- if and (include "csi-sidecars.publishesCapacity" .) (has .app (list "provisioner" "sidecars")) }}
+  - name: NAMESPACE
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.namespace
+  - name: POD_NAME
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.name
   {{- end }}
   {{- with include "csi-sidecars.tracingEnv" . | trim }}
   {{- . | nindent 2 }}

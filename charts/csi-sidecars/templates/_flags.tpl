@@ -29,6 +29,45 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "workers" "value" .section.workers) -}}
 {{- end }}
 
+{{- define "csi-sidecars.flags.provisioner" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "capacity-for-immediate-binding" "value" .section.capacity.immediateBinding) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "capacity-poll-interval" "value" .section.capacity.pollInterval) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "capacity-threads" "value" .section.capacity.threads) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "cloning-protection-threads" "value" .section.cloningProtectionThreads) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "controller-publish-readonly" "value" .section.controllerPublishReadOnly) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "default-fstype" "value" .section.defaultFSType) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "enable-capacity" "value" .section.capacity.enabled) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "extra-create-metadata" "value" .section.extraCreateMetadata) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "finalize-claims" "value" .section.finalizeClaims) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "immediate-topology" "value" .section.immediateTopology) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "kube-api-capacity-burst" "value" .section.capacity.burst) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "kube-api-capacity-qps" "value" .section.capacity.qps) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "master" "value" .section.master) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "prevent-volume-mode-conversion" "value" .section.preventVolumeModeConversion) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment" "value" .section.nodeDeployment.enabled) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment-base-delay" "value" .section.nodeDeployment.baseDelay) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment-immediate-binding" "value" .section.nodeDeployment.immediateBinding) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment-max-delay" "value" .section.nodeDeployment.maxDelay) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-orphan-sweep-interval" "value" .section.snapshotOrphanSweepInterval) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "strict-topology" "value" .section.strictTopology) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "timeout" "value" .section.timeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "volume-name-prefix" "value" .section.volumeNamePrefix) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "volume-name-uuid-length" "value" .section.volumeNameUUIDLength) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "worker-threads" "value" .section.workerThreads) -}}
+{{- end }}
+
+{{- define "csi-sidecars.flags.snapshotter" -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "extra-create-metadata" "value" .section.extraCreateMetadata) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "groupsnapshot-name-prefix" "value" .section.groupSnapshotNamePrefix) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "groupsnapshot-name-uuid-length" "value" .section.groupSnapshotNameUuidLength) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment" "value" .section.nodeDeployment) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "resync-period" "value" .section.resyncPeriod) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-name-prefix" "value" .section.snapshotNamePrefix) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-name-uuid-length" "value" .section.snapshotNameUuidLength) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "timeout" "value" .section.timeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "worker-threads" "value" .section.workerThreads) -}}
+{{- end }}
+
 {{- define "csi-sidecars.flags.each" -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "feature-gates" "value" (include "csi-sidecars.pairs" (dict "map" .section.featureGates "between" "="))) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "retry-interval-max" "value" .section.retryIntervalMax) -}}
@@ -313,5 +352,250 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
     "failureThreshold": 3
   },
   "metricsPort": 8082
+}
+{{- end }}
+
+{{- define "csi-sidecars.gates.provisioner" -}}
+{
+  "own": [
+    "CrossNamespaceVolumeDataSource",
+    "ReleaseLeaderElectionOnExit",
+    "Topology",
+    "VolumeAttributesClass"
+  ],
+  "others": [
+    "APIResponseCompression",
+    "APIServerIdentity",
+    "APIServerWebhookAuthenticationToken",
+    "APIServingWithRoutine",
+    "AggregatedDiscoveryRemoveBetaType",
+    "AllAlpha",
+    "AllBeta",
+    "AllowParsingUserUIDFromCertAuth",
+    "AllowUnsafeMalformedObjectDeletion",
+    "CBORServingAndStorage",
+    "ComponentFlagz",
+    "ComponentStatusz",
+    "ConcurrentWatchObjectDecode",
+    "ConsistentListFromCacheSkipTimeoutFallback",
+    "ConstrainedImpersonation",
+    "CoordinatedLeaderElection",
+    "DeclarativeValidation",
+    "DeclarativeValidationBeta",
+    "DeclarativeValidationTakeover",
+    "DetectCacheInconsistency",
+    "EtcdRangeStream",
+    "ExcludeAdmissionWebhookVirtualResources",
+    "HonorPVReclaimPolicy",
+    "KMSv1",
+    "ListFromCacheSnapshot",
+    "ManifestBasedAdmissionControlConfig",
+    "MutatingAdmissionPolicy",
+    "NativeHistograms",
+    "OpenAPIEnums",
+    "RemoteRequestHeaderUID",
+    "SeparateCacheWatchRPC",
+    "ShardedListAndWatch",
+    "SizeBasedListCostEstimate",
+    "StorageVersionAPI",
+    "StorageVersionHash",
+    "StructuredAuthenticationConfigurationEgressSelector",
+    "StructuredAuthenticationConfigurationJWKSMetrics",
+    "TokenRequestServiceAccountUIDValidation",
+    "UnauthenticatedHTTP2DOSMitigation",
+    "UnknownVersionInteroperabilityProxy",
+    "WatchCacheInitializationPostStartHook",
+    "WatchList",
+    "WatchListCompression",
+    "WebhookRoundTripLoadBalancing"
+  ]
+}
+{{- end }}
+
+{{- define "csi-sidecars.ofProcess.provisioner" -}}
+{
+  "image.repository": "csi-provisioner",
+  "image.tag": "",
+  "image.digest": "",
+  "image.pullPolicy": "",
+  "logLevel": null,
+  "kubeAPIQPS": null,
+  "kubeAPIBurst": null,
+  "onLeaseLoss": "",
+  "onDriverLoss": "",
+  "driverGracePeriod": "",
+  "drainTimeout": "",
+  "additionalArgs": [],
+  "env": [],
+  "envFrom": [],
+  "volumeMounts": [],
+  "lifecycle": {},
+  "resources": {
+    "requests": {
+      "cpu": "10m",
+      "memory": "64Mi"
+    },
+    "limits": {
+      "memory": "256Mi"
+    }
+  },
+  "securityContext": {
+    "readOnlyRootFilesystem": true,
+    "allowPrivilegeEscalation": false,
+    "capabilities": {
+      "drop": [
+        "ALL"
+      ]
+    },
+    "seccompProfile": {
+      "type": "RuntimeDefault"
+    }
+  },
+  "startupProbe": {
+    "enabled": false,
+    "path": "/livez",
+    "initialDelaySeconds": 0,
+    "periodSeconds": 10,
+    "timeoutSeconds": 5,
+    "failureThreshold": 30
+  },
+  "livenessProbe": {
+    "enabled": true,
+    "path": "/livez",
+    "initialDelaySeconds": 30,
+    "periodSeconds": 20,
+    "timeoutSeconds": 10,
+    "failureThreshold": 3
+  },
+  "readinessProbe": {
+    "enabled": true,
+    "path": "/readyz",
+    "initialDelaySeconds": 5,
+    "periodSeconds": 10,
+    "timeoutSeconds": 5,
+    "failureThreshold": 3
+  },
+  "metricsPort": 8083
+}
+{{- end }}
+
+{{- define "csi-sidecars.gates.snapshotter" -}}
+{
+  "own": [
+    "CSIVolumeGroupSnapshot",
+    "ReleaseLeaderElectionOnExit"
+  ],
+  "others": [
+    "APIResponseCompression",
+    "APIServerIdentity",
+    "APIServerWebhookAuthenticationToken",
+    "APIServingWithRoutine",
+    "AggregatedDiscoveryRemoveBetaType",
+    "AllAlpha",
+    "AllBeta",
+    "AllowParsingUserUIDFromCertAuth",
+    "AllowUnsafeMalformedObjectDeletion",
+    "CBORServingAndStorage",
+    "ComponentFlagz",
+    "ComponentStatusz",
+    "ConcurrentWatchObjectDecode",
+    "ConsistentListFromCacheSkipTimeoutFallback",
+    "ConstrainedImpersonation",
+    "CoordinatedLeaderElection",
+    "DeclarativeValidation",
+    "DeclarativeValidationBeta",
+    "DeclarativeValidationTakeover",
+    "DetectCacheInconsistency",
+    "EtcdRangeStream",
+    "ExcludeAdmissionWebhookVirtualResources",
+    "KMSv1",
+    "ListFromCacheSnapshot",
+    "ManifestBasedAdmissionControlConfig",
+    "MutatingAdmissionPolicy",
+    "NativeHistograms",
+    "OpenAPIEnums",
+    "RemoteRequestHeaderUID",
+    "SeparateCacheWatchRPC",
+    "ShardedListAndWatch",
+    "SizeBasedListCostEstimate",
+    "StorageVersionAPI",
+    "StorageVersionHash",
+    "StructuredAuthenticationConfigurationEgressSelector",
+    "StructuredAuthenticationConfigurationJWKSMetrics",
+    "TokenRequestServiceAccountUIDValidation",
+    "UnauthenticatedHTTP2DOSMitigation",
+    "UnknownVersionInteroperabilityProxy",
+    "WatchCacheInitializationPostStartHook",
+    "WatchList",
+    "WatchListCompression",
+    "WebhookRoundTripLoadBalancing"
+  ]
+}
+{{- end }}
+
+{{- define "csi-sidecars.ofProcess.snapshotter" -}}
+{
+  "image.repository": "csi-snapshotter",
+  "image.tag": "",
+  "image.digest": "",
+  "image.pullPolicy": "",
+  "logLevel": null,
+  "kubeAPIQPS": null,
+  "kubeAPIBurst": null,
+  "onLeaseLoss": "",
+  "onDriverLoss": "",
+  "driverGracePeriod": "",
+  "drainTimeout": "",
+  "additionalArgs": [],
+  "env": [],
+  "envFrom": [],
+  "volumeMounts": [],
+  "lifecycle": {},
+  "resources": {
+    "requests": {
+      "cpu": "10m",
+      "memory": "64Mi"
+    },
+    "limits": {
+      "memory": "256Mi"
+    }
+  },
+  "securityContext": {
+    "readOnlyRootFilesystem": true,
+    "allowPrivilegeEscalation": false,
+    "capabilities": {
+      "drop": [
+        "ALL"
+      ]
+    },
+    "seccompProfile": {
+      "type": "RuntimeDefault"
+    }
+  },
+  "startupProbe": {
+    "enabled": false,
+    "path": "/livez",
+    "initialDelaySeconds": 0,
+    "periodSeconds": 10,
+    "timeoutSeconds": 5,
+    "failureThreshold": 30
+  },
+  "livenessProbe": {
+    "enabled": true,
+    "path": "/livez",
+    "initialDelaySeconds": 30,
+    "periodSeconds": 20,
+    "timeoutSeconds": 10,
+    "failureThreshold": 3
+  },
+  "readinessProbe": {
+    "enabled": true,
+    "path": "/readyz",
+    "initialDelaySeconds": 5,
+    "periodSeconds": 10,
+    "timeoutSeconds": 5,
+    "failureThreshold": 3
+  },
+  "metricsPort": 8084
 }
 {{- end }}

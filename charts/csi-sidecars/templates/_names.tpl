@@ -4,7 +4,8 @@ Every template of this chart takes one dict, so that another chart can include i
   values   the values of this chart, never those of a parent
   release  .Release
   chart    the .Chart of this chart
-  app      "attacher" or "resizer", where the template is about one sidecar; "sidecars" for both in one process
+  app      "attacher", "resizer", "provisioner" or "snapshotter", where the template is about one sidecar; "sidecars" for
+           all in one process
   workload what "csi-sidecars.workloads" lists, where it is about the pods of one controller
 
 A chart that has this one as a dependency finds its values and chart under .Subcharts (docs/drivers.md):
@@ -27,10 +28,26 @@ A chart that has this one as a dependency finds its values and chart under .Subc
 {{/* The enabled sidecars, as JSON. */}}
 {{- define "csi-sidecars.enabled" -}}
 {{- $apps := list -}}
-{{- range $app := list "attacher" "resizer" -}}
+{{- range $app := list "attacher" "resizer" "provisioner" "snapshotter" -}}
 {{- if (get $.values $app).enabled }}{{ $apps = append $apps $app }}{{ end -}}
 {{- end -}}
 {{ $apps | toJson }}
+{{- end }}
+
+{{/* The enabled sidecars that run on each node without a leader, as JSON. */}}
+{{- define "csi-sidecars.onNodes" -}}
+{{- $apps := list -}}
+{{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
+{{- $value := (get $.values $app).nodeDeployment -}}
+{{- if kindIs "map" $value }}{{ $value = $value.enabled }}{{ end -}}
+{{- if $value }}{{ $apps = append $apps $app }}{{ end -}}
+{{- end -}}
+{{ $apps | toJson }}
+{{- end }}
+
+{{/* The start of the name of a sidecar's Lease, before the name of the driver. */}}
+{{- define "csi-sidecars.leasePrefix" -}}
+{{ get (dict "attacher" "external-attacher-leader-" "resizer" "external-resizer-" "provisioner" "" "snapshotter" "external-snapshotter-leader-") .app }}
 {{- end }}
 
 {{/* The containers of the enabled sidecars, as JSON: each its own, or "sidecars" for all. */}}
@@ -120,15 +137,15 @@ annotations:
 {{- end }}
 
 {{/*
-Each name that a Lease of either sidecar can have, as JSON; empty where the driver's name is not known. Those of both,
-whatever is enabled: one that is enabled or disabled has replicas of the other kind beside it for a while, and a process
-with one Lease for all looks who holds those of single sidecars.
+Each name that a Lease of these sidecars can have, as JSON; empty where the driver's name is not known. Those of
+attacher and resizer, whatever is enabled: one that is enabled or disabled has replicas of the other kind beside it for a
+while, and a process with one Lease for all looks who holds those of single sidecars.
 */}}
 {{- define "csi-sidecars.leaseNames" -}}
 {{- $names := list -}}
 {{- with .values.driver.name -}}
-{{- range $prefix := list "external-attacher-leader" "external-resizer" -}}
-{{- $names = append $names (printf "%s-%s" $prefix (regexReplaceAll "[^a-zA-Z0-9-]" $.values.driver.name "-")) -}}
+{{- range $app := concat (list "attacher" "resizer") (include "csi-sidecars.enabled" $ | fromJsonArray) | uniq -}}
+{{- $names = append $names (printf "%s%s" (include "csi-sidecars.leasePrefix" (dict "app" $app)) (regexReplaceAll "[^a-zA-Z0-9-]" $.values.driver.name "-")) -}}
 {{- end -}}
 {{- with $.values.sidecars.singleLease }}{{ $names = append $names . }}{{ end -}}
 {{- end -}}

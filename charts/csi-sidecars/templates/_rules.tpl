@@ -68,6 +68,75 @@
 {{- end }}
 {{- end }}
 
+{{- define "csi-sidecars.provisionerRules" -}}
+- apiGroups: [""]
+  resources: [persistentvolumes]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, watch, update]
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+- apiGroups: [storage.k8s.io]
+  resources: [storageclasses, csinodes]
+  verbs: [get, list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [volumeattachments]
+  verbs: [get, list, watch]
+{{- if ne (get .values.provisioner.featureGates "VolumeAttributesClass" | toString) "false" }}
+- apiGroups: [storage.k8s.io]
+  resources: [volumeattributesclasses]
+  verbs: [get]
+{{- end }}
+- apiGroups: [snapshot.storage.k8s.io]
+  resources: [volumesnapshots]
+  verbs: [get, list, watch, update]
+- apiGroups: [snapshot.storage.k8s.io]
+  resources: [volumesnapshotcontents]
+  verbs: [get, list]
+{{- end }}
+
+{{/* In the namespace of the release, for CSIStorageCapacity objects and their owner. */}}
+{{- define "csi-sidecars.capacityRules" -}}
+- apiGroups: [storage.k8s.io]
+  resources: [csistoragecapacities]
+  verbs: [get, list, watch, create, update, delete]
+{{- $level := include "csi-sidecars.ownerLevel" . | int }}
+{{- if ge $level 0 }}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get]
+{{- end }}
+{{- if ge $level 2 }}
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs: [get]
+{{- end }}
+{{- end }}
+
+{{- define "csi-sidecars.snapshotterRules" -}}
+{{- $kinds := list (list "snapshot.storage.k8s.io" "volumesnapshot") -}}
+{{- if ne (get .values.snapshotter.featureGates "CSIVolumeGroupSnapshot" | toString) "false" }}{{ $kinds = append $kinds (list "groupsnapshot.storage.k8s.io" "volumegroupsnapshot") }}{{ end -}}
+{{- range $kinds }}
+- apiGroups: [{{ first . }}]
+  resources: [{{ last . }}contents]
+  verbs: [get, list, watch, patch]
+- apiGroups: [{{ first . }}]
+  resources: [{{ last . }}contents/status]
+  verbs: [patch]
+- apiGroups: [{{ first . }}]
+  resources: [{{ last . }}classes]
+  verbs: [list, watch]
+{{- end }}
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
+
 {{/*
 In the namespace of the Lease. `watch` lets a standby see at once that the lease is free. A creation has no name that
 could be allowed; all else is for the Leases of these sidecars, where their names are known.

@@ -15,10 +15,13 @@
 {{- range $app := $workload.sidecars -}}
 {{- $own := merge (dict "app" $app) $this -}}
 {{- $rights = concat $rights (include "csi-sidecars.rightsOf" (dict "account" $account "rules" (include "csi-sidecars.rules" $own | fromYamlArray)) | fromJsonArray) -}}
+{{- if and (eq $app "provisioner") (include "csi-sidecars.publishesCapacity" $own) -}}
+{{- $rights = concat $rights (include "csi-sidecars.rightsOf" (dict "account" $account "namespace" $namespace "rules" (include "csi-sidecars.capacityRules" $own | fromYamlArray)) | fromJsonArray) -}}
+{{- end -}}
 {{- if (include "csi-sidecars.election" $own | fromJson).enabled -}}
 {{- $place := include "csi-sidecars.leaseNamespace" $own -}}
 {{- $rights = concat $rights (include "csi-sidecars.rightsOf" (dict "account" $account "namespace" $place "rules" (include "csi-sidecars.leaseRules" $own | fromYamlArray)) | fromJsonArray) -}}
-{{- $prefix := printf "%s-" (get (dict "attacher" "external-attacher-leader" "resizer" "external-resizer") $app) -}}
+{{- $prefix := include "csi-sidecars.leasePrefix" $own -}}
 {{- $name := $.values.driver.name | empty | ternary "" (printf "%s%s" $prefix (regexReplaceAll "[^a-zA-Z0-9-]" $.values.driver.name "-")) -}}
 {{- $leases = append $leases (dict "app" $app "namespace" $place "workload" $pods "prefix" $prefix "name" ($.values.sidecars.singleLease | default $name)) -}}
 {{- end -}}

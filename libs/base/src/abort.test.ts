@@ -20,7 +20,7 @@ describe('a scope', () => {
     expect(listeners(a.signal, b.signal)).toEqual([0, 0])
   })
 
-  test('is aborted from the start when a parent is, and listens to none', () => {
+  test('starts aborted if a parent is aborted, and adds no listener', () => {
     const open = new AbortController()
     const { signal } = scope(open.signal, AbortSignal.abort(reason), AbortSignal.abort(new Error('second')))
     expect(signal.reason).toBe(reason)
@@ -49,7 +49,7 @@ describe('a scope', () => {
     expect(inner.signal.reason).toBe(reason)
   })
 
-  test('is disposed at the end of its block', () => {
+  test('ends with its block', () => {
     const parent = new AbortController()
     {
       using inner = scope(parent.signal)
@@ -96,7 +96,7 @@ describe('a deadline', () => {
 })
 
 describe('abortable', () => {
-  test('is the promise itself when there is no signal', () => {
+  test('returns the promise itself without a signal', () => {
     const promise = Promise.resolve(1)
     expect(abortable(promise, undefined)).toBe(promise)
   })
@@ -159,9 +159,9 @@ describe('isAbort', () => {
     ["the runtime's own AbortError", AbortSignal.abort().reason, true],
     ['a cancellation among the causes', wrapped, true],
     ['any other error', new Error('aborted'), false],
-    ['what is no error', 'AbortError', false],
+    ['a text', 'AbortError', false],
     ['nothing', undefined, false],
-  ])('of %s', (_, thrown, expected) => {
+  ])('distinguishes %s', (_, thrown, expected) => {
     expect(isAbort(thrown)).toBe(expected)
   })
 })

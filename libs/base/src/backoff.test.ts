@@ -12,7 +12,7 @@ describe('exponential', () => {
     [5000, 1000, 0, 1000],
     [0, 300_000, 0, 0],
     [0, 300_000, 5000, 0],
-  ])('of %d ms, at most %d, after %d failures is %d', (initialMs, maxMs, failures, expected) => {
+  ])('grows from %d ms to at most %d: after %d failures %d', (initialMs, maxMs, failures, expected) => {
     expect(exponential({ initialMs, maxMs }, failures)).toBe(expected)
   })
 

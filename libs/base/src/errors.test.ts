@@ -36,11 +36,11 @@ describe('messageOf', () => {
     ['several errors in one', new AggregateError([new Error('first'), new Error('second')]), 'first; second'],
     ['several errors in one that has a message', new AggregateError([new Error('first')], 'all failed'), 'all failed'],
     ['an error that says nothing', new Error(''), ''],
-  ])('of %s', (_, thrown, expected) => {
+  ])('returns the message of %s', (_, thrown, expected) => {
     expect(messageOf(thrown)).toBe(expected)
   })
 
-  test("of Node's own errors", async () => {
+  test("returns the message of Node's own errors", async () => {
     expect(messageOf(await refused())).toBe('connect ENOENT /nowhere/at/all.sock')
   })
 })
@@ -54,7 +54,7 @@ describe('causesOf', () => {
     ['an error with a cause', outer, [outer, inner]],
     ['a cause that is no error', odd, [odd, 'text']],
     ['nothing', undefined, []],
-  ])('of %s', (_, thrown, expected) => {
+  ])('lists %s', (_, thrown, expected) => {
     expect([...causesOf(thrown)]).toEqual(expected)
   })
 
@@ -71,11 +71,11 @@ describe('systemCodeOf', () => {
     ['an error whose code is a number', Object.assign(new Error('rpc'), { code: 14 }), undefined],
     ['a plain object', { code: 'ECONNREFUSED' }, undefined],
     ['a ring', ring(), undefined],
-  ])('of %s', (_, thrown, expected) => {
+  ])('returns the code of %s', (_, thrown, expected) => {
     expect(systemCodeOf(thrown)).toBe(expected)
   })
 
-  test("of Node's own errors", async () => {
+  test("returns the code of Node's own errors", async () => {
     expect(systemCodeOf(new Error('no driver', { cause: await refused() }))).toBe('ENOENT')
   })
 })

@@ -15,7 +15,7 @@ export function messageOf(thrown: unknown): string {
   return thrown.message
 }
 
-/** The thrown value and what caused it, outermost first. Ends also when causes form a ring. */
+/** Returns the thrown value and its causes, outermost first. Ends also when causes form a ring. */
 export function* causesOf(thrown: unknown): Generator<unknown> {
   const seen = new Set<unknown>()
   for (let cause = thrown; cause !== undefined && !seen.has(cause); cause = causeOf(cause)) {

@@ -23,7 +23,7 @@ describe('a heap', () => {
     expect([byRank().peek(), byRank().pop(), byRank().size]).toEqual([undefined, undefined, 0])
   })
 
-  test('hands out what it was given in order', () => {
+  test('hands out its items in order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), (ranks) => {
         const heap = byRank()

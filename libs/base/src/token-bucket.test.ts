@@ -154,7 +154,7 @@ describe('a bucket', () => {
     [5, 0],
     [5, Number.NaN],
     [5, Number.POSITIVE_INFINITY],
-  ])('of %d a second and %d at once is refused', (qps, burst) => {
+  ])('refuses %d a second and %d at once', (qps, burst) => {
     expect(() => new TokenBucket({ clock: new FakeClock(), qps, burst })).toThrow(InvariantError)
   })
 

@@ -74,7 +74,7 @@ export class Backlog {
     return () => this.#sources.delete(source)
   }
 
-  /** In no order. */
+  /** The pending work in no order. */
   *pending(): Generator<PendingWork> {
     for (const source of this.#sources) yield* source()
   }

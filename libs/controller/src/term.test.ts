@@ -15,7 +15,7 @@ import {
   Term,
 } from './testing/scripted-term.ts'
 
-/** A term that was stopped ends, whatever became of its keys. */
+/** A stopped term ends, whatever its keys do. */
 afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
@@ -186,7 +186,7 @@ describe('the workers', () => {
     expect(runs).toEqual(['a@0', 'b@0', 'c@0', 'a@0'])
   })
 
-  test.each([0, -1])('with %d workers no key is worked on until the term is stopped', async (workers) => {
+  test.each([0, -1])('run no key with a count of %d, and wait for the end of the term', async (workers) => {
     const term = await Term.begin([SETTLED], { workers })
     await term.add('a')
     expect([term.runs, term.isOver]).toEqual([[], false])

@@ -53,7 +53,7 @@ export async function runTerm(lead: Lead, controllers: readonly Controller[], op
 async function runController(lead: Lead, controller: Controller, options: TermOptions): Promise<void> {
   if (!(await caughtUp(controller.caches, lead))) return
   controller.onStart?.()
-  // Each controller has its own signals: with the idle workers of all controllers on one signal each wait would be slow.
+  // Each controller has its own signals: a signal with the idle workers of all controllers as listeners would make each wait slow.
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
   const queue = newQueue(controller, options)

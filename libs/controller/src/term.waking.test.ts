@@ -3,14 +3,14 @@ import { type Outcome, SETTLED } from './controller.ts'
 import { busy, endTerms, hanging, RETRY, type Reconcile, Term } from './testing/scripted-term.ts'
 import type { Cause } from './waiting.ts'
 
-/** A term that was stopped ends, whatever became of its keys. */
+/** A stopped term ends, whatever its keys do. */
 afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
 
 describe('a key that waits for a cause', () => {
   const on = (name: string): Cause => ({ on: 'volume', name })
-  /** Fails for ever, waiting for the volume of its own name. */
+  /** Fails always, and waits for the volume with the name of the key. */
   const waiting: Reconcile = async (key, run) => {
     run.waitFor(on(key), { on: 'node', name: 'n1' })
     return RETRY

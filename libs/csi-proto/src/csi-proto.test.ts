@@ -81,7 +81,7 @@ test.each([
 })
 
 test('a field that this version does not know is passed over', () => {
-  const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // an older driver's volume_condition beside the node id
+  const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // an older driver's `volume_condition`, and the node ID
   expect(proto.ListVolumes.responseDeserialize(bytes.subarray(0, 10))).toEqual({
     entries: [{ volume: undefined, status: { publishedNodeIds: ['n'] } }],
     nextToken: '',

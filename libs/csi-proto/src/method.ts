@@ -19,7 +19,7 @@ export interface StreamMethod<Q, R> extends Method<Q, R> {
   readonly responseStream: true
 }
 
-/** What the handlers of a service must look like, by the names under which `Server.addService` looks for them. */
+/** The types of a service's handlers, by the names under which `Server.addService` looks for them. */
 export type Handlers<Service> = {
   readonly [K in keyof Service]: Service[K] extends UnaryMethod<infer Q, infer R>
     ? handleUnaryCall<Q, R>

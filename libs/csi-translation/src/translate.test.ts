@@ -59,7 +59,7 @@ describe('a failed translation', () => {
       'NIL_OBJECT',
       () => translation.inTreePluginNameFromSpec(undefined, null),
     ],
-  ])('has a code and the message of upstream: %s', (message, code, operation) => {
+  ])('throws the code and the message of upstream: %s', (message, code, operation) => {
     expect(operation).toThrow(expect.objectContaining({ name: 'TranslationError', code, message }))
   })
 })

@@ -66,7 +66,7 @@ export async function getGroupControllerCapabilities(
   return new Set(capabilities.flatMap(({ type }) => (type === undefined ? [] : [type.value.type])))
 }
 
-/** Puts together what was read. */
+/** Combines the answers of the driver. */
 export function driverCapabilities(
   plugin: PluginCapabilities,
   controller: ReadonlySet<ControllerRpc> = new Set(),

@@ -94,7 +94,7 @@ test('a loss is reported at once, and calls fail as Unavailable without reaching
   expect(driver.lostForMs).toBe(31_000)
 })
 
-test('nothing is let through before the driver has said again who it is and what it can do', async () => {
+test('no call passes before the driver has sent its name and capabilities again', async () => {
   const { driver, first, events, clock, comeBack, answer, identified } = watched()
   const more = identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)
   answer(() => clock.sleep(500).then(() => more))

@@ -11,7 +11,7 @@ type Listener = (session: ClientHttp2Session, socket: Socket | TLSSocket) => voi
 
 const MESSAGE = 'grpc-message'
 const strict = http2.connect
-/** On the lenient one. There may be another copy of this module in the process: each test file of a run has its own. */
+/** Marks the lenient `connect`. Each test file of a run has its own copy of this module. */
 const LENIENT = Symbol.for('csi-sidecars.lenient')
 
 function lenient(
@@ -22,7 +22,7 @@ function lenient(
   if (typeof options === 'function') return lenient(authority, {}, options)
   const session = strict(authority, { ...options, strictFieldWhitespaceValidation: false }, listener)
   const request = session.request.bind(session)
-  // Before any other listener of the stream.
+  // This listener must come before all others of the stream.
   session.request = (...parameters) =>
     request(...parameters)
       .on('response', reencodeMessage)

@@ -12,7 +12,7 @@ import type { Caller } from './connection.ts'
 import { CODES, RpcError } from './errors/rpc-error.ts'
 
 export interface ProbeOptions {
-  /** For each try. */
+  /** The time-out of each try. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly log: Logger
@@ -51,7 +51,7 @@ export interface ProbeOnceOptions extends ConnectOptions {
 }
 
 /**
- * One Probe on a connection of its own, so that neither a busy nor a blocked connection decides what it finds. Returns
+ * One Probe on a connection of its own, so that a busy or blocked connection does not decide its result. Returns
  * whether the driver is ready; a driver that does not say is. Throws ConnectError without a connection, RpcError for
  * any other failure.
  */

@@ -77,7 +77,7 @@ function timestampJson(value: object): string {
   return `{${members.join(',')}}`
 }
 
-/** Go's encoder also escapes what would be dangerous inside HTML. */
+/** Go's encoder also escapes characters that are dangerous in HTML. */
 function textJson(text: string): string {
   return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escapeUnit)
 }

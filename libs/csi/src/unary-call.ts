@@ -149,19 +149,19 @@ function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHea
   }
   const [status] = metadata.get('grpc-status-details-bin')
   const retryAfterMs = status instanceof Buffer ? retryDelayMs(status) : undefined
-  // A status of grpc-js itself has no metadata; one of the driver has at least its content type.
+  // A status of grpc-js has no metadata. A status of the driver has at least a content type.
   const heard = hasHeaders || Object.keys(metadata.getMap()).length > 0
   const origin = UNREADABLE.test(details) ? 'client' : heard ? 'driver' : 'none'
   return new RpcError(code, details, { retryAfterMs, origin })
 }
 
-/** Node does not say which answer it was; one that fits HTTP/2 can only have been too long. */
+/** Node does not name the answer. An answer that is valid HTTP/2 can only have been too long. */
 function sessionBroken(why: string): RpcError {
   const text = `the connection broke while the call ran: ${why}; an error text of more than 64 KiB does that`
   return new RpcError(CODES.Unavailable, text, { origin: 'session' })
 }
 
-/** All that grpc-js says of an answer that is compressed though it names no compression, or one that it does not know. */
+/** The texts of grpc-js for an answer with a missing or an unknown compression. */
 function withoutCode(): RpcError {
   return new RpcError(CODES.Internal, 'the answer is compressed in a way that is not supported', { origin: 'client' })
 }

@@ -29,7 +29,7 @@ export interface Convergence {
   readonly signal?: AbortSignal
 }
 
-/** Looks until there is no finding; returns the last ones when the time is over. */
+/** Checks until there is no finding. Returns the last findings when the time is over. */
 export async function converge(
   look: () => Promise<readonly BrokenInvariant[]> | readonly BrokenInvariant[],
   { clock, withinMs, everyMs, signal }: Convergence,

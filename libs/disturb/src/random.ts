@@ -41,7 +41,7 @@ export function weighted<T>(random: Random, choices: readonly Choice<T>[]): T | 
   return undefined
 }
 
-/** Randomness that depends on what happens and how often it has happened, not on the order of all that happens. */
+/** Randomness that depends on an event and its count, not on the order of all events. */
 export class Occurrences {
   readonly #seed: number
   readonly #counts = new Map<string, number>()

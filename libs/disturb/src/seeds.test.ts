@@ -27,7 +27,7 @@ it('prints a line for each seed, its findings, and the command that repeats it',
   const run = async (seed: number): Promise<SeedVerdict> => verdicts[seed] ?? { findings: [], summary: '' }
   const held = await runSeeds([1, 2], {
     run,
-    say: (line) => lines.push(line),
+    printLine: (line) => lines.push(line),
     title: 'real',
     again: (seed) => `npm run it -- --seeds ${seed}`,
   })
@@ -55,14 +55,14 @@ it('runs several seeds at a time, and prints only some of many findings', async 
     running -= 1
     return { findings: Array.from({ length: 12 }, (_, nth) => ({ rule: 'r', text: String(nth) })), summary: '' }
   }
-  await runSeeds(seedsOf('seeds', '1-7'), { run, say: (line) => lines.push(line), again: String, concurrency: 3 })
+  await runSeeds(seedsOf('seeds', '1-7'), { run, printLine: (line) => lines.push(line), again: String, concurrency: 3 })
   expect(most).toBe(3)
   expect(lines.filter((line) => line === '     and 2 more')).toHaveLength(7)
 })
 
 it('fails if there are no seeds', async () => {
   expect(
-    await runSeeds([], { run: async () => ({ findings: [], summary: '' }), say: () => undefined, again: String }),
+    await runSeeds([], { run: async () => ({ findings: [], summary: '' }), printLine: () => undefined, again: String }),
   ).toBe(false)
 })
 
@@ -84,7 +84,7 @@ it('begins no seed after an interruption', async () => {
     interrupt.abort()
     return { findings: [], summary: 'half' }
   }
-  const say = (line: string): void => void lines.push(line)
-  expect(await runSeeds([1, 2], { run, say, again: String, signal: interrupt.signal })).toBe(false)
+  const printLine = (line: string): void => void lines.push(line)
+  expect(await runSeeds([1, 2], { run, printLine, again: String, signal: interrupt.signal })).toBe(false)
   expect([begun, lines]).toEqual([[1], ['ok   seed 1: half', '1 passed, 0 failed']])
 })

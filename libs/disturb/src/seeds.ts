@@ -2,7 +2,7 @@ import type { BrokenInvariant } from './invariants.ts'
 
 /** `3`, or `1-10`. */
 export const SEEDS = /^(\d+)(?:-(\d+))?$/
-/** More is a slip of the hand. */
+/** The largest number of seeds. More are a typing error. */
 const MOST_SEEDS = 10_000
 
 /** Returns the seeds in the value of a flag. Throws if the value has none. */
@@ -30,8 +30,8 @@ export interface SeedVerdict {
 
 export interface SeedRun {
   readonly run: (seed: number) => Promise<SeedVerdict>
-  readonly say: (line: string) => void
-  /** Before the seed in its line, such as the server's kind. */
+  readonly printLine: (line: string) => void
+  /** The text before the seed in its line, such as the kind of the server. */
   readonly title?: string
   /** The command that runs one seed again. */
   readonly again: (seed: number) => string
@@ -48,7 +48,7 @@ const PRINTED = 10
  * passes.
  */
 export async function runSeeds(seeds: readonly number[], options: SeedRun): Promise<boolean> {
-  const { run, say, concurrency = 1, signal } = options
+  const { run, printLine, concurrency = 1, signal } = options
   const waiting = [...seeds]
   let failed = 0
   let passed = 0
@@ -57,11 +57,11 @@ export async function runSeeds(seeds: readonly number[], options: SeedRun): Prom
       const verdict = await run(seed)
       if (verdict.findings.length > 0) failed += 1
       else passed += 1
-      for (const line of linesOf(seed, verdict, options)) say(line)
+      for (const line of linesOf(seed, verdict, options)) printLine(line)
     }
   }
   await Promise.all(Array.from({ length: concurrency }, worker))
-  say(`${passed} passed, ${failed} failed`)
+  printLine(`${passed} passed, ${failed} failed`)
   return passed === seeds.length && passed > 0
 }
 

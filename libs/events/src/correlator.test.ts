@@ -44,7 +44,7 @@ const eventOf = (correlated: Correlated): Event => {
 }
 
 describe('a new event', () => {
-  it('has a unique name, also among events of other writers in the same millisecond', () => {
+  it('gets a unique name, also among events of other writers in the same millisecond', () => {
     const names = [0.25, 0.5].map((chance) => {
       random = chance
       const another = new Correlator({ component: 'another' }, clock)
@@ -54,14 +54,14 @@ describe('a new event', () => {
     expect(names).toEqual([250_000n, 500_000n].map((offset) => `c.${(start + offset).toString(16)}`))
   })
 
-  it('has a name that the API accepts, even for the longest name of an object', () => {
+  it('gets a name that the API server accepts, even for the longest name of an object', () => {
     const long = `${'a'.repeat(235)}-b.${'c'.repeat(14)}`
     const { name } = eventOf(record('boom', { target: { ...target, name: long } })).metadata
     expect(name).toBe(`${'a'.repeat(235)}.${(BigInt(NOW) * 1_000_000n).toString(16)}`)
     expect(name?.length).toBeLessThanOrEqual(253)
   })
 
-  it('has all fields of an event', () => {
+  it('contains all fields of an event', () => {
     expect(eventOf(record('boom'))).toEqual({
       apiVersion: 'v1',
       kind: 'Event',
@@ -88,12 +88,12 @@ describe('a new event', () => {
     })
   })
 
-  it('is in `default` for an object without a namespace', () => {
+  it('belongs to `default` for an object without a namespace', () => {
     const { namespace: _, ...clusterWide } = target
     expect(eventOf(record('boom', { target: clusterWide })).metadata.namespace).toBe('default')
   })
 
-  it('has a unique name within the same millisecond', () => {
+  it('gets a unique name within the same millisecond', () => {
     const names = ['a', 'b', 'c'].map((message) => eventOf(record(message)).metadata.name)
     expect(new Set(names).size).toBe(3)
   })
@@ -112,7 +112,7 @@ describe('the same event again', () => {
     expect(record('boom')).toMatchObject({ patch: { body: { count: 3 } } })
   })
 
-  it('is new while the first one is not stored', () => {
+  it('counts as new while the first one is not stored', () => {
     correlator.correlate(occurrence('boom'))
     expect(correlator.correlate(occurrence('boom')).do).toBe('create')
   })

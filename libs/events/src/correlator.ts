@@ -15,7 +15,7 @@ const REMEMBERED = 4096
 /** The action for an occurrence. */
 export type Correlated =
   | { readonly do: 'create'; readonly event: Event; readonly key: string }
-  /** `event` is the patched event; it is created again if the one to patch has expired. */
+  /** `event` is the patched event. It is created again if the existing event has expired. */
   | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
   | { readonly do: 'drop' }
 

@@ -26,7 +26,7 @@ export interface RecorderOptions {
 
 /** Events in progress and waiting; more are dropped, because events must not block work. */
 const QUEUED_AT_MOST = 10_000
-/** Writes at one time: requests pass the flow control in order, so each further one delays work. */
+/** The number of simultaneous writes. More would delay work, because requests pass the flow control in order. */
 const WRITES_AT_ONCE = 8
 const TRIES = 12
 const PAUSE_MS = 10_000

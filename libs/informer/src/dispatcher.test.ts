@@ -22,7 +22,7 @@ test('every handler gets every event, in order and at once', () => {
   expect(heard).toEqual(['1 a', '2 a', '1 b', '2 b', '1 c'])
 })
 
-test('one handler may listen twice', () => {
+test('the same handler can listen twice', () => {
   let heard = 0
   const handler = (): void => {
     heard += 1
@@ -56,7 +56,7 @@ test('events that a handler emits follow the current ones', () => {
   expect(heard).toEqual(['a', 'b', 'x', 'y', 'c'])
 })
 
-test('one slow event does not delay the next', () => {
+test('a slow event does not delay the next one', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     heard.push(event)

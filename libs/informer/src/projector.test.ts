@@ -4,7 +4,7 @@ import { Interner } from './projector.ts'
 describe('an interner', () => {
   const interner = new Interner()
 
-  it('returns what it is given, and nothing for nothing', () => {
+  it('returns the given text, and undefined for undefined', () => {
     expect(interner.text('a')).toBe('a')
     expect(interner.list(['a', 'b'])).toEqual(['a', 'b'])
     expect(interner.map({ a: 'b' })).toEqual({ a: 'b' })

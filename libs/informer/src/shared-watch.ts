@@ -4,7 +4,7 @@ import type { KubeObject, MessageReader, Resource } from '@csi-sidecars/kube-typ
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Replica, Watcher } from './watcher.ts'
 
-/** What fills one cache. */
+/** The source of one cache. */
 export type Feed = Pick<Watcher<KubeObject>, 'run' | 'caughtUp'>
 
 /** A cache that takes part, and its callback for signs of life of the server. */
@@ -22,7 +22,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
   constructor(options: {
     readonly client: KubeClient
     readonly resource: Resource<W>
-    /** Reads what all the projections read. */
+    /** Reads the fields of all projections. */
     readonly message?: MessageReader<W> | undefined
     readonly clock: Clock
     readonly log: Logger

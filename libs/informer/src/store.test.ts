@@ -132,7 +132,7 @@ describe('a list', () => {
     ])
   })
 
-  test('is visible as a whole or not at all', () => {
+  test('becomes visible as a whole or not at all', () => {
     replace(5, thing('a', 1))
     const snapshot = writer.begin()
     snapshot.set(thing('b', 6))

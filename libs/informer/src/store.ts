@@ -36,7 +36,7 @@ export class StoreWriter<T extends Cached> {
 
   /**
    * Takes a state of an object: from the watch, from an own write, or from a single read.
-   * Returns what changed: nothing when a newer state is known already.
+   * Returns the changes. None if a newer state is known already.
    */
   put(after: T, cause: 'watch' | 'own' | 'read'): readonly InformerEvent<T>[] {
     if (this.#tombstones.covers(after)) return []

@@ -22,7 +22,7 @@ export type WatchReply =
   | { readonly kind: 'listed'; readonly resourceVersion: string }
   /** A change or a bookmark: everything up to a version has been seen. */
   | { readonly kind: 'seen'; readonly resourceVersion: string }
-  /** The stream is over. `brief`: it ended soon without a frame, so that another at once is of no use. */
+  /** The stream is over. `brief`: it ended soon without a frame, so another stream at once would be useless. */
   | { readonly kind: 'ended'; readonly why: EndCause; readonly error: unknown; readonly brief: boolean }
   /** The request was refused or not answered. */
   | { readonly kind: 'refused'; readonly error: unknown }

@@ -61,7 +61,7 @@ export class Watcher<W> {
   readonly #backoff: Backoff
   #waitedAt = Number.NEGATIVE_INFINITY
   #state: WatchState = START
-  /** When the replica's list was requested, and the one in progress. */
+  /** The times of the requests for the replica's list and for the running list. */
   #listedSince = Number.NEGATIVE_INFINITY
   #listBegan = Number.NEGATIVE_INFINITY
   /** The newest `since` of `caughtUp`. */

@@ -65,7 +65,7 @@ export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
   return new HttpKubeClient(transport, clock)
 }
 
-/** As it is written, as Go labels it: `10.0.0.1:443`. A URL would forget that port. */
+/** The host as written, which is Go's label: `10.0.0.1:443`. A URL would drop the default port. */
 function hostOf(origin: string): string {
   return origin.slice(origin.indexOf('//') + 2)
 }

@@ -10,7 +10,7 @@ const FIRST_TEXT = 10
 const SECOND_TEXT = 18
 const FIRST_NUMBER = 8
 
-/** A Quantity is a message with its text; one that says nothing is zero. */
+/** A Quantity is a message with its text. An empty message is zero. */
 export function quantity(reader: ProtobufReader, end: number): string {
   let text = '0'
   while (reader.at < end) {
@@ -20,7 +20,7 @@ export function quantity(reader: ProtobufReader, end: number): string {
   return text
 }
 
-/** A moment is a message with its seconds; JSON has null for one that says nothing. */
+/** A time is a message with its seconds. JSON has null for an empty message. */
 export function time(reader: ProtobufReader, end: number): string | null {
   if (reader.at === end) return null
   let seconds = 0

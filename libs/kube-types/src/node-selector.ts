@@ -50,7 +50,7 @@ function compares(operator: 'Gt' | 'Lt', value: string | undefined, values: read
   return operator === 'Gt' ? number > limit : number < limit
 }
 
-/** As Go's strconv.ParseInt reads it. */
+/** Reads a number as Go's `strconv.ParseInt` does. */
 function wholeNumber(text: string | undefined): bigint | undefined {
   // bounded: a label's value, of at most 63 characters
   return text !== undefined && /^[+-]?\d+$/.test(text) ? BigInt(text.replace(/^\+/, '')) : undefined

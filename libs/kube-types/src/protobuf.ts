@@ -1,4 +1,4 @@
-/** Bytes that are not what their message says they are. The message names none of them: they may hold a secret. */
+/** Bytes that do not fit their message type. The error quotes none of them: they may hold a secret. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
 }
@@ -29,7 +29,7 @@ export function textIn(bytes: Buffer, from: number, to: number): string {
 export class ProtobufReader {
   readonly #bytes: Buffer
   at: number
-  /** What `tag` returned last. */
+  /** The last result of `tag`. */
   #tag = 0
 
   constructor(bytes: Buffer, from = 0) {

@@ -41,7 +41,7 @@ describe('Quantity', () => {
     ['0Gi', '0', 0n],
     ['-0', '0', 0n],
     ['0e5', '0', 0n],
-    // Beyond an int64.
+    // A number that does not fit into an int64.
     ['8Ei', '9223372036854775807', MAX],
     ['-8Ei', '-9223372036854775807', -MAX],
     ['10E', '10E', MAX],

@@ -104,7 +104,7 @@ const KIBI: Amount = { mantissa: 1024n, scale: 0 }
 interface Written {
   readonly negative: boolean
   readonly hasDigits: boolean
-  /** Without leading zeros, at least `0`. */
+  /** The digits without leading zeros, at least `0`. */
   readonly whole: string
   readonly fraction: string
   readonly suffix: Suffix

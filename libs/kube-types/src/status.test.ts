@@ -17,7 +17,7 @@ describe('a Status', () => {
     expect(statusOf({ ...status, apiVersion: 'v1', metadata: {} })).toEqual(status)
   })
 
-  it.each([undefined, null, 'Status', [], {}, { kind: 'Pod' }])('is not %j', (answer) => {
+  it.each([undefined, null, 'Status', [], {}, { kind: 'Pod' }])('cannot be %j', (answer) => {
     expect(statusOf(answer)).toBeUndefined()
   })
 

@@ -5,9 +5,9 @@ export interface Status {
   readonly kind: 'Status'
   /** The HTTP status code. */
   readonly code?: number | undefined
-  /** For programs, as `NotFound`. */
+  /** The reason for programs, for example `NotFound`. */
   readonly reason?: string | undefined
-  /** For people. */
+  /** The message for people. */
   readonly message?: string | undefined
   readonly details?: StatusDetails | undefined
 }

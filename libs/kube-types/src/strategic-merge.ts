@@ -20,7 +20,7 @@ export interface VolumePatchParts {
 export interface PatchGuard {
   /** An object of another uid was recreated under the same name. */
   readonly uid?: string | undefined
-  /** One that has changed since it had this version. */
+  /** Refuses an object that has changed since this version. */
   readonly resourceVersion?: string | undefined
 }
 
@@ -56,7 +56,7 @@ function changeable({ spec }: VolumePatchParts): JsonObject {
   return { capacity: capacity ?? {}, volumeAttributesClassName }
 }
 
-/** A map that is absent counts as empty: what leaves it leaves key by key. */
+/** An absent map counts as empty, so entries are removed key by key. */
 function withMaps(status: Omit<PersistentVolumeClaimStatus, 'conditions'>): JsonObject {
   const { capacity, allocatedResources, allocatedResourceStatuses, ...others } = status
   return {
@@ -104,7 +104,7 @@ function conditionChange(
   return Object.keys(change).length > 0 ? [{ type: after.type, ...change }] : []
 }
 
-/** Without absent fields and empty maps. */
+/** Returns the body without absent fields and empty maps. */
 function withoutEmpty(object: object): JsonObject {
   return Object.fromEntries(
     Object.entries(object).filter(

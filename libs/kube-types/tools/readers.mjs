@@ -16,7 +16,7 @@ const SCALARS = { TYPE_STRING: 'text', TYPE_BOOL: 'bool', TYPE_INT32: 'int', TYP
 const TYPES = { text: 'string', bool: 'boolean', int: 'number', quantity: 'string', time: 'string | null' }
 const BYTES = 2
 
-/** `.kube.PersistentVolume.Metadata` is read by readPersistentVolumeMetadata. */
+/** `.kube.PersistentVolume.Metadata` is read by `readPersistentVolumeMetadata`. */
 const readerName = (full) => `read${full.slice(prefix.length).replaceAll('.', '')}`
 
 const messages = new Map()

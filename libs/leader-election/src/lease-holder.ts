@@ -65,7 +65,7 @@ export class LeaseHolder {
   /** Reads the lease. A kept connection may be dead unnoticed; a new one is not. */
   async look(signal: AbortSignal, options: { newConnection?: boolean } = {}): Promise<void> {
     const ref = { namespace: this.identity.namespace, name: this.identity.name }
-    const lease = await this.#within(signal, (inner) =>
+    const lease = await this.#withTimeLimit(signal, (inner) =>
       this.#client.get(LEASES, ref, { ...options, signal: inner, lane: 'lease' }).catch((error: unknown) => {
         if (isNotFound(error)) return undefined
         throw error
@@ -80,7 +80,7 @@ export class LeaseHolder {
     return this.written(await this.put(signal))
   }
 
-  /** As `write`, for a caller that sends two and passes the first answer to `written`. */
+  /** Like `write`, for a caller that sends two requests and passes the first answer to `written`. */
   async put(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<LeasePut> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()
@@ -91,7 +91,7 @@ export class LeaseHolder {
         ? this.#client.create(LEASES, newLease(this.identity, now), options)
         : this.#client.replace(LEASES, heldLease(seen, this.identity, now), options)
     }
-    return { lease: await this.#within(signal, request, timeoutMs), sentAt }
+    return { lease: await this.#withTimeLimit(signal, request, timeoutMs), sentAt }
   }
 
   /** Takes the result of `put`. */
@@ -107,7 +107,7 @@ export class LeaseHolder {
         await this.look(signal)
         if (this.#seen === undefined || this.holder !== this.identity.holder) return
         const lease = releasedLease(this.#seen.lease, this.identity, this.#clock.now())
-        const written = await this.#within(signal, (inner) =>
+        const written = await this.#withTimeLimit(signal, (inner) =>
           this.#client.replace(LEASES, lease, { signal: inner, lane: 'lease' }),
         )
         this.observe(written)
@@ -120,7 +120,7 @@ export class LeaseHolder {
   }
 
   /** One request that hangs must not use up the time of all tries. */
-  async #within<T>(
+  async #withTimeLimit<T>(
     signal: AbortSignal,
     request: (inner: AbortSignal) => Promise<T>,
     timeoutMs = this.#timeoutMs,

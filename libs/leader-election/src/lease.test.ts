@@ -24,7 +24,7 @@ const stored = (spec: Lease['spec'], labels?: Record<string, string>): Lease => 
 })
 
 describe('newLease', () => {
-  it('has no transition yet, whole seconds and six fraction digits', () => {
+  it('starts without a transition, with whole seconds and six fraction digits', () => {
     expect(newLease({ ...identity, labels: { app: 'x' } }, NOW)).toEqual({
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
@@ -87,7 +87,7 @@ describe('heldLease', () => {
 })
 
 describe('releasedLease', () => {
-  it('is empty, lasts a second and keeps the count of transitions', () => {
+  it('names no holder, lasts a second and keeps the count of transitions', () => {
     const lease = releasedLease(stored({ holderIdentity: 'me', leaseTransitions: 3 }), identity, NOW)
     expect(lease.spec).toEqual({
       holderIdentity: '',

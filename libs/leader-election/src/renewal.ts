@@ -15,7 +15,7 @@ export interface RenewalOptions {
 
 /** Enough for a new connection and two requests to a healthy server. */
 const FALLBACK_MS = 1500
-/** Between two renewals, however little time is left. */
+/** The shortest pause between two renewals. */
 const SHORTEST_PAUSE_MS = 200
 
 /**
@@ -63,7 +63,7 @@ function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): nu
 }
 
 /**
- * Sends a PUT over what we wrote last. When that fails, it reads the lease and sends a PUT over what is there. A slow PUT
+ * Sends a PUT based on our last write. If that fails, it reads the lease and sends a PUT based on the answer. A slow PUT
  * continues until the end of the term while the lease is read on another connection; the first answer counts. Undefined:
  * another process has the lease.
  */

@@ -26,7 +26,7 @@ describe('Term', () => {
     expect(term.held()).toBe(false)
   })
 
-  it('is extended by each renewal', async () => {
+  it('lasts longer with each renewal', async () => {
     const { clock, term } = start()
     for (let i = 0; i < 10; i += 1) {
       await clock.advance(5_000)
@@ -36,7 +36,7 @@ describe('Term', () => {
     expect(clock.pending).toBe(1)
   })
 
-  it('is over for a process that was stopped, before any timer could fire', () => {
+  it('ends for a stopped process before any timer can fire', () => {
     const { clock, term } = start()
     const frozen = clock.freeze(40_000)
     expect(() => term.assertHeld()).toThrow('the lease was not renewed in time')

@@ -10,7 +10,7 @@ import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
  * depend on a timer.
  */
 export class LeaderTerm {
-  /** Since when no other process leads, in monotonic time: a later read misses no write of earlier leaders. */
+  /** The monotonic time since which no other process leads. A later read misses no write of earlier leaders. */
   readonly soleSince: number
   readonly #clock: Clock
   readonly #renewDeadlineMs: number

@@ -53,8 +53,8 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 export interface AppSettings {
   /** The command line is refused with this text and exit code 2: its flags contradict each other. */
   readonly contradiction?: string | undefined
-  /** Ends the start once the configuration of the API client has been read. */
-  readonly startError?: StartError | undefined
+  /** The errors of the command line that end the start, each by the step before which users see it. */
+  readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
   /** The URL of the API server, in place of the kubeconfig's. Default: empty, which keeps that of the kubeconfig. */
   readonly master?: string
   /** The path of a kubeconfig file, in place of the flag's. Default: empty, which keeps that of the flag. */
@@ -68,6 +68,17 @@ export interface AppSettings {
   readonly profilesPage?: boolean
   /** The limits, questions and texts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>
+}
+
+/** Throws the first error that the apps' command lines have for this moment. */
+export function throwErrorBefore(
+  step: keyof NonNullable<AppSettings['errors']>,
+  sidecars: readonly { readonly settings: AppSettings }[],
+): void {
+  for (const { settings } of sidecars) {
+    const error = settings.errors?.[step]
+    if (error !== undefined) throw error
+  }
 }
 
 /** The syntax of the command line, the log messages of a start, and the order of the steps that differ between sidecars. */
@@ -141,7 +152,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   /** The standard flags that it accepts. */
   readonly driverFlags: DriverFlags
   /** The last line of the log if a controller ends the process, and with it this app. */
-  readonly endsToo: string
+  readonly endingNotice: string
   /** Resolves once the app works. Throws StartError. */
   open(parts: DriverAppParts<T>): Promise<void>
 }

@@ -57,7 +57,7 @@ function decodeLossless(bytes: Uint8Array): (string | number)[] {
   return parts
 }
 
-/** As Go's `strconv.FormatFloat(value, 'g', -1, 64)`, which Prometheus' text format is made of. */
+/** Returns a number like Go's `strconv.FormatFloat(value, 'g', -1, 64)`, as in Prometheus' text format. */
 export function goFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (value === Infinity) return '+Inf'

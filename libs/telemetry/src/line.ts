@@ -53,7 +53,7 @@ export interface Format {
   info(level: number, line: LogLine): string
   warning(line: LogLine): string
   error(error: unknown, line: LogLine): string
-  /** As klog's unstructured Fatal: the bare message, no pairs. */
+  /** Writes the bare message without pairs, like klog's unstructured Fatal. */
   fatal(line: LogLine): string
 }
 

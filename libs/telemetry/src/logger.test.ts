@@ -96,7 +96,7 @@ describe('text', () => {
   test.each([
     ['another value moves to the later place', { a: 1, b: 2 }, { a: 3 }, 'b=2 a=3'],
     ['an equal value stays at its place', { a: 1, b: 2 }, { a: 1, c: 3 }, 'a=1 b=2 c=3'],
-  ])('of a key that comes twice, %s', (_rule, context, pairs, expected) => {
+  ])('shows for a repeated key, %s', (_rule, context, pairs, expected) => {
     const { log, records } = capture()
     log.with(context).info('m', pairs)
     expect(records[0]?.trimEnd().endsWith(`"m" ${expected}`)).toBe(true)
@@ -227,7 +227,7 @@ describe('the run that a line is part of', () => {
   test.each([
     ['text', / "Attached" va="x"\n$/],
     ['json', /"msg":"Attached","v":0,"va":"x"\}\n$/],
-  ] as const)('is not in a line of none: %s', (format, line) => {
+  ] as const)('does not appear in a line without a run: %s', (format, line) => {
     const { log, records } = capture({ format, traceId: () => undefined })
     log.info('Attached', { va: 'x' })
     expect(records[0]).toMatch(line)

@@ -12,9 +12,9 @@ export interface Verbose {
 
 /** Never throws and never blocks: a value that cannot be printed is replaced by a note about it. */
 export interface Logger extends Verbose {
-  /** At level 0. */
+  /** Logs at level 0. */
   info(message: string, pairs?: Pairs): void
-  /** At level 0: nothing failed, but an operator should look. `err` is a pair like any other. */
+  /** Logs at level 0: nothing failed, but an operator should look. `err` is a pair like any other. */
   warn(message: string, pairs?: Pairs): void
   /** `undefined` says that something is wrong though nothing was thrown. */
   error(error: unknown, message: string, pairs?: Pairs): void

@@ -146,7 +146,7 @@ export const SPANS_DROPPED_TOTAL = {
   labels: ['reason'],
 } as const satisfies MetricSpec<string>
 
-// Only ours: pending work. No label names an object; the reasons are few.
+// Metrics of pending work, which the originals do not have. No label names an object.
 
 export const PENDING_WORK = {
   name: 'csi_sidecar_pending_work',

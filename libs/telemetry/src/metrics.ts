@@ -136,7 +136,7 @@ export class Metrics {
   }
 }
 
-/** What `Metrics.text` is. */
+/** The content type of `Metrics.text`. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 function onlySample({ value }: { readonly value: number }, labels: MetricLabels<string>): readonly MetricSample[] {

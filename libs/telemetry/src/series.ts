@@ -1,6 +1,6 @@
 import { goFloat } from './go-text.ts'
 
-/** Values of some or all of a metric's labels; one that is left out is not printed, an empty one is. */
+/** Values of some or all of a metric's labels; an omitted label is not printed, an empty label is. */
 export type MetricLabels<L extends string> = Readonly<Partial<Record<L, string>>>
 
 interface Series<S> {
@@ -83,7 +83,7 @@ export class Distribution {
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
   }
 
-  /** Each bucket counts what is in the smaller ones, too. */
+  /** Each bucket includes the counts of all smaller buckets. */
   samples(name: string, labels: MetricLabels<string>): readonly MetricSample[] {
     let sum = 0
     const metricName = `${name}_bucket`

@@ -23,7 +23,7 @@ export function textFormat(clock: Clock): Format {
   }
 }
 
-/** Local time; what stays the same for a second is formatted once a second. */
+/** Returns the local time. The part down to the second is formatted once a second. */
 function headerFormat(clock: Clock): (letter: string, caller: CallSite) => string {
   const now = preciseTime(clock)
   const process = String(pid).padStart(7)

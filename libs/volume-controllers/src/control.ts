@@ -16,7 +16,7 @@ import { type Caches, PODS_BY_CLAIM } from './caches/caches.ts'
 import type { CachedPod } from './caches/pod.ts'
 import { claimKeyOf } from './caches/volume.ts'
 
-/** What every controller needs. */
+/** The dependencies of every controller. */
 export interface ControllerParts {
   readonly client: KubeClient
   readonly caches: Caches

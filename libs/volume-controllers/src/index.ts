@@ -1,8 +1,6 @@
 export { attachDetachController } from './attach-detach/controller.ts'
 export { AttachDetachState } from './attach-detach/state.ts'
 export { binder, SCHEDULER } from './binder/controller.ts'
-export { PROVISIONED_BY, SELECTED_NODE } from './caches/annotations.ts'
-export type { Attachment } from './caches/attachment.ts'
 export {
   ATTACHMENTS_BY_VOLUME,
   type Caches,
@@ -16,9 +14,10 @@ export {
   VOLUMES_BY_HANDLE,
 } from './caches/caches.ts'
 export type { Claim } from './caches/claim.ts'
-export { identityOf } from './caches/identity.ts'
+export { identityOf, PROVISIONED_BY, SELECTED_NODE } from './caches/metadata.ts'
 export { type CachedNode, CONTROLLER_MANAGED } from './caches/node.ts'
 export { type CachedPod, claimKeysOf, isTerminated } from './caches/pod.ts'
+export type { Attachment } from './caches/storage.ts'
 export { claimKeyOf, type Volume } from './caches/volume.ts'
 export { baseController, type ControllerParts, except, refOf, settledUnlessFailed } from './control.ts'
 export { nodeCan, nodeInfo, openDriver } from './driver/driver.ts'
@@ -28,8 +27,6 @@ export { expander } from './expander/controller.ts'
 export { decideClaim } from './persistent-volume/claims.ts'
 export { persistentVolumeControllers } from './persistent-volume/controller.ts'
 export { observeClaim } from './persistent-volume/reconcile.ts'
-export { provisioner } from './provisioner/controller.ts'
-export { volumeNameOf } from './provisioner/provision.ts'
 export { type NodeOptions, volumeManagers } from './volume-manager/controller.ts'
 export { folderDisk, memoryDisk } from './volume-manager/disk.ts'
 export { giveToGroup } from './volume-manager/ownership.ts'

@@ -53,7 +53,7 @@ export function causesFirst(waits: readonly ObjectWait[], around: Around): reado
   return waits.toSorted((a, b) => (depths.get(a) ?? 0) - (depths.get(b) ?? 0))
 }
 
-/** As `Awaited` names it. A volume that leaves a node is its attachment there. */
+/** The key of an object that `Awaited` names. A volume that leaves a node is its attachment there. */
 function objectOf({ about }: ObjectWait, { attachments }: Around): string {
   const attachment = about.node === undefined ? undefined : attachments.find(({ nodeName }) => nodeName === about.node)
   return attachment === undefined ? `${about.kind} ${about.name}` : `attachment ${attachment.key}`

@@ -58,8 +58,8 @@ function byEvent({ volumeName, className }: WaitingClaim, around: Around): WaitO
       return { reason: 'ConsumerNotScheduled', on: 'scheduler' }
     case 'ExternalProvisioning':
     case 'Provisioning': {
-      const wait: WaitOf = { reason: 'Provisioning', on: 'provisioner' }
-      return failingOr(failing('provisioner', 'CreateVolume'), 'ProvisioningFails', wait)
+      const wait: WaitOf = { reason: 'Provisioning', on: 'csi-provisioner' }
+      return failingOr(failing('csi-provisioner', 'CreateVolume'), 'ProvisioningFails', wait)
     }
     case 'FailedBinding':
       return { reason: volumeName === '' && !className ? 'NoClass' : 'VolumeOfAnother', on: 'you' }

@@ -60,7 +60,7 @@ function reclaim(volume: VolumeState, { claim, attachments, failing }: Around): 
   const { phase, reclaimPolicy } = volume
   if (claim !== undefined || (phase !== 'Released' && phase !== 'Failed')) return []
   if (reclaimPolicy === 'Retain') return [{ reason: 'VolumeRetained', on: 'you' }]
-  const on = 'provisioner'
+  const on = 'csi-provisioner'
   const names = attachments.map(({ key }) => key)
   if (names.length > 0) return volume.deleting ? [] : [{ reason: 'VolumeStillAttached', on, names }]
   const otherwise: WaitOf = { reason: phase === 'Failed' ? 'DeletionFailed' : 'VolumeDeleting', on }

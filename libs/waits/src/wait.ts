@@ -5,7 +5,7 @@ export type Party =
   | 'you'
   | 'scheduler'
   | 'persistent-volume'
-  | 'provisioner'
+  | 'csi-provisioner'
   | 'attach-detach'
   | 'csi-attacher'
   | 'csi-resizer'

@@ -83,7 +83,7 @@ test('only normal keys start beyond the workers while retries occupy all of them
   expect(takeAll(order)).toEqual(['a', 'b'])
   order.release('a')
   expect(takeAll(order)).toEqual(['c'])
-  // One that ends makes no more room than there was.
+  // A key that ends gives no additional room.
   order.release('l0')
   order.release('l1')
   expect(takeAll(order)).toEqual([])

@@ -10,7 +10,7 @@ interface Ticket {
 }
 
 export interface FifoOptions {
-  /** Left out: as many as there are keys. */
+  /** Default: no limit. */
   readonly workers?: number
   /** How many normal keys start though retries occupy all workers. */
   readonly reserved?: number

@@ -10,7 +10,7 @@ const LIMITS = [
   { group: 'node-1', max: 2 },
   { group: 'node-2', max: 3 },
 ]
-/** One that keys need alone or share, and that others block. */
+/** A group that keys need alone or share, and that other keys block. */
 const SHARED = [
   { group: 'shared', max: 1 },
   { group: 'shared', max: Number.POSITIVE_INFINITY },

@@ -43,7 +43,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(numbered('a', 4))
     setup.release('a1')
     expect(setup.takeAll()).toEqual(['a4'])
-    // One that ends makes no more room than there was.
+    // A key that ends gives no additional room.
     setup.release('a-l0')
     expect(setup.takeAll()).toEqual([])
     setup.release('a-l1', 'a-l2', 'a-l3')

@@ -4,7 +4,7 @@ import type { GroupLimit } from './lane.ts'
 import { ATTACH, DETACH, type LanesSetup, lanesOf, numbered, one } from './testing/lanes-setup.ts'
 
 describe('a lane', () => {
-  test('may use every worker while no other waits', () => {
+  test('can use every worker while no other lane waits', () => {
     const { lanes, push, takeAll } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     expect(takeAll()).toEqual(numbered('d', 10))
@@ -116,7 +116,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('may be one of several groups of a key, which waits until all have room', () => {
+  test('can be one of several groups of a key, which waits until all have room', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -156,7 +156,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['d2'])
   })
 
-  test('is forgotten with its limit when its last key leaves', () => {
+  test('disappears with its limit when its last key leaves', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1']) place(key, ATTACH, one('node'))
     push('a0', 'a1')
@@ -174,7 +174,7 @@ describe('limits of one group', () => {
   const alone = (group: string): GroupLimit => ({ group, max: 1 })
   const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
 
-  test('may differ: a key that needs the group alone waits for the keys that share it, and they wait for this key', () => {
+  test('can differ: a key that needs the group alone waits for the keys that share it, and they wait for this key', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a3']) place(key, ATTACH, shared('volume'))
     place('a2', ATTACH, alone('volume'))

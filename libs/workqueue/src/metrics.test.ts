@@ -32,7 +32,7 @@ function make(): Setup {
 }
 
 describe('queue metrics', () => {
-  test('have the names, types and help texts of Kubernetes', async () => {
+  test('carry the names, types and help texts of Kubernetes', async () => {
     const { queue, text } = make()
     const va = queue()
     va.add('a')

@@ -21,7 +21,7 @@ export interface QueueObserver {
   /** A key in work that was added again needs no other run. */
   dropped(key: string): void
   retried(): void
-  /** The queue is shut and no key is in work: no worker takes what it still holds. Can be reported more than once. */
+  /** The queue is shut and no key is in work: no worker takes its remaining keys. Can be reported more than once. */
   retired(): void
 }
 

@@ -203,7 +203,7 @@ describe('a get that is aborted', () => {
 })
 
 describe('shutdown', () => {
-  test('hands out the waiting keys, takes no more, and then ends the workers', async () => {
+  test('hands out the waiting keys, accepts no others, and then ends the workers', async () => {
     const queue = new Queue()
     queue.add('a')
     expect(queue.isShut).toBe(false)

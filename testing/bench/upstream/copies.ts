@@ -3,7 +3,7 @@ import type { Api } from '../../e2e/harness/api/api.ts'
 import { eventually } from '../../e2e/harness/waiting.ts'
 import { type Put, putAll } from './etcd.ts'
 
-/** As many writes as etcd takes in one transaction. */
+/** The limit of writes in one transaction of etcd. */
 const BATCH = 128
 
 /** An API server and its store. */
@@ -19,7 +19,7 @@ export interface Original {
 }
 
 export interface Copies {
-  /** Made through the API, so that the copies have all that a server adds. */
+  /** The copied objects. They are created through the API, so that the copies have all fields that a server adds. */
   readonly originals: readonly Original[]
   readonly count: number
   /** The number of the first copy. Default: 0. */
@@ -49,8 +49,13 @@ export async function makeCopies({ api, cluster }: Server, copies: Copies): Prom
 export async function stored(api: Api, { resource, name, namespace }: Original) {
   const { metadata, ...rest } = await api.get<KubeObject>(resource, { name, namespace })
   const { resourceVersion: _, ...kept } = { ...metadata }
-  const key = ['/registry', resource.plural, ...(namespace === undefined ? [] : [namespace]), name].join('/')
+  const key = [registryOf(resource), ...(namespace === undefined ? [] : [namespace]), name].join('/')
   return { key, text: JSON.stringify({ ...rest, metadata: kept }), uid: kept.uid ?? '' }
+}
+
+/** The store has the objects of a CustomResourceDefinition in a folder of their group. */
+export function registryOf({ group, plural }: Resource<unknown>): string {
+  return group.includes('snapshot') ? `/registry/${group}/${plural}` : `/registry/${plural}`
 }
 
 /** Waits until the server has this many objects. */
@@ -77,7 +82,7 @@ export async function mustBeCached({ api }: Pick<Server, 'api'>, resource: Resou
   await eventually(`${resource.plural} in the cache of the server`, read, { within: 300_000, every: 200 })
 }
 
-/** With one object. */
+/** Reads the first page, with one object. */
 function firstPage(api: Api, resource: Resource<unknown>): Promise<Page> {
   return api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
 }

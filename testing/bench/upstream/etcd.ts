@@ -1,4 +1,4 @@
-/** One request to etcd, by its JSON gateway, for what would take minutes through the API server. */
+/** One request to etcd, by its JSON gateway, for writes that would take minutes through the API server. */
 export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body: object): Promise<void> {
   const answer = await fetch(`${etcdUrl}/v3/kv/${what}`, {
     method: 'POST',
@@ -9,7 +9,7 @@ export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body
   await answer.arrayBuffer()
 }
 
-/** As the gateway wants keys and values. */
+/** Encodes a key or a value for the gateway. */
 export function base64(text: string): string {
   return Buffer.from(text).toString('base64')
 }

@@ -1,10 +1,10 @@
+import type { Role } from '../../e2e/harness/api/cluster.ts'
 import { median } from '../../e2e/harness/median.ts'
-import type { Subject } from '../../e2e/harness/subject.ts'
 import type { Side } from './side.ts'
 
 /** One line of a table: the figures of each round, by side. */
 export interface Row {
-  readonly app: Subject
+  readonly app: Role
   readonly what: string
   readonly ours: readonly number[]
   readonly original: readonly number[]
@@ -12,13 +12,13 @@ export interface Row {
 
 /** The figures of the rounds of one scene. Rows are in the order in which they were first noted. */
 export class Figures {
-  readonly #rows = new Map<string, { app: Subject; what: string; ours: number[]; original: number[] }>()
+  readonly #rows = new Map<string, { app: Role; what: string; ours: number[]; original: number[] }>()
 
   get rows(): readonly Row[] {
     return [...this.#rows.values()]
   }
 
-  note(app: Subject, side: Side, figures: Readonly<Record<string, number>>): void {
+  note(app: Role, side: Side, figures: Readonly<Record<string, number>>): void {
     for (const [what, figure] of Object.entries(figures)) {
       const key = `${app}/${what}`
       const row = this.#rows.get(key) ?? { app, what, ours: [], original: [] }

@@ -6,11 +6,11 @@ import type { Api } from '../../e2e/harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../e2e/harness/api/control-plane.ts'
 import { type Gate, openGate } from '../../e2e/harness/api/gate.ts'
 import { grant } from '../../e2e/harness/api/roles.ts'
-import { Driver } from '../../e2e/harness/driver/driver.ts'
+import { type Capabilities, Driver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
 import { apiServer } from '../../e2e/tools/binaries.ts'
 import { AUDIT_POLICY } from './audit.ts'
-import { mustHold } from './copies.ts'
+import { mustHold, registryOf } from './copies.ts'
 import { askEtcd, base64 } from './etcd.ts'
 import { Observer } from './observer.ts'
 import type { Executables } from './side.ts'
@@ -18,6 +18,13 @@ import { Subject, type SubjectOptions } from './subject.ts'
 
 /** Requests at a time when objects are made or removed: what saturates the server on two cores. */
 const HANDS = 16
+const CAPABILITIES: Capabilities['controller'] = [
+  'PUBLISH_UNPUBLISH_VOLUME',
+  'EXPAND_VOLUME',
+  'CREATE_DELETE_VOLUME',
+  'CREATE_DELETE_SNAPSHOT',
+]
+
 export interface GroundOptions {
   /** The folder of etcd and kube-apiserver. */
   readonly binaries: string
@@ -73,15 +80,15 @@ export class Ground implements AsyncDisposable {
   async driver(name: string): Promise<Driver> {
     this.#count += 1
     const socket = join(this.#folder, `csi-${this.#count}.sock`)
-    const driver = new Driver({ socket, name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
+    const driver = new Driver({ socket, name, controller: CAPABILITIES })
     this.#drivers.push(driver)
     await driver.start()
     return driver
   }
 
-  executableOf({ side, app, both = false }: Pick<SubjectOptions, 'side' | 'app' | 'both'>): string {
+  executableOf({ side, app, together }: Pick<SubjectOptions, 'side' | 'app' | 'together'>): string {
     const { executables } = this.#options
-    return both ? executables.ours.both : executables[side][app]
+    return together ? executables.ours.both : executables[side][app]
   }
 
   /** Starts an executable; does not wait for anything. */
@@ -115,8 +122,9 @@ export class Ground implements AsyncDisposable {
 
   /** Removes all objects of these kinds from the store, whatever finalizers they have. For when no sidecar looks. */
   async clear(...resources: readonly Resource<KubeObject>[]): Promise<void> {
-    for (const { plural } of resources) {
-      const range = { key: base64(`/registry/${plural}/`), range_end: base64(`/registry/${plural}0`) }
+    for (const resource of resources) {
+      const folder = registryOf(resource)
+      const range = { key: base64(`${folder}/`), range_end: base64(`${folder}0`) }
       await askEtcd(this.cluster.etcdUrl, 'deleterange', range)
     }
     for (const resource of resources) await mustHold(this, resource, { count: 0 })

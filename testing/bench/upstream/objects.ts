@@ -13,7 +13,7 @@ import type { Ground } from './ground.ts'
 
 const NODE_ID = 'csi.alpha.kubernetes.io/node-id'
 
-/** The name with which the attacher marks what it is responsible for. */
+/** The finalizer of the attacher. */
 export function finalizerOf(driver: string): string {
   return `external-attacher/${driver.replace(/[^A-Za-z0-9-]/gu, '-')}`
 }
@@ -40,7 +40,7 @@ export interface Many {
   readonly prefix: string
 }
 
-/** As many of them, written into the store: for thousands. `<prefix>-0` must be there. */
+/** Writes thousands of copies into the store. `<prefix>-0` must exist. */
 export async function moreVolumes(ground: Ground, { count, prefix }: Many): Promise<void> {
   await copiesOfFirst(ground, { count, prefix }, [{ resource: PERSISTENT_VOLUMES, name: `${prefix}-0` }])
 }

@@ -34,7 +34,7 @@ export class Observer<T extends KubeObject> implements Disposable {
     return observer
   }
 
-  /** Resolves as soon as `count` objects are as asked; rejects with how many are when the time is over. */
+  /** Resolves as soon as `count` objects fit. Rejects with the number of fitting objects when the time is over. */
   async until(
     what: string,
     holds: (object: T) => boolean,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { listen } from '../../e2e/harness/listen.ts'
 
-/** Bytes to and from the API server, whatever the protocol: a network that can swallow what is sent. */
+/** Relays bytes to and from the API server, like a network. Can swallow the bytes. */
 export class Relay implements AsyncDisposable {
   readonly url: string
   readonly #sockets: Set<Socket>

@@ -28,6 +28,7 @@ import { failover } from './scenes/failover.ts'
 import { idle } from './scenes/idle.ts'
 import { loaded } from './scenes/loaded.ts'
 import { oneProcess } from './scenes/one-process.ts'
+import { wholePod } from './scenes/pod.ts'
 import { requestLimits } from './scenes/request-limits.ts'
 import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
 import { silence } from './scenes/silence.ts'
@@ -49,6 +50,7 @@ export const SCENES: readonly BenchScene[] = [
   failover,
   driverRestart,
   oneProcess,
+  wholePod,
   failing,
   requestLimits,
   silence,
@@ -63,7 +65,7 @@ export interface RunOptions {
   readonly scale: number
   /** The folder for CPU profiles of our processes. They then run as bundles, so the figures must not be kept. */
   readonly profiles: string | undefined
-  readonly say: (line: string) => void
+  readonly printLine: (line: string) => void
 }
 
 /** Figures of fewer rounds are not kept. */
@@ -78,12 +80,12 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
   const scenes = SCENES.filter(({ name }) => only.length === 0 || only.includes(name))
   const ground = prepare(options)
   if ('remedy' in ground) {
-    options.say(ground.remedy)
+    options.printLine(ground.remedy)
     return 2
   }
   const { binaries, executables } = ground
   const progress = new Progress(scenes.length, process.stdout, systemClock)
-  const say = (line: string): void => progress.say(line)
+  const printLine = (line: string): void => progress.printLine(line)
   const conditions = conditionsOf(binaries, ground.measured)
   const logs = join(root, '.cache', 'bench')
   rmSync(logs, { recursive: true, force: true })
@@ -92,7 +94,7 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
   for (const scene of scenes) {
     const bench: Omit<Bench, 'figures'> = {
       rounds,
-      say,
+      printLine,
       sized: (count) => Math.max(2, Math.round(count * scale)),
       ground: () => Ground.open({ binaries, executables, logs: join(logs, scene.name), profiles }),
     }
@@ -101,16 +103,16 @@ export async function benchAgainstUpstream(options: RunOptions): Promise<number>
     const outcome = await play(scene, bench)
     progress.end(scene.name)
     const text = section(outcome, measuredText(conditions, begun, rounds))
-    say(`${text}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
+    printLine(`${text}\n\n(${outcome.seconds.toFixed(0)} s)\n`)
     if (outcome.failure !== undefined) failed += 1
     else if (keeps) writeSection(join(root, 'testing', 'bench', 'RESULTS.md'), text, SCENES)
   }
-  say(`${scenes.length - failed} scenes measured, ${failed} failed; logs in ${logs}`)
+  printLine(`${scenes.length - failed} scenes measured, ${failed} failed; logs in ${logs}`)
   return failed === 0 ? 0 : 1
 }
 
 async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<Outcome> {
-  bench.say(`${scene.name}: ${scene.title}`)
+  bench.printLine(`${scene.name}: ${scene.title}`)
   const figures = new Figures()
   const started = performance.now()
   let failure: string | undefined
@@ -118,7 +120,7 @@ async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<O
     await scene.run({ ...bench, figures })
   } catch (error) {
     failure = errorText(error).split('\n')[0]
-    bench.say(errorText(error))
+    bench.printLine(errorText(error))
   }
   return { scene, rows: figures.rows, seconds: (performance.now() - started) / 1000, failure }
 }

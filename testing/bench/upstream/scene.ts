@@ -6,7 +6,7 @@ import { SIDES, type Side } from './side.ts'
 export interface Bench {
   readonly rounds: number
   readonly figures: Figures
-  readonly say: (line: string) => void
+  readonly printLine: (line: string) => void
   /** Adapts a number of objects to the size of the run. A rehearsal uses smaller numbers. */
   sized(count: number): number
   /** An API server with nothing in it; it is removed with the objects of the scene. */
@@ -14,7 +14,7 @@ export interface Bench {
 }
 
 export interface BenchScene {
-  /** For `--only`. */
+  /** The name for `--only`. */
   readonly name: string
   readonly title: string
   /** The facts that a reader needs to interpret the figures. */
@@ -24,12 +24,12 @@ export interface BenchScene {
 
 /** Both sides in turn, round by round; who is first alternates, so that neither has the warm machine always. */
 export async function interleaved(
-  { rounds, say }: Pick<Bench, 'rounds' | 'say'>,
+  { rounds, printLine }: Pick<Bench, 'rounds' | 'printLine'>,
   measure: (side: Side, round: number) => Promise<void>,
 ): Promise<void> {
   for (let round = 1; round <= rounds; round += 1) {
     for (const side of round % 2 === 1 ? SIDES : SIDES.toReversed()) {
-      say(`  round ${round}, ${side === 'ours' ? 'ours' : 'the original'}`)
+      printLine(`  round ${round}, ${side === 'ours' ? 'ours' : 'the original'}`)
       await measure(side, round)
     }
   }

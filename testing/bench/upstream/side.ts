@@ -1,7 +1,7 @@
 import { APPS } from '@csi-sidecars/sidecars'
 import type { App, Executables as OfOurs } from '../../e2e/harness/subject.ts'
 
-/** Whose executable is measured. */
+/** The owner of the measured executable. */
 export type Side = 'ours' | 'original'
 
 export const SIDES: readonly Side[] = ['ours', 'original']

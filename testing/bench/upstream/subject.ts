@@ -15,8 +15,8 @@ import type { Side } from './side.ts'
 export interface SubjectOptions {
   readonly side: Side
   readonly app: App
-  /** Both controllers in one process, of which the figures of `app` are taken. Ours alone can. */
-  readonly both?: boolean
+  /** Several controllers in one process, which only ours can: attacher and resizer, or those of a whole pod. */
+  readonly together?: 'both' | 'pod' | undefined
   readonly driver: Driver
   readonly args?: readonly string[]
   /** Replicas know each other by their host names. */
@@ -62,9 +62,9 @@ export class Subject {
   }
 
   static async start(options: SubjectOptions, at: Surroundings): Promise<Subject> {
-    const { side, app, both = false, driver, args = [], hostname, leaseNamespace = 'default' } = options
+    const { side, app, together, driver, args = [], hostname, leaseNamespace = 'default' } = options
     const { url, ca } = at.cluster
-    const user = at.cluster.user(both ? 'both' : app)
+    const user = at.cluster.user(together ?? app)
     const kubeconfig = join(at.folder, `${user.name}.json`)
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(options.server ?? url, ca, { token: user.token })))
     const port = await freePort()
@@ -80,7 +80,7 @@ export class Subject {
       binary,
       args: [...first, ...usual, ...args],
       port,
-      // As the image sets it: one heap for all threads of the C library.
+      // The setting of the image: one heap for all threads of the C library.
       env: side === 'ours' ? { MALLOC_ARENA_MAX: '1' } : {},
       hostname,
     })

@@ -31,7 +31,7 @@ export interface CaseStep {
  */
 export type Cases = Readonly<Record<string, readonly CaseStep[]>>
 
-/** The answer, without what differs from run to run. */
+/** The answer, without the parts that differ from run to run. */
 export interface CaseAnswer {
   readonly code: number
   readonly body: unknown

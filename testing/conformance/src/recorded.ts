@@ -9,7 +9,7 @@ export function readRecorded(): readonly RecordedAnswer[] {
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as RecordedAnswer)
 }
 
-/** Replaces what is recorded. */
+/** Replaces the recorded answers. */
 export function writeRecorded(answers: readonly RecordedAnswer[]): void {
   writeFileSync(FILE, answers.map((each) => `${JSON.stringify(each)}\n`).join(''))
 }

@@ -69,7 +69,7 @@ class CaseRunner {
     return answer
   }
 
-  /** Removes what the case created, newest first. */
+  /** Removes the objects of the case, newest first. */
   async clean(): Promise<void> {
     for (const path of this.#created.reverse()) {
       const finalizers = { text: '{"metadata":{"finalizers":null}}', contentType: BODY_TYPES.merge }
@@ -97,13 +97,13 @@ class CaseRunner {
   }
 }
 
-interface Question extends CaseStep {
+interface CaseRequest extends CaseStep {
   readonly method: string
   readonly path: string
   readonly contentType?: string
 }
 
-function send(server: ComparedServer, question: Question): Promise<CaseAnswer> {
+function send(server: ComparedServer, question: CaseRequest): Promise<CaseAnswer> {
   const { method, path, text, contentType, accept = 'application/json', as, frames } = question
   const tokens = { ...server.tokens, wrongToken: 'a-wrong-token' }
   const headers: Record<string, string | number> = { accept }

@@ -32,7 +32,7 @@ const { values } = readArguments(
 )
 
 const root = resolve(import.meta.dirname, '../../..')
-const say = (line: string): void => {
+const printLine = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 const cases = [answerCases, frameCases, leaseCases, driverCases, tlsCases, processCases].flat()
@@ -45,8 +45,8 @@ async function main(seed: number): Promise<number> {
     .filter(({ title }) => values.grep.every((text) => title.includes(text)))
     .toSorted((a, b) => seeded(seed, a.title)() - seeded(seed, b.title)())
   if (values.list) {
-    for (const { title } of tests) say(title)
-    say(`${tests.length} cases`)
+    for (const { title } of tests) printLine(title)
+    printLine(`${tests.length} cases`)
     return 0
   }
   const executables = copied(root)
@@ -60,7 +60,7 @@ async function main(seed: number): Promise<number> {
     const progress = new Progress(tests.length, process.stdout, systemClock)
     const { passed, failed } = await run({ ...common, tests, cluster, concurrency, reports, progress })
     progress.stop()
-    say(`${passed} passed, ${failed} failed; repeat with --seed ${seed}`)
+    printLine(`${passed} passed, ${failed} failed; repeat with --seed ${seed}`)
     return failed === 0 && passed > 0 ? 0 : 1
   } finally {
     await cluster.stop()

@@ -75,12 +75,12 @@ async function soak(ms: number): Promise<number> {
     (what) => quarter > 0 && typical(what, -quarter) > GROWTH * typical(what, quarter, 2 * quarter),
   )
   const { exit } = at.attacher
-  say(
+  printLine(
     `${tally.done} volumes attached and detached, ${tally.lost.length} lost, ${tally.faults} faults, seed ${values.seed}`,
   )
-  for (const name of tally.lost) say(`lost: ${name}`)
-  if (grown.length > 0) say(`grown: ${grown.join(', ')}`)
-  if (exit !== undefined) say(`it ended: ${JSON.stringify(exit)}`)
+  for (const name of tally.lost) printLine(`lost: ${name}`)
+  if (grown.length > 0) printLine(`grown: ${grown.join(', ')}`)
+  if (exit !== undefined) printLine(`it ended: ${JSON.stringify(exit)}`)
   return tally.done > 0 && tally.lost.length + grown.length === 0 && exit === undefined ? 0 : 1
 }
 
@@ -173,13 +173,13 @@ async function watch({ attacher }: AttacherScene, { going, tally }: Soak, sample
     samples.push(sample)
     const { descriptors, delaySeconds } = sample
     const minutes = Math.round((Date.now() - began) / 60_000)
-    say(
+    printLine(
       `${minutes} of ${Math.round(Number(values.hours) * 60)} min: ${tally.done} volumes, ${tally.lost.length} lost, ${tally.faults} faults; ` +
         `${sample.anonymousMiB.toFixed(1)} MiB, ${descriptors} descriptors, delay ${delaySeconds.toFixed(3)} s`,
     )
   }
 }
 
-function say(line: string): void {
+function printLine(line: string): void {
   process.stdout.write(`${line}\n`)
 }

@@ -1,4 +1,4 @@
-/** Since which minor version of Kubernetes 1.x there is a kind, by its plural, or a field, or a query, without a feature gate. */
+/** The first minor version of Kubernetes 1.x with a kind (by its plural), a field or a query, without a feature gate. */
 const SINCE: Readonly<Record<string, number>> = { volumeattributesclasses: 34, errorCode: 34, sendInitialEvents: 34 }
 
 /** Ends a test that needs a newer Kubernetes than the one that it runs on. */

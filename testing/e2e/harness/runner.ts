@@ -33,7 +33,7 @@ export interface Tally {
   readonly absent: number
 }
 
-/** A text says what went wrong. */
+/** A text describes the failure. */
 type Failure = string | NotInThisRelease | undefined
 
 const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
@@ -59,8 +59,8 @@ export async function run(options: RunOptions): Promise<Tally> {
     const outcome = failure === undefined ? 'passed' : failure instanceof NotInThisRelease ? 'absent' : 'failed'
     tally[outcome] += 1
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
-    progress.say(`${MARKS[outcome]} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`)
-    if (failure !== undefined) progress.say(failure instanceof Error ? indent(failure.message) : failure)
+    progress.printLine(`${MARKS[outcome]} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`)
+    if (failure !== undefined) progress.printLine(failure instanceof Error ? indent(failure.message) : failure)
     progress.end(title)
   }
   const runNext = (test: EndToEndTest): Promise<void> => {
@@ -100,7 +100,7 @@ async function runTest(test: EndToEndTest, options: RunOptions & { id: string; f
   const context = new TestContext({ ...options, app: test.app })
   let failure: Failure
   try {
-    await within(test.within ?? TEST_LIMIT_MS, test.run(context))
+    await withTimeLimit(test.within ?? TEST_LIMIT_MS, test.run(context))
   } catch (error) {
     if (error instanceof NotInThisRelease) failure = error
     else {
@@ -121,7 +121,7 @@ async function runCheck({ run: execute, within: limit }: Check, ground: Ground):
   const { folder } = ground
   mkdirSync(folder, { recursive: true })
   try {
-    await within(limit ?? TEST_LIMIT_MS, execute(ground))
+    await withTimeLimit(limit ?? TEST_LIMIT_MS, execute(ground))
     return undefined
   } catch (error) {
     if (error instanceof NotInThisRelease) return error
@@ -129,7 +129,7 @@ async function runCheck({ run: execute, within: limit }: Check, ground: Ground):
   }
 }
 
-async function within(ms: number, work: Promise<void>): Promise<void> {
+async function withTimeLimit(ms: number, work: Promise<void>): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = AbortSignal.timeout(ms)
   timer.addEventListener('abort', () => reject(new Error(`the test did not end within ${ms} ms`)), { once: true })

@@ -58,7 +58,7 @@ export class TestObjects {
     await this.create(STORAGE_CLASSES, storageClass(this.name('class'), this.driverName))
   }
 
-  /** Returns what refers to it. */
+  /** Returns the reference to it. */
   async createSecret(
     data: Readonly<Record<string, string | Buffer>>,
     what = 'secret',

@@ -68,7 +68,7 @@ const ours = copied(root)
 const originals = values.only === 'ours' ? undefined : originalsAt(values.against ?? builtOriginals())
 const count = { original: 0 }
 let contexts = 0
-const say = (line: string): void => {
+const printLine = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
@@ -81,8 +81,8 @@ async function main(): Promise<number> {
   )
   const again = (seed: number): string => `npm run histories -- --seeds ${seed} --target ${target} --profile ${profile}`
   const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile))
-  const held = await runSeeds(seeds, { run, say, title: target, again, concurrency })
-  if (originals !== undefined) say(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
+  const held = await runSeeds(seeds, { run, printLine, title: target, again, concurrency })
+  if (originals !== undefined) printLine(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
   return held ? 0 : 1
 }
 
@@ -139,7 +139,7 @@ async function live(
     if (report) t.report(placeOf(history, binaries), error)
     return { findings: [{ rule: 'the history can be run', text: errorText(error) }], objects: new Map(), calls: [] }
   } finally {
-    await t.close().catch((error: unknown) => say(`${t.id}: could not clean up: ${messageOf(error)}`))
+    await t.close().catch((error: unknown) => printLine(`${t.id}: could not clean up: ${messageOf(error)}`))
   }
 }
 

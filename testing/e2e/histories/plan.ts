@@ -21,7 +21,7 @@ export interface History {
   readonly seed: number
   readonly app: App
   readonly replicas: number
-  /** The driver lists what is published. */
+  /** The driver lists published volumes. */
   readonly listing: boolean
   readonly size: Size
   readonly steps: readonly Timed<Step>[]
@@ -159,7 +159,7 @@ function requestsOf(random: Random, { written }: Subject): FaultStep {
   return { of: 'fault', do: 'requests', resource: pick(random, written) ?? '', way, times: between(random, 1, 2) }
 }
 
-/** A step for people, in two columns: about what, and what happens. */
+/** Returns a step for people, in two columns: its object and its action. */
 export function textOf(step: Step): readonly [string, string] {
   switch (step.of) {
     case 'attachment':

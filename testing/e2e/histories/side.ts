@@ -136,7 +136,7 @@ export class Side {
     }
   }
 
-  /** The history continues meanwhile. */
+  /** Runs the work while the history continues. */
   #later(work: Promise<void>): void {
     const whole = work.finally(() => this.#background.delete(whole))
     whole.catch(() => undefined)
@@ -181,7 +181,7 @@ export class Side {
     return WRITE_FAULTS[failing.way]
   }
 
-  /** Nothing fails any more. */
+  /** Ends all faults. */
   async #calm(): Promise<void> {
     this.#backEnd.calm = true
     while (this.#background.size > 0) await Promise.allSettled(this.#background)

@@ -3,7 +3,7 @@ import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-type
 import type { BackEnd } from './back-end.ts'
 import { type Foreign, holds } from './foreign.ts'
 
-/** An attachment by its name, and what users want of it. */
+/** An attachment by its name, and its desired state. */
 export interface Slot {
   readonly index: number
   readonly node: number
@@ -102,7 +102,7 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
   },
 ]
 
-/** True when it holds of the attachment; else what does not. */
+/** True if the rule holds for the attachment. Otherwise the violation. */
 function ofWanted(
   state: AttachmentState,
   check: (each: VolumeAttachment | undefined, slot: Slot) => string | true,

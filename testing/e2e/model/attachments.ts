@@ -22,11 +22,11 @@ const SEEN_AFTER_MS = 150
 export interface AttachmentsOptions {
   readonly volumes: number
   readonly nodes: number
-  /** The driver lists what is published. */
+  /** The driver lists published volumes. */
   readonly listing?: boolean
 }
 
-/** Volumes and their attachments, and what users want of them. */
+/** Volumes and their attachments, and their desired state. */
 export class Attachments {
   readonly #t: TestContext
   readonly #options: AttachmentsOptions

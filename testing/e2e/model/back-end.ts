@@ -32,7 +32,7 @@ interface Work {
   readonly key: string
   readonly apply: () => void
   readonly reply: () => object
-  /** Not before this holds. */
+  /** The call waits until this holds. */
   readonly when?: () => boolean
 }
 

@@ -41,7 +41,7 @@ export interface ClaimState {
   readonly claim: PersistentVolumeClaim | undefined
   readonly volume: PersistentVolume | undefined
   readonly className: string
-  /** What the driver has. */
+  /** The size in the driver. */
   readonly bytes: number
   readonly tier: string
   readonly foreign: Foreign
@@ -84,7 +84,7 @@ const INVARIANTS: readonly Invariant<readonly ClaimState[]>[] = RULES.map(([name
     }),
 }))
 
-/** Claims and their volumes, and what users want of them. */
+/** Claims and their volumes, and their desired state. */
 export class Claims {
   readonly #t: TestContext
   readonly #backEnd: BackEnd
@@ -183,7 +183,7 @@ export class Claims {
     this.#requestOf(index).paper = gibibytes * GIBIBYTE
   }
 
-  /** As kube-controller-manager does with its own condition. */
+  /** Sets its condition as kube-controller-manager does. */
   async #flag(index: number): Promise<void> {
     const conditions = [{ type: FOREIGN, status: 'True', lastTransitionTime: null, lastProbeTime: null }]
     const ref = { ...this.#ref(index), subresource: 'status' }

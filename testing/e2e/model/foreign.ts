@@ -30,7 +30,7 @@ export class Foreign {
     this.#t = t
   }
 
-  /** Adds the finalizer, or removes the one that is there. */
+  /** Adds the finalizer, or removes the existing one. */
   async toggleFinalizer(resource: Resource<Kept>, ref: Ref): Promise<void> {
     const object = await this.#t.api.find(resource, ref)
     const had = object?.metadata?.finalizers?.includes(FINALIZER) === true

@@ -73,7 +73,7 @@ export class LostKnowledge {
     return this.#lostContexts.has(pair) && !backEnd.isHeard(pair)
   }
 
-  /** Whenever no process, or only one that has not read the objects yet, can have seen what is there. */
+  /** Records that no process can have seen the current objects: none runs, or the running one has not read them yet. */
   async interrupted(slots: ReadonlyMap<string, Slot>, backEnd: BackEnd): Promise<void> {
     for (const handle of this.#formerHandles) this.#lostHandles.add(handle)
     for (const [name, slot] of slots) {

@@ -6,7 +6,7 @@ export interface AttachmentMove {
   readonly node: number
 }
 
-/** What each move does. */
+/** The effect of each move. */
 export const ATTACHMENT_MOVES = {
   toggle: 'creates the attachment, or deletes it',
   move: 'deletes the attachments of the volume and creates one on the node',
@@ -31,7 +31,7 @@ export interface ClaimMove {
   readonly amount: number
 }
 
-/** What each move does. */
+/** The effect of each move. */
 export const CLAIM_MOVES = {
   grow: 'asks for so many GiB more',
   lower: 'asks for so many GiB less',

@@ -47,7 +47,7 @@ export class Sidecars {
     return this.#replicas.map(({ gate }) => gate)
   }
 
-  /** All processes of now. */
+  /** The running processes. */
   get running(): readonly RunningSidecar[] {
     return this.#replicas.flatMap(({ sidecar }) => (sidecar === undefined ? [] : [sidecar]))
   }

@@ -31,7 +31,7 @@ export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>
   readonly claim?: string
   /** Null for a volume that is not CSI's. */
   readonly csi?: null
-  /** Selects what the attacher does. */
+  /** Selects the actions of the attacher. */
   readonly handle?: 'refused' | 'slow' | 'stuck'
   /** A driver of the scenario instead of the usual one. */
   readonly driver?: string
@@ -174,7 +174,7 @@ export function changed(resource: Resource<unknown>, what: string, body: Body): 
   return (scene) => scene.api.merge(resource, refIn(scene, resource, what), bodyOf(body, scene))
 }
 
-/** As `changed`, of the status alone. */
+/** Like `changed`, but only for the status. */
 export function reported(resource: Resource<unknown>, what: string, status: Body): Action {
   return (scene) => {
     const ref = { ...refIn(scene, resource, what), subresource: 'status' }

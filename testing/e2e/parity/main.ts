@@ -21,7 +21,7 @@ const { values } = readArguments('npm run parity -- [--grep TEXT] [--kubernetes 
 })
 
 const root = resolve(import.meta.dirname, '../../..')
-const say = (line: string): void => {
+const printLine = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 const all: readonly NumberedScenario[] = [bindScenarios, provisionScenarios, reclaimScenarios, attachScenarios]
@@ -35,19 +35,19 @@ async function main(): Promise<number> {
     .filter(({ scenario }) => values.long || !scenario.long)
     .filter(({ scenario }) => values.grep.every((text) => scenario.name.includes(text)))
   if (values.list) {
-    for (const { id, scenario } of wanted) say(`${id} ${scenario.name}`)
+    for (const { id, scenario } of wanted) printLine(`${id} ${scenario.name}`)
     return 0
   }
   if (values.kubernetes !== undefined) process.env['E2E_KUBERNETES'] = values.kubernetes
   const assets = controlPlaneBinaries(root)
   if ('remedy' in assets) {
-    say(assets.remedy)
+    printLine(assets.remedy)
     return 2
   }
   const verdicts = await compare(wanted, assets.folder)
   for (const verdict of verdicts) print(verdict)
   const failed = verdicts.filter(({ lines }) => lines.length > 0).length
-  say(`${verdicts.length - failed} passed, ${failed} failed`)
+  printLine(`${verdicts.length - failed} passed, ${failed} failed`)
   return failed === 0 && verdicts.length > 0 ? 0 : 1
 }
 
@@ -78,6 +78,6 @@ function roundOf({ scenario }: NumberedScenario): number {
 }
 
 function print({ scenario, lines }: Verdict): void {
-  say(`${lines.length === 0 ? 'equal ' : 'DIFFER'}  ${scenario.name}`)
-  for (const line of lines) say(`          ${line}`)
+  printLine(`${lines.length === 0 ? 'equal ' : 'DIFFER'}  ${scenario.name}`)
+  for (const line of lines) printLine(`          ${line}`)
 }

@@ -18,10 +18,12 @@ import { startControlPlane } from '../harness/api/control-plane.ts'
 import { startControllerManager } from '../harness/api/controller-manager.ts'
 import { kubeconfigOf } from '../harness/context.ts'
 import { stop, temporaryFolder } from '../harness/process/processes.ts'
-import { apiServer } from '../tools/binaries.ts'
+import { apiServer, executablesOf } from '../tools/binaries.ts'
 import { playAttacher } from './attacher.ts'
 import type { ScenarioSide } from './scenario.ts'
 import type { Objects } from './view.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
 
 /** The resync period of both PV controllers. In Kubernetes it is 15 s. */
 export const RESYNC_MS = 3000
@@ -38,7 +40,7 @@ export interface Side {
 
 export interface SideOptions {
   readonly binaries: string
-  /** Where the logs go. */
+  /** The folder of the logs. */
   readonly folder: string
 }
 
@@ -70,7 +72,6 @@ export async function startSide(name: Side['name'], { binaries, folder: parent }
   const { api, url, ca, adminToken } = cluster
   const kubeconfig = join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: adminToken })))
-  const controllers: readonly ControllerName[] = name === 'ours' ? ['provisioner', ...OUR_CONTROLLERS] : ['provisioner']
   const log = openLog({
     stream: createWriteStream(join(folder, 'devcluster.log')),
     format: 'text',
@@ -81,7 +82,8 @@ export async function startSide(name: Side['name'], { binaries, folder: parent }
   const devcluster = await startDevcluster(
     {
       nodes: 0,
-      controllers,
+      controllers: name === 'ours' ? OUR_CONTROLLERS : [],
+      binaries: { provisioner: executablesOf(ROOT, 'ours').provisioner },
       kubeconfig,
       directory,
       resyncMs: RESYNC_MS,

@@ -28,7 +28,7 @@ const { values } = readArguments(
 const root = resolve(import.meta.dirname, '../../..')
 const main = join(root, 'apps', 'driver-test', 'src', 'main.ts')
 const reports = join(root, '.cache', 'e2e', 'public-drivers')
-/** Of one driver. */
+/** The time-out of one driver. */
 const WITHIN_MS = 30 * 60_000
 
 let failed = 0

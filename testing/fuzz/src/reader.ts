@@ -1,7 +1,7 @@
 /** A reader of outside bytes, with its promises for any input. */
 export interface BytesReader {
   readonly name: string
-  /** Where its inputs begin. */
+  /** The inputs from which the fuzzer starts. */
   readonly seeds: readonly (string | Buffer)[]
   /** Byte strings that have a meaning for the reader. */
   readonly words: readonly (string | Buffer)[]

@@ -9,13 +9,13 @@ export interface Issued {
   readonly key: string
 }
 
-/** An authority that signs with openssl, as the ones of clusters do. */
+/** An authority that signs with openssl, like the authorities of clusters. */
 export interface Authority extends Issued {
   /** Issues a certificate for a host, which also serves as `localhost` and 127.0.0.1. */
   server(name: string): Issued
   /** Issues a certificate for a client. The subject has the form of openssl: `/O=ops/CN=scraper`. */
   client(subject: string, usage?: string): Issued
-  /** Creates an authority below this one. Each certificate that it issues comes with the certificate of this authority. */
+  /** Creates an intermediate authority. Each certificate that it issues comes with the certificate of this authority. */
   intermediate(name: string): Authority
 }
 

@@ -1,6 +1,6 @@
 /** One step from a state of a model to the next. */
 export interface ModelMove<S> {
-  /** What happens, for counterexamples. */
+  /** The name of the move in counterexamples. */
   readonly name: string
   readonly to: S
   /**
@@ -31,7 +31,7 @@ export interface Model<S> {
 export interface Exploration {
   readonly states: number
   readonly goals: number
-  /** How often each move was taken, so that a test can see that the model covers what it is about. */
+  /** How often each move was taken, so that a test can check the coverage of the model. */
   readonly moves: ReadonlyMap<string, number>
   /** The shortest way to a state that is wrong, or from which no fair moves lead to the goal. */
   readonly problem: string | undefined

@@ -47,7 +47,7 @@ test('another body fails it, and the message shows both', async () => {
   )
 })
 
-test('one write too many fails it', async () => {
+test('an additional write fails the scenario', async () => {
   const when = (cluster: EmulatedCluster): void => cluster.add(va(), va('va-2'))
   await expect(runScenario({ ...scenario, when })).rejects.toThrow(
     /step 2: an unexpected write\n {2}expected: nothing more/,

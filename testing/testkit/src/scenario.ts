@@ -53,7 +53,7 @@ const DISCOVERY = [
 ]
 
 /**
- * Runs a program against a fresh cluster and holds what it does against the script. Throws at the first step that
+ * Runs a program on a fresh cluster and compares its calls with the script. Throws at the first step that
  * differs, naming both; a call that the script does not have is refused and fails the scenario.
  */
 export async function runScenario(scenario: ScenarioScript): Promise<void> {

@@ -23,12 +23,12 @@ function watched(isTTY: boolean): { progress: Progress; written: string[]; later
   return { progress, written, later }
 }
 
-it('in a terminal progress is one line below the other lines, and `stop` clears it', () => {
+it('progress in a terminal is one line below the other lines, and `stop` clears it', () => {
   const { progress, written, later } = watched(true)
   later(5000)
   progress.begin('one')
   later(1000)
-  progress.say('ok one')
+  progress.printLine('ok one')
   progress.end('one')
   progress.stop()
   expect(written).toEqual([
@@ -40,10 +40,10 @@ it('in a terminal progress is one line below the other lines, and `stop` clears 
   ])
 })
 
-it('in a log progress is a line each minute', () => {
+it('progress in a log is a line each minute', () => {
   const { progress, written, later } = watched(false)
   progress.begin('one')
-  progress.say('ok one')
+  progress.printLine('ok one')
   later(59_999)
   progress.end('one')
   later(1)

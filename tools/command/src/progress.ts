@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** On a terminal progress is one line, written over again and again; elsewhere a line now and then. */
+/** Shows progress: on a terminal one line that is rewritten, elsewhere a line now and then. */
 export interface ProgressStream {
   write(text: string): unknown
   readonly isTTY?: boolean
@@ -11,7 +11,7 @@ const COLUMNS = 80
 const LOG_EVERY_MS = 60_000
 const CLEAR_LINE = '\r\u001b[K'
 
-/** Shows what runs, how far it is, and how long it will take. */
+/** Shows the running work, its progress and the remaining time. */
 export class Progress {
   readonly #total: number
   readonly #stream: ProgressStream
@@ -43,8 +43,8 @@ export class Progress {
     this.#show()
   }
 
-  /** A line that stays, above the one of progress. */
-  say(line: string): void {
+  /** Prints a line that stays, above the line of progress. */
+  printLine(line: string): void {
     const terminal = this.#stream.isTTY === true
     this.#stream.write(terminal ? `${CLEAR_LINE}${line}\n` : `${line}\n`)
     if (terminal && this.#running.length > 0) this.#show()

@@ -47,7 +47,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(done)
   })
 
-  describe('an attachment with a call', () => {
+  describe('compareForever with a call for the attachment', () => {
     /** Runs work until the test ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ describe('compareForever', () => {
       }
     }
 
-    it('is ignored if the call began before the listing', async () => {
+    it('ignores the attachment if the call began before the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       begin('va1')
       void fixture.start({ confirmations: 1 })
@@ -67,7 +67,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('is ignored if the call ended during the listing', async () => {
+    it('ignores the attachment if the call ended during the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       const earlier = begin('va1')
       const gate = Promise.withResolvers<ListVolumesResponse>()

@@ -110,7 +110,7 @@ describe('an attach', () => {
     }
   })
 
-  it('is done once the status says that the volume is attached', async () => {
+  it('ends when the status says that the volume is attached', async () => {
     fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
     expect(await fixture.run()).toBe(DONE)
   })

@@ -230,7 +230,7 @@ describe('the publish request', () => {
     { readOnly: true, publishReadonly: false, readonly: false },
     { readOnly: false, publishReadonly: true, readonly: false },
     { readOnly: undefined, publishReadonly: true, readonly: false },
-  ])('has readonly $readonly for readOnly $readOnly with the capability $publishReadonly', (row) => {
+  ])('sets readonly $readonly for readOnly $readOnly with the capability $publishReadonly', (row) => {
     const capabilities = {
       publishReadonly: row.publishReadonly,
       singleNodeMultiWriter: false,

@@ -54,7 +54,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*detachError/)])
   })
 
-  it('is done once the status says that the volume is detached', async () => {
+  it('ends when the status says that the volume is detached', async () => {
     expect(await fixture.run()).toBe(DONE)
   })
 

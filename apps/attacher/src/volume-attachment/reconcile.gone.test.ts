@@ -115,7 +115,7 @@ describe('an attachment that is deleted during its run', () => {
       code: 'Internal',
       outcome: { kind: 'retry', cause: new Error('failed to detach: rpc error: code = Internal desc = no') },
     },
-  ] as const)('is detached once more after $code: $outcome.kind', async ({ code, outcome }) => {
+  ] as const)('causes one more detach after $code: $outcome.kind', async ({ code, outcome }) => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       return {}

@@ -3,8 +3,9 @@ import { describe, expect, it } from '@jest/globals'
 import { programOf, sidecarBinaries } from './binaries.ts'
 
 describe('a binary', () => {
-  it('is what was given', async () => {
-    expect(await sidecarBinaries({ attacher: '/a', resizer: '/r' })).toEqual({ attacher: '/a', resizer: '/r' })
+  it('equals the given path', async () => {
+    const given = { attacher: '/a', resizer: '/r', provisioner: '/p' }
+    expect(await sidecarBinaries(given)).toEqual(given)
   })
 
   it('runs by itself, or by our Node where it is a script', () => {

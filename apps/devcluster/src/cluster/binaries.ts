@@ -2,19 +2,38 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import type { Clock } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
+import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { freePort } from '@csi-sidecars/emulator'
+import type { Logger } from '@csi-sidecars/telemetry'
 import { APPS, HERE, isInRepository } from '../place.ts'
+import { type Sidecar, startSidecar } from './sidecars.ts'
 
-type App = 'attacher' | 'resizer'
+/** The sidecars of the cluster, and the capabilities of which each needs one. */
+const NEEDS = {
+  attacher: undefined,
+  resizer: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
+  provisioner: [ControllerRpc.CREATE_DELETE_VOLUME],
+} as const satisfies Readonly<Record<string, readonly ControllerRpc[] | undefined>>
+export type SidecarApp = keyof typeof NEEDS
+export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
 
-/** Returns the given sidecars, or the sidecars built in this repository. */
-export async function sidecarBinaries(given: Readonly<Record<App, string | undefined>>): Promise<Record<App, string>> {
-  return {
-    attacher: given.attacher ?? (await builtBinary('attacher')),
-    resizer: given.resizer ?? (await builtBinary('resizer')),
-  }
+/** The binaries of sidecars. A sidecar without a binary does not run. */
+export type Binaries = Readonly<Partial<Record<SidecarApp, string | undefined>>>
+
+/** Returns one value for each sidecar. */
+export function bySidecar<T>(make: (app: SidecarApp) => T): Readonly<Record<SidecarApp, T>> {
+  return Object.fromEntries(SIDECARS.map((app) => [app, make(app)])) as Record<SidecarApp, T>
 }
 
-async function builtBinary(app: App): Promise<string> {
+/** Returns the given sidecars, or the sidecars built in this repository. */
+export async function sidecarBinaries(given: Binaries): Promise<Binaries> {
+  const entries = SIDECARS.map(async (app) => [app, given[app] ?? (await builtBinary(app))])
+  return Object.fromEntries(await Promise.all(entries))
+}
+
+async function builtBinary(app: SidecarApp): Promise<string> {
   if (!isInRepository) return fileURLToPath(new URL(`csi-${app}.cjs`, HERE))
   const built = join(APPS, app, 'dist', `csi-${app}`)
   await access(built).catch(() => {
@@ -26,4 +45,63 @@ async function builtBinary(app: App): Promise<string> {
 /** How to run a binary: a script is run by the Node that runs us. */
 export function programOf(binary: string): { readonly command: string; readonly args: readonly string[] } {
   return binary.endsWith('.cjs') ? { command: process.execPath, args: [binary] } : { command: binary, args: [] }
+}
+
+/** A sidecar and the address of its endpoint. */
+export interface RunningSidecar {
+  readonly sidecar: Sidecar
+  readonly address: string
+}
+
+export interface Connection {
+  readonly csiAddress: string
+  readonly kubeconfig: string
+  /** A node of the driver reports its topology. */
+  readonly hasTopology: boolean
+}
+
+/** Returns the flags that connect a sidecar. */
+export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: Connection): readonly string[] {
+  const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
+  // The provisioner creates no volume while it waits for the topology of a node.
+  return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
+}
+
+export interface SidecarParts {
+  readonly driver: Driver
+  readonly connection: Connection
+  /** The folder of the logs. */
+  readonly directory: string
+  /** Flags for each sidecar, in addition to the flags that connect it. */
+  readonly sidecarArgs?: readonly string[] | undefined
+  readonly clock: Clock
+  readonly log: Logger
+  readonly onTrouble: (message: string) => void
+  readonly stack: AsyncDisposableStack
+}
+
+/** Starts the sidecars that have a binary and that the driver supports. */
+export async function startSidecars(binaries: Binaries, parts: SidecarParts): Promise<readonly RunningSidecar[]> {
+  const { driver, connection, directory, clock, log, onTrouble, stack } = parts
+  const started: RunningSidecar[] = []
+  for (const app of SIDECARS) {
+    const binary = binaries[app]
+    const isSupported = NEEDS[app]?.some((what) => driver.capabilities.controller.has(what)) !== false
+    if (binary === undefined || !isSupported) continue
+    const name = `csi-${app}`
+    const address = `127.0.0.1:${await freePort()}`
+    const program = programOf(binary)
+    const args = [
+      ...program.args,
+      ...flagsOf(app, connection),
+      `--http-endpoint=${address}`,
+      ...(parts.sidecarArgs ?? []),
+    ]
+    const logFile = join(directory, `${name}.log`)
+    const onExit = (reason: string): void => onTrouble(`${name} ended ${reason}; its log is ${logFile}`)
+    const sidecar = await startSidecar({ name, command: program.command, args, logFile, clock, log, onExit })
+    stack.defer(() => sidecar.stop())
+    started.push({ sidecar, address })
+  }
+  return started
 }

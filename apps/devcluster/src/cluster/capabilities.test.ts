@@ -25,7 +25,10 @@ async function comeAndGo(test: TestCluster): Promise<void> {
 
 describe('a driver that', () => {
   it('needs no attach gets none, and its pods wait for none', async () => {
-    await using test = await startTestCluster({ driver: { controller: ['CREATE_DELETE_VOLUME'] }, substitutes: [] })
+    await using test = await startTestCluster({
+      driver: { controller: ['CREATE_DELETE_VOLUME'] },
+      substitutes: ['csi-provisioner'],
+    })
     await comeAndGo(test)
     expect(test.api.requests.matching({ verb: 'create', resource: 'volumeattachments' })).toEqual([])
     expect(test.api.list(VOLUME_ATTACHMENTS)).toEqual([])

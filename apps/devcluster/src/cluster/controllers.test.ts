@@ -37,7 +37,7 @@ describe('controllers', () => {
     expect([failures, clock.pending]).toEqual([[], 0])
   })
 
-  it('are cut short when they take too long to end', async () => {
+  it('end by force when they take too long to stop', async () => {
     const feed = new KeyFeed()
     feed.add('slow')
     const begun = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ describe('controllers', () => {
     await stopped
   })
 
-  it('are reported when they end by themselves', async () => {
+  it('cause a report when they end by themselves', async () => {
     const alongside = async (): Promise<void> => {
       throw new Error('no')
     }
@@ -72,7 +72,7 @@ describe('controllers', () => {
     await controllers.stopAll()
   })
 
-  it('are not started twice', async () => {
+  it('cannot start twice', async () => {
     let created = 0
     controllers.start('a', () => {
       created += 1

@@ -1,7 +1,7 @@
 import { CancelledError, type Clock, toError } from '@csi-sidecars/base'
 import { type Controller, runTerm } from '@csi-sidecars/controller'
 
-/** How long what is in work may take to end before it is given up. */
+/** How long a running reconcile may take to end before it is abandoned. */
 const GRACE_MS = 3_000
 
 interface Running {
@@ -41,8 +41,8 @@ export class Controllers {
   }
 
   /**
-   * Without a lease. The caches outlive a component that is started again: they may still lack what it wrote
-   * last, so it waits until they have.
+   * Runs the component without a lease. The caches outlive a component that is started again: they may still lack its last
+   * writes, so it waits for them.
    */
   async #run(component: Component, stop: AbortSignal, cut: AbortSignal): Promise<void> {
     const clock = this.#clock
@@ -67,7 +67,7 @@ export class Controllers {
     if (component !== undefined && !this.#running.has(name)) this.start(name, component)
   }
 
-  /** As if its process had been killed and started again. */
+  /** Restarts the component, as if its process had been killed. */
   async restart(name: string): Promise<void> {
     await this.stop(name)
     this.begin(name)

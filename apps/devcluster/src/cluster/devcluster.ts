@@ -4,7 +4,7 @@ import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { NodeGetInfoResponse } from '@csi-sidecars/csi-proto'
 import { answered, type CallSource, type LiveCalls } from '@csi-sidecars/disturb'
-import { type ApiServer, type CsiDriver, freePort, startApiServer } from '@csi-sidecars/emulator'
+import { type ApiServer, type CsiDriver, startApiServer } from '@csi-sidecars/emulator'
 import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import { CSI_DRIVERS, type CSIDriver } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -21,17 +21,16 @@ import {
   runCaches,
   withSubstituteNode,
 } from '@csi-sidecars/volume-controllers'
-import { programOf } from './binaries.ts'
+import { type Binaries, type Connection, type RunningSidecar, startSidecars } from './binaries.ts'
 import type { Controllers } from './controllers.ts'
 import { endPods } from './end-pods.ts'
 import { ensure, ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
-import { type Sidecar, startSidecar } from './sidecars.ts'
 import { openNodes, openSockets, type SocketOptions } from './sockets.ts'
 import { type ControllerName, startControllers } from './start-controllers.ts'
 
 export interface DevclusterOptions extends SocketOptions {
   readonly nodes: number
-  /** Without it all. */
+  /** All of them if undefined. */
   readonly controllers?: readonly ControllerName[] | undefined
   /** The kubeconfig of a real API server. Without it the emulated API server is started. */
   readonly kubeconfig?: string | undefined
@@ -42,10 +41,8 @@ export interface DevclusterOptions extends SocketOptions {
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
   /** The CSIDriver of the driver's author. Without it the CSIDriver follows from the capabilities. */
   readonly csiDriver?: CSIDriver | undefined
-  /** Binaries of the sidecars. A sidecar without a binary does not run. */
-  readonly attacher?: string | undefined
-  readonly resizer?: string | undefined
-  /** Flags for both sidecars, in addition to the flags that connect them. */
+  readonly binaries?: Binaries
+  /** Flags for each sidecar, in addition to the flags that connect it. */
   readonly sidecarArgs?: readonly string[] | undefined
   /** How often the PV controller looks at everything again; as in Kubernetes unless it is said. */
   readonly resyncMs?: number | undefined
@@ -61,12 +58,6 @@ export interface DevclusterOptions extends SocketOptions {
   readonly onTrouble: (message: string) => void
 }
 
-/** A sidecar and the address of its endpoint. */
-export interface RunningSidecar {
-  readonly sidecar: Sidecar
-  readonly address: string
-}
-
 /** A cluster that works, as far as volumes go. */
 export interface Devcluster {
   readonly client: OwnedKubeClient
@@ -76,6 +67,8 @@ export interface Devcluster {
   readonly sidecars: readonly RunningSidecar[]
   readonly nodeNames: readonly string[]
   readonly kubeconfig: string
+  /** The addresses that the sidecars get. */
+  readonly connection: Connection
   /** The emulated parts, which tests can read and break. */
   readonly api: ApiServer | undefined
   readonly emulatedDriver: CsiDriver | undefined
@@ -115,7 +108,9 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const minor = await minorVersion(client, signal)
   const controllers = startControllers({ ...parts, driver }, { ...options, nodes, minor }, onTrouble)
   stack.defer(() => controllers.stopAll())
-  const sidecars = await startSidecars({ ...options, address, kubeconfig }, stack)
+  const hasTopology = infos.some(({ accessibleTopology }) => accessibleTopology !== undefined)
+  const connection = { csiAddress: address, kubeconfig, hasTopology }
+  const sidecars = await startSidecars(options.binaries ?? {}, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
   // Only the pods of an emulated API server belong to us. A driver test unmounts the volumes of its nodes itself.
@@ -135,6 +130,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
     sidecars,
     nodeNames,
     kubeconfig,
+    connection,
     api,
     emulatedDriver,
     calls: answered(liveCalls),
@@ -225,33 +221,4 @@ function nodesOf(
     const disk = data === undefined ? memoryDisk() : folderDisk(root)
     return { node, paths: kubeletPaths(root), disk, driver: nodeDrivers[index] }
   })
-}
-
-type SidecarParts = DevclusterOptions & { readonly address: string; readonly kubeconfig: string }
-
-async function startSidecars(options: SidecarParts, stack: AsyncDisposableStack): Promise<readonly RunningSidecar[]> {
-  const { address: csiAddress, kubeconfig, directory, clock, log, onTrouble } = options
-  const wanted = [
-    { name: 'csi-attacher', command: options.attacher },
-    { name: 'csi-resizer', command: options.resizer },
-  ]
-  const started: RunningSidecar[] = []
-  for (const { name, command } of wanted) {
-    if (command === undefined) continue
-    const address = `127.0.0.1:${await freePort()}`
-    const program = programOf(command)
-    const args = [
-      ...program.args,
-      `--csi-address=${csiAddress}`,
-      `--kubeconfig=${kubeconfig}`,
-      `--http-endpoint=${address}`,
-      ...(options.sidecarArgs ?? []),
-    ]
-    const logFile = join(directory, `${name}.log`)
-    const onExit = (reason: string): void => onTrouble(`${name} ended ${reason}; its log is ${logFile}`)
-    const sidecar = await startSidecar({ name, command: program.command, args, logFile, clock, log, onExit })
-    stack.defer(() => sidecar.stop())
-    started.push({ sidecar, address })
-  }
-  return started
 }

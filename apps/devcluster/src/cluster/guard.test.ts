@@ -23,7 +23,7 @@ describe('a guard', () => {
     })
     const [pid] = await once(owner.stdout.setEncoding('utf8'), 'data')
     expect(Number(pid)).toBeGreaterThan(0)
-    // The child has the same pipe as its owner, which closes with the last of both: the test ends only then.
+    // The child shares the pipe of its owner. The pipe closes when both have ended, and the test waits for that.
     const closed = once(owner.stdout, 'close')
     owner.kill('SIGKILL')
     await closed

@@ -6,7 +6,7 @@ const SHELL = 'read -r _; kill -KILL "-$0"'
 export interface Guard {
   /** Ends all processes of the group now. Returns false if the machine has no shell. */
   kill(): boolean
-  /** To be called when the group is gone. */
+  /** The caller calls it when the group is gone. */
   release(): void
 }
 

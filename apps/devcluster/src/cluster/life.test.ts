@@ -14,7 +14,7 @@ jest.setTimeout(20_000)
 const sizeOf = (claim: PersistentVolumeClaim | undefined) => claim?.status?.capacity?.['storage']
 
 describe('a volume in a cluster', () => {
-  it('is created, used, expanded, moved and deleted, each step by its component and in order', async () => {
+  it('passes from creation to deletion, each step by its component and in order', async () => {
     await using test = await startTestCluster()
     const { api, driver, cluster, until, untilAll } = test
     const { client } = cluster
@@ -70,7 +70,7 @@ describe('a volume in a cluster', () => {
     )
   })
 
-  it('of block mode takes the same steps', async () => {
+  it('takes the same steps in block mode', async () => {
     await using test = await startTestCluster({ nodes: 1 })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('raw', { spec: { volumeMode: 'Block' } }))
@@ -97,7 +97,8 @@ describe('a volume in a cluster', () => {
     for (const name of controllers.names) await controllers.restart(name)
     await client.delete(PODS, inDefault('app'))
     await test.untilAll(VOLUME_ATTACHMENTS, (attachments) => attachments.length === 0)
-    const after = test.driver.calls.slice(before).map(({ method }) => method)
+    const methods = test.driver.calls.slice(before).map(({ method }) => method)
+    const after = methods.filter((method) => method.endsWith('Volume'))
     // A kubelet that was restarted does not know how its last calls ended, and repeats them.
     expect(after).toEqual([
       'NodeStageVolume',

@@ -7,11 +7,12 @@ import { CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES } from '@c
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, it, jest } from '@jest/globals'
 import { claimOf, inDefault, isRunning, podOf } from '../testing/cluster.ts'
+import { startSubstitutes } from '../testing/substitutes.ts'
 import { startDevcluster } from './devcluster.ts'
 
 jest.setTimeout(30_000)
 
-it("a person's own driver is asked to unmount what is mounted before the cluster ends", async () => {
+it("a person's own driver gets the unmounts before the cluster ends", async () => {
   const directory = await mkdtemp(join(tmpdir(), 'own-driver-'))
   const driver = await startCsiDriver({ socket: join(directory, 'own.sock'), controller: ['CREATE_DELETE_VOLUME'] })
   try {
@@ -31,6 +32,7 @@ it("a person's own driver is asked to unmount what is mounted before the cluster
       limit.signal,
     )
     const { client, api } = cluster
+    startSubstitutes(cluster, { clock: systemClock, log: silentLogger }, ['csi-provisioner'])
     expect((await client.get(CSI_DRIVERS, { name: driver.settings.name })).spec.attachRequired).toBe(false)
     await client.create(STORAGE_CLASSES, { metadata: { name: 'fast' }, provisioner: driver.settings.name })
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))

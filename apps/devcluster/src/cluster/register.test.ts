@@ -4,17 +4,17 @@ import { startTestCluster } from '../testing/cluster.ts'
 import { nodeIds } from './register.ts'
 
 describe('the ids of nodes', () => {
-  it('are the names where the driver calls the first node by its name', () => {
+  it('equal the names if the driver calls the first node by its name', () => {
     expect(nodeIds(['node-1', 'node-2'], 'node-1')).toEqual(['node-1', 'node-2'])
   })
 
-  it("are derived from the driver's own otherwise", () => {
+  it("derive from the driver's ID otherwise", () => {
     expect(nodeIds(['node-1', 'node-2', 'node-3'], 'i-0abc')).toEqual(['i-0abc', 'i-0abc-2', 'i-0abc-3'])
   })
 })
 
 describe('a node that registers', () => {
-  it('is ready, managed and without taints, and has the driver', async () => {
+  it('becomes ready and managed, without taints and with the driver', async () => {
     await using test = await startTestCluster({ nodes: 1, controllers: [], substitutes: [] })
     const node = test.api.get(NODES, { name: 'node-1' })
     expect(node).toMatchObject({

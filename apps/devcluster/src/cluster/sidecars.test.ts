@@ -34,7 +34,7 @@ const start = (code: string): Promise<Sidecar> =>
 const STAYS = 'setInterval(() => {}, 1000)'
 
 describe('a sidecar', () => {
-  it('is started again when it ends by itself', async () => {
+  it('starts again when it ends by itself', async () => {
     const sidecar = await start(STAYS)
     const before = sidecar.pid
     const ended = new Promise<void>((resolve) => {
@@ -64,7 +64,7 @@ describe('a sidecar', () => {
     await sidecar.stop()
   })
 
-  it('is not started again once it was stopped, not even between two lives', async () => {
+  it('does not start again after a stop, even between two lives', async () => {
     const sidecar = await start('process.exit(3)')
     await new Promise<void>((resolve) => {
       exited = resolve
@@ -80,7 +80,7 @@ describe('a sidecar', () => {
     await sidecar.stop()
   })
 
-  it('that cannot be started says so', async () => {
+  it('reports that it cannot start', async () => {
     const options = {
       name: 'x',
       command: '/does/not/exist',

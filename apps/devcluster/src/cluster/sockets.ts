@@ -54,7 +54,7 @@ export async function openSockets(
   return { address: emulatedDriver.address, nodes: [], liveCalls: callsOf(emulatedDriver), emulatedDriver }
 }
 
-/** A person's own driver is called through a proxy a socket: so what the sidecars ask of it is seen, too. */
+/** A person's own driver is called through a proxy a socket: so the calls of the sidecars are seen, too. */
 async function openProxies(
   driver: string,
   { nodeSockets = [], directory, clock, log, proxy: hooks }: SocketOptions,

@@ -10,7 +10,6 @@ import {
   expander,
   type NodeOptions,
   persistentVolumeControllers,
-  provisioner,
   SCHEDULER,
   volumeManagers,
 } from '@csi-sidecars/volume-controllers'
@@ -19,7 +18,6 @@ import { Controllers } from './controllers.ts'
 /** The parts of Kubernetes that this process can run; a real cluster may have some of them itself. */
 export const CONTROLLERS = [
   'persistent-volume',
-  'provisioner',
   'binder',
   'attach-detach',
   'volume-manager',
@@ -36,7 +34,7 @@ const UNUSED_SINCE = 37
 const WAITING_SINCE = 37
 
 export interface ControllersOptions {
-  /** Without it all. */
+  /** All of them if undefined. */
   readonly controllers?: readonly ControllerName[] | undefined
   readonly nodes: readonly NodeOptions[]
   readonly resyncMs?: number | undefined
@@ -62,13 +60,11 @@ export function startControllers(
   const pv = as('persistentvolume-controller')
   const attachDetach = as('attachdetach-controller')
   const ephemeral = as('ephemeral_volume')
-  const provisioning = as(parts.driver.name)
   const scheduler = as(SCHEDULER)
   const expansion = as('volume_expand')
   const kubelet = as('kubelet')
   const components: Record<ControllerName, () => readonly Controller[]> = {
     'persistent-volume': () => persistentVolumeControllers(pv, { resyncMs, recordsUnused: minor >= UNUSED_SINCE }),
-    provisioner: () => provisioner(provisioning),
     binder: () => [binder(scheduler)],
     'attach-detach': () => [attachDetachController(attachDetach, { waitingMessage: minor >= WAITING_SINCE })],
     'ephemeral-volume': () => ephemeralVolumeControllers(ephemeral),

@@ -15,7 +15,7 @@ export function isAdmitted({ method, headers }: IncomingMessage): boolean {
 
 const MOST_BYTES = 16 * 1024
 
-/** The body as JSON; undefined for one that is too long, or is none. What is too long is not read to its end. */
+/** The body as JSON. Undefined if it is no JSON or too long. A body that is too long is not read to its end. */
 export async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const text = await textOf(request)
   try {

@@ -7,7 +7,7 @@ import { shownAt } from '../testing/shown-page.ts'
 import { startPage } from './page.ts'
 
 describe('the page', () => {
-  it('has the steps of the story, which stay, and what has ended though it should not', async () => {
+  it('shows the steps of the story, and the parts that have ended by themselves', async () => {
     await using test = await startTestCluster({ nodes: 1 })
     const { cluster } = test
     const story = new Scenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })

@@ -38,7 +38,7 @@ function drawn(...items: readonly Item[]): readonly string[] {
 }
 
 describe('the picture of the cluster', () => {
-  it('has the nodes in their order, and what is unusual about them', () => {
+  it('shows the nodes in their order, with unusual states', () => {
     expect(drawn(node('node-10'), node('node-9', { ready: false, schedulable: false }))).toEqual([
       'node-9, not ready, cordoned: ',
       'node-10: ',
@@ -46,7 +46,7 @@ describe('the picture of the cluster', () => {
     ])
   })
 
-  it('has pods and volumes where they are', () => {
+  it('shows pods and volumes on their nodes', () => {
     const data = row('data', { pods: [pod('app', 'node-1')], places: [place('node-1', 'mounted')] })
     expect(drawn(node('node-1'), data, row('free'))).toEqual([
       'node-1: pod app Running, volume data mounted',
@@ -54,7 +54,7 @@ describe('the picture of the cluster', () => {
     ])
   })
 
-  it('has a pod once, though it uses two claims, and a pod that waits for a node', () => {
+  it('shows a pod with two claims once, and a pod that waits for a node', () => {
     const both = { pods: [pod('app', 'node-1'), pod('late', '')] }
     expect(drawn(node('node-1'), row('a', both), row('b', both))).toEqual([
       'node-1: pod app Running',
@@ -75,7 +75,7 @@ describe('the picture of the cluster', () => {
     expect(keysOf(place('node-1', 'mounted'), place('node-2', 'mounted'))).toEqual([key, `${key} node-2`, ''])
   })
 
-  it('has no volume for a claim that has none', () => {
+  it('shows no volume for a claim without one', () => {
     const { volume: _, ...without } = row('data')
     expect(drawn(without)).toEqual(['Volumes on no node: '])
   })

@@ -69,7 +69,7 @@ describe("the page's server", () => {
     expect(script.text).not.toContain('import type')
   })
 
-  it('has every script that its scripts import', async () => {
+  it('serves every script that its scripts import', async () => {
     const seen = new Set<string>(['/view/main.ts'])
     for (const path of seen) {
       const { code, text } = await ask(at(path))
@@ -117,7 +117,7 @@ describe("the page's server", () => {
   })
 })
 
-describe('a action', () => {
+describe('an action', () => {
   const post = (change: Asked = {}): Promise<Answer> =>
     ask(at('/actions'), {
       method: 'POST',
@@ -126,13 +126,13 @@ describe('a action', () => {
       ...change,
     })
 
-  it('of a page that we have served is taken', async () => {
+  it('works from a page that the server has served', async () => {
     const { code, text } = await post({ headers: { ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'same-origin' } })
     expect([code, JSON.parse(text)]).toEqual([200, { done: true, text: 'It is done.' }])
     expect(bodies).toEqual([{ action: 'x' }])
   })
 
-  it('that cannot be done says why', async () => {
+  it('explains why it is impossible', async () => {
     action = async () => ({ done: false, text: 'No.' })
     expect(await post()).toMatchObject({ code: 200, text: '{"done":false,"text":"No."}' })
   })
@@ -154,13 +154,13 @@ describe('a action', () => {
     expect(bodies).toEqual([])
   })
 
-  it('that is too long, or none, is not read', async () => {
+  it('stays unread if it is too long, or no JSON', async () => {
     await post({ body: JSON.stringify({ action: 'x'.repeat(20_000) }) })
     await post({ body: 'x' })
     expect(bodies).toEqual([undefined, undefined])
   })
 
-  it('is answered elsewhere with nothing', async () => {
+  it('gets an empty answer at another path', async () => {
     expect((await ask(at('/x'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() } })).code).toBe(404)
   })
 

@@ -51,7 +51,7 @@ export function deleted<K extends Is>(is: K, { who, what, holds }: Turn<ObjectOf
 
 interface Call {
   readonly who: string
-  /** What it was about. */
+  /** The objects of the call. */
   readonly detail: (call: SeenCall) => string
   readonly fits?: (call: SeenCall) => boolean
 }

@@ -15,7 +15,7 @@ export interface Printer {
   step(number: number, title: string): void
   /** `afterMs`: since the step began. */
   line(line: StoryLine, afterMs: number): void
-  /** The step is over; `failure`: what has not happened in it. */
+  /** The step is over. `failure` names the missing event. */
   ended(number: number, failure?: string): void
 }
 
@@ -29,11 +29,11 @@ export interface RunOptions {
   readonly firstNumber?: number
   readonly printer: Printer
   readonly clock: Clock
-  /** Subscribes to what happens. */
+  /** Subscribes to the events. */
   readonly watch: (listener: (event: ClusterEvent) => void) => () => void
   /** How long one step may take. */
   readonly stepMs: number
-  /** To wait before each. */
+  /** The pause before each step. */
   readonly pauseMs: number
 }
 
@@ -57,7 +57,7 @@ interface NotTrue {
   readonly refusals: readonly string[]
 }
 
-/** Returns what has not come true, if anything. */
+/** Returns the missing events. */
 async function runStep(
   { act, expects, title }: Step,
   { printer, clock, watch, stepMs }: RunOptions,

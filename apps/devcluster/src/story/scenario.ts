@@ -14,7 +14,7 @@ export interface ScenarioOptions {
   readonly clock: Clock
   /** How long one step may take. */
   readonly stepMs: number
-  /** To wait before each. */
+  /** The pause before each step. */
   readonly pauseMs: number
   /** A claim and its pod stay when the story is over. */
   readonly leavesPod?: boolean

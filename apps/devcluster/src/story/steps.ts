@@ -1,8 +1,10 @@
+import type { Driver } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
 import type { SeenCall } from '@csi-sidecars/disturb'
+import type { KubeClient } from '@csi-sidecars/kube-client'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
@@ -10,19 +12,32 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
+import type { Caches } from '@csi-sidecars/volume-controllers'
 import { type Attachment, type Claim, nodeCan, uniqueVolumeName, type Volume } from '@csi-sidecars/volume-controllers'
 import { ensure } from '../cluster/register.ts'
 import * as expect from './expectation.ts'
 import { type Expectation, short } from './expectation.ts'
 import { CLAIM, claimObject, classObject, goldObject, NAMES, podObject } from './objects.ts'
-import type { Placed, StoryParts } from './parts.ts'
 import type { Step } from './run-steps.ts'
+
+/** The cluster that the story runs in. */
+export interface StoryParts {
+  readonly client: KubeClient
+  readonly caches: Pick<Caches, 'claims' | 'volumes'>
+  readonly driver: Driver
+}
+
+/** A pod of the story and its node. */
+export interface Placed {
+  readonly pod: string
+  readonly node: string
+}
 
 const ATTACHER = 'csi-attacher'
 const RESIZER = 'csi-resizer'
 const ATTACH_DETACH = 'attach-detach'
 const BINDER = 'persistent-volume'
-const PROVISIONER = 'provisioner'
+const PROVISIONER = 'csi-provisioner'
 const YOU = 'you'
 const FIRST_SIZE = '1Gi'
 const SECOND_SIZE = '2Gi'

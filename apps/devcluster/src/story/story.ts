@@ -1,7 +1,7 @@
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import type { StoryParts } from './parts.ts'
 import type { Step } from './run-steps.ts'
+import type { StoryParts } from './steps.ts'
 import { expanded, modified, moved, provisioned, remaining, removed, used } from './steps.ts'
 
 /** The pods that the story creates. */

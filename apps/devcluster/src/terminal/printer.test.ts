@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { storyPrinter, WIDTH } from './printer.ts'
-import { PLAIN, styleFor } from './style.ts'
+import { PLAIN, storyPrinter, styleFor, WIDTH } from './printer.ts'
 
 function written(print: (printer: ReturnType<typeof storyPrinter>) => void, style = PLAIN): string {
   const texts: string[] = []

@@ -1,6 +1,5 @@
 import type { StoryLine } from '../story/expectation.ts'
 import type { Printer } from '../story/run-steps.ts'
-import type { Style } from './style.ts'
 
 /** The width of the output in columns. */
 export const WIDTH = 80
@@ -12,7 +11,7 @@ export function storyPrinter(write: (text: string) => void, style: Style): Print
   return {
     step: (number, title) => write(`\n${style.bold(`${String(number).padStart(2)}  ${fit(title, WIDTH - 4)}`)}\n`),
     line: (line, afterMs) => write(`${style.dim(time(afterMs))}${said(line, style)}\n`),
-    // The next title says so, or what did not come true.
+    // The next title reports the success or the missing event.
     ended: () => undefined,
   }
 }
@@ -30,4 +29,30 @@ function said({ who, text }: StoryLine, style: Style): string {
 /** A text that is too long ends in an ellipsis. */
 export function fit(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`
+}
+
+/** The marks of a text: colours and bold in a terminal, none elsewhere. */
+export interface Style {
+  bold(text: string): string
+  dim(text: string): string
+  good(text: string): string
+  bad(text: string): string
+}
+
+const plain = (text: string): string => text
+
+/** Marks nothing: for files, pipes, and people who asked for that. */
+export const PLAIN: Style = { bold: plain, dim: plain, good: plain, bad: plain }
+
+const ansi =
+  (open: number, close: number) =>
+  (text: string): string =>
+    `\u001b[${open}m${text}\u001b[${close}m`
+
+const COLOURED: Style = { bold: ansi(1, 22), dim: ansi(2, 22), good: ansi(32, 39), bad: ansi(31, 39) }
+
+/** Colour is for terminals, unless NO_COLOR is set. */
+export function styleFor(output: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Style {
+  const wanted = output.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
+  return wanted ? COLOURED : PLAIN
 }

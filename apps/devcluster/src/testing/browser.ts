@@ -191,7 +191,7 @@ class Devtools {
     const reply = Promise.withResolvers<unknown>()
     this.#waiting.set(id, reply)
     this.#socket.send(JSON.stringify({ id, method, params, sessionId }))
-    // A wait in the page reports by itself what has not come.
+    // A wait in the page names the missing element by itself.
     using limit = deadline(systemClock, TIMEOUT_MS * 1.5, { what: `${method} in the browser` })
     return (await abortable(reply.promise, limit.signal)) as T
   }

@@ -16,7 +16,7 @@ import {
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Devcluster, startDevcluster } from '../cluster/devcluster.ts'
 import type { ControllerName } from '../cluster/start-controllers.ts'
-import { substituteAttacher, substituteResizer } from './substitutes.ts'
+import { type SubstituteName, startSubstitutes } from './substitutes.ts'
 
 /** A whole cluster in this process, with substitutes for the sidecars, for one test. */
 export interface TestCluster extends AsyncDisposable {
@@ -36,8 +36,8 @@ export interface TestCluster extends AsyncDisposable {
 export interface TestClusterOptions {
   readonly nodes?: number
   readonly controllers?: readonly ControllerName[]
-  /** Without it both substitutes run. */
-  readonly substitutes?: readonly ('csi-attacher' | 'csi-resizer')[]
+  /** Without it all substitutes run. */
+  readonly substitutes?: readonly SubstituteName[]
   readonly storageClass?: Partial<StorageClass>
   readonly driver?: Partial<DriverSettings>
   /** A folder below the test's own, for real directories. */
@@ -47,7 +47,7 @@ export interface TestClusterOptions {
 const TIMEOUT_MS = 15_000
 
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
-  const { nodes = 2, controllers, substitutes = ['csi-attacher', 'csi-resizer'], storageClass } = options
+  const { nodes = 2, controllers, substitutes, storageClass } = options
   const { data: folder, driver: driverSettings } = options
   const directory = await mkdtemp(join(tmpdir(), 'devcluster-test-'))
   const troubles: string[] = []
@@ -68,9 +68,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
   )
   const { api, emulatedDriver: driver } = cluster
   if (api === undefined || driver === undefined) throw new Error('nothing is emulated')
-  const parts = { ...cluster, clock: systemClock, log: silentLogger }
-  const runs = { 'csi-attacher': substituteAttacher, 'csi-resizer': substituteResizer }
-  for (const name of substitutes) cluster.controllers.start(name, () => [runs[name](parts)])
+  startSubstitutes(cluster, { clock: systemClock, log: silentLogger }, substitutes)
   const usual = { metadata: { name: 'fast' }, provisioner: driver.settings.name, allowVolumeExpansion: true }
   api.create(STORAGE_CLASSES, { ...usual, ...storageClass })
   return {

@@ -1,7 +1,7 @@
 import { boundPair, DRIVER, node, pod } from '@csi-sidecars/volume-controllers/testing/objects'
 import type { Failure } from '../page/model/call-log.ts'
 import { rowOf } from '../page/model/rows.ts'
-import type { RowView } from '../page/model/view.ts'
+import type { RowView } from '../page/model/waits.ts'
 
 const PAIR = boundPair()
 const NAME = `kubernetes.io/csi/${DRIVER}^handle-pv-1`

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, presentKey } from '@csi-sidecars/controller'
+import { type Controller, keysOf, presentKey, SETTLED } from '@csi-sidecars/controller'
 import { controllerClient, type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
 import {
   addFinalizerPatch,
@@ -8,6 +8,9 @@ import {
   removeFinalizerPatch,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
+import { provisioner } from '@csi-sidecars/provisioner'
+import { programOf } from '@csi-sidecars/sidecar'
+import { runInProcess } from '@csi-sidecars/sidecar/testing'
 import {
   baseController,
   type Claim,
@@ -15,15 +18,51 @@ import {
   refOf,
   settledUnlessFailed,
 } from '@csi-sidecars/volume-controllers'
+import { flagsOf } from '../cluster/binaries.ts'
+import type { Devcluster } from '../cluster/devcluster.ts'
 
 /** Controllers that act in place of the sidecars, for tests of the other controllers. */
-export type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
+type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
+
+/** Starts substitutes for the attacher and the resizer, and the real provisioner, in this process. */
+export function startSubstitutes(
+  cluster: Devcluster,
+  { clock, log }: Pick<ControllerParts, 'clock' | 'log'>,
+  names: readonly SubstituteName[] = SUBSTITUTES,
+): void {
+  const parts = { ...cluster, clock, log }
+  for (const name of names) cluster.controllers.start(name, () => [CREATE[name](parts)])
+}
+
+export type SubstituteName = 'csi-attacher' | 'csi-resizer' | 'csi-provisioner'
+
+const CREATE: Readonly<Record<SubstituteName, (parts: SubstituteParts & Devcluster) => Controller>> = {
+  'csi-attacher': substituteAttacher,
+  'csi-resizer': substituteResizer,
+  'csi-provisioner': provisionerInProcess,
+}
+const SUBSTITUTES = Object.keys(CREATE) as readonly SubstituteName[]
+
+function provisionerInProcess(parts: SubstituteParts & Devcluster): Controller {
+  const args = [...flagsOf('provisioner', parts.connection), '--retry-interval-start=100ms']
+  return {
+    ...baseController('provisioner', parts),
+    workers: 1,
+    sources: [],
+    reconcile: async () => SETTLED,
+    alongside: async (_, stop) => {
+      if (stop.aborted) return
+      const { log } = await runInProcess(programOf(provisioner), args, { signal: stop })
+      if (!stop.aborted) throw new Error(log)
+    },
+  }
+}
 
 const FINALIZER = 'external-attacher/csi-example-com'
 const LIMITS = { timeoutMs: 10_000 }
 
 /** Attaches and detaches, in the shortest way that keeps to the contract of a VolumeAttachment. */
-export function substituteAttacher(parts: SubstituteParts): Controller {
+function substituteAttacher(parts: SubstituteParts): Controller {
   return {
     ...baseController('attachment', parts),
     workers: 20,
@@ -67,7 +106,7 @@ async function attachOrDetach(name: string, parts: SubstituteParts, signal: Abor
 }
 
 /** Expands volumes in the controller, and leaves to the node what the driver assigns to it. */
-export function substituteResizer(parts: SubstituteParts): Controller {
+function substituteResizer(parts: SubstituteParts): Controller {
   return {
     ...baseController('claim', parts),
     workers: 20,

@@ -10,7 +10,7 @@ import {
   removePod,
 } from '../../src/testing/attach-detach.ts'
 import { setInUse, VOLUME_NAME } from '../../src/testing/bound-volume.ts'
-import { podOf, podWith } from '../../src/testing/cluster.ts'
+import { podOf } from '../../src/testing/cluster.ts'
 
 jest.setTimeout(20_000)
 
@@ -25,7 +25,7 @@ describe('the attach/detach controller', () => {
     expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
   })
 
-  it('reports what is attached to a recreated node', async () => {
+  it('reports the attached volumes of a recreated node', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const node = test.api.get(NODES, { name: 'node-1' })
@@ -35,7 +35,7 @@ describe('the attach/detach controller', () => {
   })
 
   it.each(['attached', 'detached'])(
-    "writes it again when a node's status could not be updated with what is %s",
+    "writes a node's status again if the update with an %s volume has failed",
     async (what) => {
       await using test = await attachDetachOnly()
       const failing = (): void => {
@@ -53,19 +53,6 @@ describe('the attach/detach controller', () => {
       await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)
     },
   )
-
-  it('attaches what a pod names itself of a plugin for which a driver has taken over', async () => {
-    await using test = await attachDetachOnly()
-    const volumes = [{ name: 'data', awsElasticBlockStore: { volumeID: 'vol-1' } }]
-    test.api.create(PODS, podWith({ volumes }, ['app', 'node-1', 'none']))
-    await test.untilAll(VOLUME_ATTACHMENTS, (all) => all.length === 1)
-    expect(test.api.list(VOLUME_ATTACHMENTS)[0]?.spec).toMatchObject({
-      attacher: 'ebs.csi.aws.com',
-      source: { inlineVolumeSpec: { csi: { volumeHandle: 'vol-1' } } },
-    })
-    await removePod(test, 'app')
-    await test.untilAll(VOLUME_ATTACHMENTS, (all) => all.length === 0)
-  })
 
   it('attaches nothing for a pod that has ended, or that is not scheduled', async () => {
     await using test = await attachDetachOnly()
@@ -231,7 +218,7 @@ describe('the attach/detach controller', () => {
 })
 
 describe('a node whose kubelet attaches by itself', () => {
-  it('is left alone until that changes', async () => {
+  it('gets no attach and no detach until that changes', async () => {
     await using test = await attachDetachOnly()
     const annotate = (value: string): void => {
       const annotations = { 'volumes.kubernetes.io/controller-managed-attach-detach': value }

@@ -25,7 +25,7 @@ const newState = ({ cluster }: TestCluster): AttachDetachState =>
   new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
 
 describe('the state of a controller that has just been started', () => {
-  it('has what a node calls attached, and in use, though no attachment is there', async () => {
+  it('contains volumes that a node reports attached and in use, though no attachment exists', async () => {
     await using test = await quietCluster()
     setAttached(test, 'node-1', [VOLUME_NAME])
     setInUse(test, 'node-1', [VOLUME_NAME])
@@ -37,7 +37,7 @@ describe('the state of a controller that has just been started', () => {
     ])
   })
 
-  it('is uncertain of an attachment that no node reports', async () => {
+  it('treats an attachment that no node reports as uncertain', async () => {
     await using test = await quietCluster()
     attach(test, 'node-2')
     setAttached(test, 'node-2', [])
@@ -98,7 +98,7 @@ describe('a look at everything', () => {
     expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-2'])
   })
 
-  it('wants no attach any more for a driver that has come to need none', async () => {
+  it('drops attaches for a driver that no longer needs them', async () => {
     await using test = await quietCluster()
     const { pods, drivers } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))

@@ -5,7 +5,7 @@ import { claimOf, inDefault, isRunning, podOf, podWith, startTestCluster } from 
 const isPlaced = (pod: { spec?: { nodeName?: string | undefined } | undefined }): boolean =>
   pod.spec?.nodeName !== undefined
 
-/** Without a volume. */
+/** A claim without a volume. */
 const bare = { volumes: [], containers: [{ name: 'main', image: 'none' }] }
 
 describe('the binder', () => {

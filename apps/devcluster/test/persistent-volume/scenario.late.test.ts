@@ -1,11 +1,5 @@
-import {
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  type PersistentVolume,
-  PODS,
-  STORAGE_CLASSES,
-} from '@csi-sidecars/kube-types'
-import { describe, expect, it, jest } from '@jest/globals'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { describe, it, jest } from '@jest/globals'
 import { claimOf, inDefault, startTestCluster, type TestCluster } from '../../src/testing/cluster.ts'
 
 jest.setTimeout(20_000)
@@ -52,21 +46,5 @@ describe('what comes late', () => {
     await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Lost'))
     await client.create(PERSISTENT_VOLUMES, volumeOf())
     await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
-  })
-
-  it('frees a recycled volume once it was scrubbed', async () => {
-    await using test = await controllersOnly()
-    const { client } = test.cluster
-    test.api.delete(STORAGE_CLASSES, { name: 'fast' })
-    const nfs = { csi: undefined, nfs: { server: 'nfs.example.com', path: '/' } }
-    await client.create(PERSISTENT_VOLUMES, volumeOf({ persistentVolumeReclaimPolicy: 'Recycle', ...nfs }))
-    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { volumeName: 'pv-1' } }))
-    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
-    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
-    const free = ({ spec, status }: PersistentVolume): boolean =>
-      status?.phase === 'Available' && spec?.claimRef === undefined
-    await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, free)
-    await test.untilAll(PODS, (pods) => pods.length === 0)
-    expect(test.events('pv-1')).toContain('VolumeRecycled: Volume recycled')
   })
 })

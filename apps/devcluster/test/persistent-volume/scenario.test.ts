@@ -14,8 +14,6 @@ jest.setTimeout(20_000)
 
 const volumesOnly = (): Promise<TestCluster> =>
   startTestCluster({ controllers: ['persistent-volume'], substitutes: [] })
-const withProvisioner = (storageClass = {}): Promise<TestCluster> =>
-  startTestCluster({ controllers: ['persistent-volume', 'provisioner'], substitutes: [], storageClass })
 
 function volumeOf(name: string, spec: Partial<PersistentVolume['spec']> = {}): PersistentVolume {
   return {
@@ -153,87 +151,12 @@ describe('the persistent volume controller', () => {
   })
 
   it('records on a claim that its class is missing, and continues when it is created', async () => {
-    await using test = await withProvisioner()
+    await using test = await startTestCluster({ controllers: ['persistent-volume'], substitutes: ['csi-provisioner'] })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: 'late' } }))
     await test.api.requests.until({ verb: 'create', resource: 'events' })
     expect(test.events('data')).toEqual(['ProvisioningFailed: storageclass.storage.k8s.io "late" not found'])
     await client.create(STORAGE_CLASSES, { metadata: { name: 'late' }, provisioner: 'csi.example.com' })
     await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
-  })
-})
-
-describe('the provisioner', () => {
-  it('creates one volume for a claim and deletes it with the claim', async () => {
-    await using test = await withProvisioner({ parameters: { type: 'ssd' } })
-    const { client } = test.cluster
-    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
-    const claim = await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
-    expect(test.driver.volumes.all).toMatchObject([{ name: `pvc-${claim.metadata?.uid}`, parameters: { type: 'ssd' } }])
-    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
-    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.length === 0)
-    expect(test.driver.volumes.all).toEqual([])
-    expect(test.driver.log.matching({ method: 'CreateVolume' })).toHaveLength(1)
-  })
-
-  it('creates no second volume when the answer to the first was lost', async () => {
-    await using test = await withProvisioner()
-    test.driver.faults.add({
-      match: { method: 'CreateVolume' },
-      times: 2,
-      action: { do: 'fail', code: 'UNAVAILABLE', applied: true },
-    })
-    await test.cluster.client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
-    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
-    expect([test.driver.volumes.all.length, test.driver.log.matching({ method: 'CreateVolume' }).length]).toEqual([
-      1, 3,
-    ])
-  })
-
-  it('leaves nothing behind when the claim is deleted while it is unknown whether its volume was created', async () => {
-    await using test = await withProvisioner()
-    const { client } = test.cluster
-    test.driver.faults.add({
-      match: { method: 'CreateVolume' },
-      times: 1,
-      action: { do: 'fail', code: 'UNAVAILABLE', applied: true },
-    })
-    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
-    await test.driver.log.until({ method: 'CreateVolume', code: 14 })
-    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
-    await test.driver.log.until({ method: 'DeleteVolume', code: 0 })
-    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.length === 0)
-    expect(test.driver.volumes.all).toEqual([])
-  })
-
-  it('records on the claim why it has no volume yet', async () => {
-    await using test = await withProvisioner()
-    test.driver.faults.add({
-      match: { method: 'CreateVolume' },
-      times: 1,
-      action: { do: 'fail', code: 'RESOURCE_EXHAUSTED', message: 'full' },
-    })
-    await test.cluster.client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
-    await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
-    expect(test.events('data')).toContain(
-      'ProvisioningFailed: failed to provision volume with StorageClass "fast": rpc error: code = ResourceExhausted desc = full',
-    )
-  })
-
-  it('waits with the deletion until the volume is detached', async () => {
-    await using test = await startTestCluster()
-    const { client } = test.cluster
-    await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
-    await client.create(PODS, podOf('app', 'node-1', 'data'))
-    await test.until(PODS, inDefault('app'), isIn('Running'))
-    const held = test.driver.faults.hold({ method: 'ControllerUnpublishVolume' })
-    await client.delete(PODS, inDefault('app'))
-    await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
-    await held.arrived
-    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.every(isIn('Released')))
-    expect(test.driver.log.matching({ method: 'DeleteVolume' })).toEqual([])
-    held.release()
-    await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.length === 0)
-    expect(test.driver.log.matching({ method: 'DeleteVolume' }).map(({ code }) => code)).toEqual([0])
   })
 })

@@ -3,7 +3,7 @@ import { between, type CallFault, type Random } from '@csi-sidecars/disturb'
 const DELAY_MS = { least: 50, most: 1_500 }
 const LATE_MS = { least: 200, most: 1_500 }
 
-/** A call that has ended in every other way may come once more: only one that undoes does no harm then. */
+/** The method whose calls are repeated later. A late repetition of other methods would do harm. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
 /** A killed driver must still know the effects of these calls. */

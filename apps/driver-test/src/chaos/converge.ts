@@ -41,7 +41,7 @@ const KINDS: readonly Resource<{ metadata?: { name?: string | undefined } | unde
   VOLUME_ATTACHMENTS,
 ]
 
-/** Everything that was asked for and not taken back has to be there in the end. Returns what is not. */
+/** Waits until all requested objects exist. Returns the missing ones. */
 export async function waitConverged(
   target: Omit<Target, 'driver'>,
   { claims, pods, classes }: Expected,

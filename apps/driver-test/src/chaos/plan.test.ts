@@ -23,7 +23,7 @@ const actions = (change: Partial<PlanOptions> = {}): ChaosAction[] =>
   planOf(options(change)).map(({ action }) => action)
 
 describe('a plan', () => {
-  it('is the same for the same seed, and another for another', () => {
+  it('depends only on the seed', () => {
     expect(planOf(options())).toEqual(planOf(options()))
     expect(planOf(options())).not.toEqual(planOf(options({ seed: 2 })))
   })
@@ -34,7 +34,7 @@ describe('a plan', () => {
     expect(total).toBeLessThanOrEqual(60_000)
   })
 
-  it('has everything in it', () => {
+  it('contains each kind of action and fault', () => {
     const kinds = new Set(actions().map((action) => action.do))
     expect([...kinds].sort()).toEqual([
       'breakApi',
@@ -54,7 +54,7 @@ describe('a plan', () => {
   describe('for a driver', () => {
     const planned = (change: Partial<DriverCan> = {}): ChaosAction[] => actions({ can: { ...CAN, ...change } })
 
-    it('modifies claims where the driver takes that, and now and then asks for what it refuses', () => {
+    it('modifies claims if the driver supports it, sometimes with refused parameters', () => {
       const modified = (all: ChaosAction[]): readonly number[] =>
         all.flatMap((each) => (each.do === 'modifyClaim' ? [each.to] : []))
       expect(modified(planned())).toEqual([])
@@ -126,7 +126,7 @@ describe('a plan', () => {
     })
   })
 
-  it.each([1, 2, 3, 4, 5])('of seed %i asks for nothing that cannot be', (seed) => {
+  it.each([1, 2, 3, 4, 5])('asks with seed %i only for possible actions', (seed) => {
     const claims = new Map<string, { size: number; shared: boolean }>()
     const pods = new Map<string, string>()
     const users = (claim: string): number => [...pods.values()].filter((each) => each === claim).length

@@ -3,7 +3,7 @@ import type { ApiFault, ChaosAction, DriverCan } from './action.ts'
 import { FaultDeck } from './call-faults.ts'
 
 export interface PlannedAction {
-  /** Since the one before. */
+  /** The pause after the previous action. */
   readonly afterMs: number
   readonly action: ChaosAction
 }
@@ -60,7 +60,7 @@ interface PlannedClaim {
   readonly pods: Set<string>
 }
 
-/** Knows what was asked for, not what has become of it: so a plan needs no cluster. */
+/** Knows the requests, not their results. So a plan needs no cluster. */
 class Planner {
   readonly #random: Random
   readonly #options: PlanOptions
@@ -125,7 +125,7 @@ class Planner {
 
   #createClaim(): ChaosAction {
     const { can } = this.#options
-    // Cloned in its place and as it is; one that has grown may have got there or not.
+    // The clone has the place and the size of its source. An expanded source may have either size.
     const source = can.clone === true && this.#random() < 0.4 ? this.#pickClaim(({ size }) => size === 1) : undefined
     const { shared, block, zone } = source ?? this.#kind()
     const name = this.#name('claim')

@@ -207,7 +207,7 @@ function modifyClaim(
   if (changeBound(claim, { volumeAttributesClassName }, api)) classes.set(claim, volumeAttributesClassName)
 }
 
-/** A claim that is not bound yet keeps what it was created with: the API refuses a change to every client. */
+/** The API server refuses to change the spec of a claim that is not bound yet. */
 function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiServer): boolean {
   const ref = inDefault(claim)
   if (api.get(PERSISTENT_VOLUME_CLAIMS, ref)?.status?.phase !== 'Bound') return false
@@ -215,7 +215,6 @@ function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiS
   return true
 }
 
-/** The provisioner is never restarted: like its model it would forget a volume that is being created. */
 async function restartController(controllers: Controllers, which: number): Promise<void> {
   const names = ['persistent-volume', 'attach-detach', 'volume-manager']
   await controllers.restart(names[which % names.length] ?? '')

@@ -16,19 +16,19 @@ function broken(request: object, volume: object, code = 0): readonly string[] {
 describe('a created volume', () => {
   const east = { accessibilityRequirements: { requisite: [place('east'), place('north')], preferred: [] } }
 
-  it('may be in any place that was asked for, or everywhere', () => {
+  it('passes in each requested place, and everywhere', () => {
     expect(broken(east, { accessibleTopology: [place('west'), place('north')] })).toEqual([])
     expect(broken(east, {})).toEqual([])
     expect(broken({}, { accessibleTopology: [place('west')] })).toEqual([])
   })
 
-  it('may not be elsewhere', () => {
+  it('fails in any other place', () => {
     expect(broken(east, { accessibleTopology: [place('west')] })).toEqual([
       'reach: volume vol is in {"zone":"west"}, not where asked',
     ])
   })
 
-  it('has an id', () => {
+  it('must have an ID', () => {
     const nameless = ['named: CreateVolume of pvc succeeded and names no volume']
     expect(broken(east, { volumeId: '', accessibleTopology: [place('west')] })).toEqual(nameless)
     const [, empty] = answered('CreateVolume', { name: 'pvc' }, { response: { volume: undefined } })
@@ -42,7 +42,7 @@ describe('a created volume', () => {
     expect(broken(clone, { contentSource: source('vol-1') })).toHaveLength(1)
   })
 
-  it('is checked only when it was created', () => {
+  it('needs no check if its creation failed', () => {
     expect(broken(east, { accessibleTopology: [place('west')] }, 13)).toEqual([])
   })
 })

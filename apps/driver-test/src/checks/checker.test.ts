@@ -26,8 +26,8 @@ function callsWith(check: CheckName, volume: string | undefined = 'vol'): readon
   return (checker.findings[0]?.calls ?? []).map((line) => line.replace(/^\+[\d.]+ s /, ''))
 }
 
-describe('what was found', () => {
-  it('has the calls about its volume, equal failures in one line', () => {
+describe('a finding', () => {
+  it('shows the calls about its volume, with equal failures in one line', () => {
     expect(callsWith('idempotence')).toEqual([
       'CreateVolume pvc -> OK vol, 1 ms',
       'ControllerPublishVolume vol a -> Internal "full", 1 ms, 2 times',
@@ -35,17 +35,17 @@ describe('what was found', () => {
     ])
   })
 
-  it('has no calls of nodes where they have no part in it', () => {
+  it('shows no node calls if they have no part in it', () => {
     expect(callsWith('kept').join()).not.toContain('Node')
   })
 
-  it('has those of nodes where a volume has no others', () => {
+  it('shows the node calls of a volume without other calls', () => {
     const checker = checkerOf([answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: '/data/t' })])
     checker.find({ check: 'ended', about: 'csi-1', text: 'it is left' })
     expect(checker.findings[0]?.calls).toHaveLength(1)
   })
 
-  it('is recorded once, with the number of its occurrences', () => {
+  it('appears once, with the number of its occurrences', () => {
     const checker = checkerOf([])
     for (const volume of ['vol-1', 'vol-2']) {
       checker.find({
@@ -62,7 +62,7 @@ describe('what was found', () => {
   })
 })
 
-describe('what was asked for and has not come', () => {
+describe('a request that was not fulfilled', () => {
   const publish = { volumeId: 'vol', nodeId: 'a' }
   const refused = (code: number) => answered('ControllerPublishVolume', publish, { code, message: 'no' })
   const lost = answered('ControllerPublishVolume', publish, { code: undefined, response: undefined })
@@ -104,7 +104,7 @@ describe('what was asked for and has not come', () => {
     expect(checker.findings.at(-1)).toMatchObject({ check, text: expect.stringMatching(text) })
   })
 
-  it('is found once for one cause', () => {
+  it('causes one finding for one cause', () => {
     const checker = checkerOf([made, refused(9)])
     for (const text of ['pod p waits', 'claim c waits']) {
       checker.findUnfulfilled({ check: 'converges', about: 'vol', text }, undefined)

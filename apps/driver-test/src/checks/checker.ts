@@ -1,9 +1,9 @@
 import { CODES } from '@csi-sidecars/csi'
 import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
-import { pictureOf } from '../picture.ts'
 import { wrongAnswer } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
 import { type Listed, Listing } from './listing.ts'
+import { pictureOf } from './picture.ts'
 import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
 import { Targets } from './targets.ts'
 import { text, VolumeTracker } from './volume-tracker.ts'
@@ -113,7 +113,7 @@ export class Checker {
     this.find({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
   }
 
-  /** Unless the same call has succeeded since. */
+  /** Does not count if the same call has succeeded since. */
   #lastRefused(about: string | undefined): ProxiedCall | undefined {
     const calls = this.#about(about)
     return calls.findLast((call, at) => {

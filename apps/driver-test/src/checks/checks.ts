@@ -31,6 +31,6 @@ export interface Violation {
   readonly text: string
   /** The common text of findings with one cause. Without it findings are compared without names and numbers. */
   readonly cause?: string
-  /** The volume, or the name of one that is to be created; undefined when it is about none. */
+  /** The volume, or the name of a volume to create. Undefined if no volume is concerned. */
   readonly about: string | undefined
 }

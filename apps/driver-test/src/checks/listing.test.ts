@@ -23,7 +23,7 @@ function seenTwice(...volumes: Listed[]): readonly string[] {
 }
 
 describe('the list', () => {
-  it('may say what the answers said, of other volumes too', () => {
+  it('passes if it agrees with the answers, also with volumes of others', () => {
     expect(seenTwice(listed(), listed({ id: 'foreign', nodes: ['z'] }))).toEqual([])
   })
 
@@ -39,7 +39,7 @@ describe('the list', () => {
     expect(seenTwice(...volumes)).toEqual([text])
   })
 
-  it('may leave out nodes and sizes altogether', () => {
+  it('passes without any nodes and sizes', () => {
     expect(seenTwice(listed({ nodes: undefined, capacity: 0n }))).toEqual([])
   })
 
@@ -48,12 +48,12 @@ describe('the list', () => {
     expect([look(), look(), look(), look()].map(({ length }) => length)).toEqual([0, 1, 0, 0])
   })
 
-  it('may be late: a difference that disappears again is none', () => {
+  it('passes if it is late: a difference that disappears does not count', () => {
     const { look } = scene()
     expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
   })
 
-  it('is not held against calls that came since it was asked for, or are under way', () => {
+  it('does not count against calls that began after its request or still run', () => {
     const { tracker, listing, look } = scene()
     const { mark } = tracker
     for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)
@@ -62,7 +62,7 @@ describe('the list', () => {
     expect([look(listed({ nodes: ['b'] })), look(listed({ nodes: ['b'] }))].flat()).toEqual([])
   })
 
-  it('may not continue to name what was deleted', () => {
+  it('fails if it continues to name a deleted volume', () => {
     const { tracker, look } = scene()
     for (const call of [
       ...answered('ControllerUnpublishVolume', va),

@@ -14,45 +14,45 @@ const unpublish = (nodeId = 'a') => answered('ControllerUnpublishVolume', { volu
 const FAILED = 'idempotence: ControllerPublishVolume of vol on a had succeeded, and failed when it was repeated'
 
 describe('a call that is repeated', () => {
-  it('may succeed again', () => {
+  it('passes if it succeeds again', () => {
     expect(brokenBy(publish(), publish(), publish())).toEqual([])
   })
 
-  it('may not fail for good where it has succeeded', () => {
+  it('fails if it ends with a permanent error after a success', () => {
     expect(brokenBy(publish(), publish({ code: 6 }))).toEqual([FAILED])
   })
 
-  it('is the same call with other secrets', () => {
+  it('counts as the same call with other secrets', () => {
     const renewed = answered('ControllerPublishVolume', { ...va, secrets: { token: 'two' } }, { code: 6 })
     expect(brokenBy(publish(), renewed)).toEqual([FAILED])
   })
 
-  it.each([1, 4, 8, 10, 14])('may be put off by code %i', (code) => {
+  it.each([1, 4, 8, 10, 14])('passes if code %i delays it', (code) => {
     expect(brokenBy(publish(), publish({ code }), publish({ code }))).toEqual([])
   })
 
-  it.each([2, 13])('may fail once by code %i, but not twice in a row', (code) => {
+  it.each([2, 13])('passes if it fails once with code %i, and fails if twice in a row', (code) => {
     expect(brokenBy(publish(), publish({ code }), publish(), publish({ code }))).toEqual([])
     expect(brokenBy(publish(), publish({ code }), publish({ code }), publish({ code }))).toEqual([FAILED])
   })
 
-  it('may fail where it has never succeeded, and where its end is unknown', () => {
+  it('passes if it fails and has never succeeded, or its end is unknown', () => {
     expect(brokenBy(publish({ code: 9 }), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish({ code: undefined }), publish({ code: 9 }))).toEqual([])
   })
 
-  it('is another call with other arguments', () => {
+  it('counts as another call with other arguments', () => {
     expect(brokenBy(publish(), answered('ControllerPublishVolume', { ...va, readonly: true }, { code: 6 }))).toEqual([])
   })
 
-  it('is a new one when what it did was undone', () => {
+  it('counts as a new call after its effect was undone', () => {
     expect(brokenBy(publish(), unpublish(), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish(), unpublish(''), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish(), unpublish('b'), publish({ code: 9 }))).toEqual([FAILED])
     expect(brokenBy(publish(), answered('DeleteVolume', { volumeId: 'vol' }), publish({ code: 5 }))).toEqual([])
   })
 
-  it('is a new one as soon as the undoing is under way, and until it has ended', () => {
+  it('counts as a new call while its effect is being undone', () => {
     const [begun, ended] = unpublish()
     expect(brokenBy(publish(), [begun], publish({ code: 9 }))).toEqual([])
     expect(brokenBy([begun], publish(), [ended], publish({ code: 9 }))).toEqual([])
@@ -60,7 +60,7 @@ describe('a call that is repeated', () => {
     expect(brokenBy(publish(), [late], [begun, ended], [over])).toEqual([])
   })
 
-  it('has to give the same volume for the same name', () => {
+  it('must return the same volume for the same name', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), created('pvc', 'vol-2', 1n))).toEqual([
       'oneVolume: CreateVolume of pvc gave volume vol-1, and then vol-2',
     ])
@@ -68,7 +68,7 @@ describe('a call that is repeated', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), deleted, created('pvc', 'vol-2', 1n))).toEqual([])
   })
 
-  it('has to give the same publish context, in whatever order', () => {
+  it('must return the same publish context, in any order', () => {
     const context = (publishContext: object) => publish({ response: { publishContext } })
     expect(brokenBy(context({ a: '1', b: '2' }), context({ b: '2', a: '1' }))).toEqual([])
     expect(brokenBy(context({ device: '/dev/x' }), context({ device: '/dev/y' }))).toEqual([
@@ -76,7 +76,7 @@ describe('a call that is repeated', () => {
     ])
   })
 
-  it('is seedResult for the node service by its paths', () => {
+  it('counts for the node service by its paths', () => {
     const at = (method: string, targetPath: string, code = 0) =>
       answered(method, { volumeId: 'vol', targetPath, stagingTargetPath: '/s' }, { code })
     const broken = brokenBy(
@@ -96,7 +96,7 @@ describe('a call that is repeated', () => {
     ).toEqual([])
   })
 
-  it('of another kind than those that CSI wants repeatable is not seedResult', () => {
+  it('needs no check if CSI does not require its repetition', () => {
     expect(
       brokenBy([callOf('ListVolumes', {})], answered('ListVolumes', {}), answered('ListVolumes', {}, { code: 9 })),
     ).toEqual([])

@@ -158,7 +158,7 @@ function subjectOf({ method, request }: ProxiedCall): string {
   return [method, ...fields.map((field) => text(request[field])), size?.requiredBytes ?? ''].join(' ')
 }
 
-/** The same request, but for its secrets. */
+/** Reports whether two requests are equal except for their secrets. */
 function keyOf({ method, request }: ProxiedCall): string {
   return `${method} ${sorted({ ...request, secrets: undefined })}`
 }

@@ -21,7 +21,7 @@ function brokenBy(found: ReturnType<LookAt>, ...calls: readonly (readonly Proxie
 }
 
 describe('the target of a publish', () => {
-  it('is there as a directory, or as something else for a device', () => {
+  it('exists as a directory, or as a file or device for mode Block', () => {
     expect([brokenBy(directory, publish()), brokenBy(file, publish('block'))].flat()).toEqual([])
   })
 
@@ -34,18 +34,18 @@ describe('the target of a publish', () => {
     expect(brokenBy(found, publish(kind))).toEqual([`placed: NodePublishVolume of vol succeeded, and ${text}`])
   })
 
-  it('is gone after the unpublish', () => {
+  it('must not exist after the unpublish', () => {
     expect(brokenBy(undefined, unpublish())).toEqual([])
     expect(brokenBy(directory, unpublish())).toEqual([
       'placed: NodeUnpublishVolume of vol succeeded, and there still is something at /t',
     ])
   })
 
-  it('is not looked at after a call that failed', () => {
+  it('needs no check after a failed call', () => {
     expect([brokenBy(undefined, publish('mount', 13)), brokenBy(directory, unpublish(13))].flat()).toEqual([])
   })
 
-  it('is left alone while an earlier call may still be at work there', () => {
+  it('needs no check while an earlier call may still run', () => {
     const [begun] = publish()
     const lost: typeof begun = { ...begun, end: begun.start + 1 }
     expect(brokenBy(directory, [begun, lost], unpublish())).toEqual([])

@@ -40,14 +40,14 @@ describe('the tracker', () => {
     )
   })
 
-  it('is unsure of a volume that was created and has no id', () => {
+  it('treats a created volume without an ID as uncertain', () => {
     for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
       const { volumes, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
       expect([volumes, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
     }
   })
 
-  it('is sure of an attachment when it was answered, and not of one that is under way or has failed', () => {
+  it('treats an attachment as certain after its answer, and as uncertain while it runs and after a failure', () => {
     const begun = callOf('ControllerPublishVolume', publish)
     expect([...(trackerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
     const done = trackerOf([...made, ...answered('ControllerPublishVolume', publish)])
@@ -97,7 +97,7 @@ describe('the tracker', () => {
     expect(trackerOf([...made, ...grow(4096n), ...grow(2048n)]).get('vol')?.capacity).toBe(4096n)
   })
 
-  it('knows what is mounted by the path', () => {
+  it('knows the mounts by their paths', () => {
     const mount = { volumeId: 'vol', targetPath: '/t', stagingTargetPath: '/s' }
     const tracker = trackerOf([...made, ...answered('NodeStageVolume', mount), ...answered('NodePublishVolume', mount)])
     expect(certain(tracker.get('vol')?.staged ?? new Map())).toEqual(['/s'])

@@ -2,7 +2,7 @@ import { CODES } from '@csi-sidecars/csi'
 import type { CreateVolumeRequest, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 
-/** `maybe` from the moment at which a call is under way that would change it until one has succeeded. */
+/** `maybe` from the start of a call that changes the state until such a call succeeds. */
 export type Certainty = 'yes' | 'maybe' | 'no'
 
 /** A volume as the driver's answers describe it. */
@@ -12,7 +12,7 @@ export interface KnownVolume {
   exists: Certainty
   /** 0 if the driver does not report a size. */
   capacity: bigint
-  /** By node id. */
+  /** The certainty that the volume is attached, by node ID. */
   readonly nodes: Map<string, Certainty>
   /** The staged paths of the volume. */
   readonly staged: Map<string, Certainty>
@@ -34,7 +34,7 @@ export function namedVolume(response: ProxiedCall['response']): Volume | undefin
   return volume?.volumeId === '' ? undefined : volume
 }
 
-/** After these a driver may still be at it. */
+/** The codes after which a driver may still be at work. */
 const MAY_CONTINUE: readonly (number | undefined)[] = [
   undefined, // no answer
   CODES.Canceled,
@@ -44,7 +44,7 @@ const MAY_CONTINUE: readonly (number | undefined)[] = [
   CODES.Unavailable,
 ]
 
-/** Reads every call and knows what the driver has said to be so. */
+/** Reads every call and records the state that the driver has reported. */
 export class VolumeTracker {
   readonly #volumes = new Map<string, KnownVolume>()
   readonly #unsure = new Map<string, CreateVolumeRequest>()
@@ -92,7 +92,7 @@ export class VolumeTracker {
   #onCreate({ request, response, code }: ProxiedCall): void {
     const name = text(request['name'])
     const made = code === 0 ? namedVolume(response) : undefined
-    // The proxy has read it as what its method takes.
+    // The proxy has decoded it as the request of its method.
     if (MAY_CONTINUE.includes(code) || (code === 0 && made === undefined))
       this.#unsure.set(name, request as unknown as CreateVolumeRequest)
     else this.#unsure.delete(name)

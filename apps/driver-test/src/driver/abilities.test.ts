@@ -47,8 +47,8 @@ function refuse(driver: CsiDriver, method: string, text: string): void {
   })
 }
 
-describe('what can be tried with a driver', () => {
-  it('is all that it takes, and nothing is left of the tries', async () => {
+describe('the abilities of a driver', () => {
+  it('come from trials that leave nothing', async () => {
     const driver = await start()
     const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
@@ -67,7 +67,7 @@ describe('what can be tried with a driver', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it('is modification with attributes that it takes', async () => {
+  it('include modification with accepted attributes', async () => {
     const driver = await start({ mutableParameters: ['tier'] })
     const attributes = [{ tier: 'gold' }, { tier: 'silver' }]
     const { can, leftOut } = await learn(driver, { attributes })
@@ -79,7 +79,7 @@ describe('what can be tried with a driver', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it("leaves out what the driver refuses, with the driver's error message, and what was not requested", async () => {
+  it("exclude refused abilities, with the driver's error message, and unrequested ones", async () => {
     const driver = await start()
     driver.script('CreateVolume', ({ volumeCapabilities: [capability], name }: CreateVolumeRequest) => {
       if (capability?.accessType?.$case === 'block') throw new DriverFailure('INVALID_ARGUMENT', 'no raw volumes here')
@@ -108,7 +108,7 @@ describe('what can be tried with a driver', () => {
     )
   })
 
-  it('has clones where the driver supports them, and leaves nothing of the trial', async () => {
+  it('include clones if the driver supports them, and the trial leaves nothing', async () => {
     const driver = await start()
     driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
     expect((await learn(driver)).can.clone).toBe(true)
@@ -122,7 +122,7 @@ describe('what can be tried with a driver', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it('has zones where the driver and its nodes know of them', async () => {
+  it('include zones if the driver and its nodes report them', async () => {
     const driver = await start({ plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] })
     expect((await learn(driver)).leftOut).toContain('topology: no node says where it is; --node asks them')
     driver.settings.topology = { zone: 'east' }
@@ -147,7 +147,7 @@ describe('what can be tried with a driver', () => {
     expect(without.leftOut).toContain('inline volumes: no --csidriver has Ephemeral among its volumeLifecycleModes')
   })
 
-  it('is nothing where the driver creates no volumes', async () => {
+  it('do not exist if the driver creates no volumes', async () => {
     const driver = await start()
     refuse(driver, 'CreateVolume', 'parameter pool is required')
     await expect(learn(driver)).rejects.toThrow(
@@ -160,7 +160,7 @@ describe('what can be tried with a driver', () => {
     await expect(learn(other)).rejects.toThrow('lacks CREATE_DELETE_VOLUME')
   })
 
-  it('needs a node: that of its node service, or those that were named', async () => {
+  it('need a node: the node of the node service, or the named nodes', async () => {
     const driver = await start()
     expect((await learn(driver, { nodeIds: [] })).nodes.map(({ nodeId }) => nodeId)).toEqual(['node-1'])
     refuse(driver, 'NodeGetInfo', 'there is none')
@@ -171,7 +171,7 @@ describe('what can be tried with a driver', () => {
 })
 
 describe('the list of a driver', () => {
-  it('is read page by page', async () => {
+  it('comes page by page', async () => {
     const driver = await start()
     driver.volumes.add({ name: 'one', capacityBytes: 1n })
     driver.volumes.add({ name: 'two', capacityBytes: 2n })
@@ -191,7 +191,7 @@ describe('the list of a driver', () => {
     direct.close()
   })
 
-  it('that has no end, or cannot be had, is none, and why', async () => {
+  it('counts as missing, with the reason, if it has no end or fails', async () => {
     const driver = await start()
     const direct = await open(driver)
     refuse(driver, 'ListVolumes', 'never')

@@ -46,7 +46,7 @@ export async function clearUp({ tracker, ...parts }: ClearUpParts, signal: Abort
   return left
 }
 
-/** Only the answer to the same request says which volume it is; one that was not created is created now. */
+/** Only the answer to the same request names the volume. If the volume does not exist, this call creates it. */
 async function undo(request: CreateVolumeRequest, driver: Driver, signal: AbortSignal): Promise<void> {
   const limits = { timeoutMs: CALL_MS, signal }
   const { volume } = await driver.call(CreateVolume, request, limits)

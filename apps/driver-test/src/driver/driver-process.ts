@@ -13,7 +13,7 @@ export interface DriverProcessOptions {
 
 /** The driver under test as processes of ours: killed at will, and started again whenever it has ended. */
 export interface DriverProcess {
-  /** As SIGKILL does it, the next of its processes. */
+  /** Kills the next of the driver's processes with SIGKILL. */
   kill(): void
   /** The same for all of its processes at once. */
   killAll(): void
@@ -52,7 +52,7 @@ export class DriverGoneError extends Error {
   override readonly name = 'DriverGoneError'
 }
 
-/** A driver that was killed is soon back, however often. */
+/** The pauses before a killed driver starts again. */
 const RESTART = { initialMs: 200, maxMs: 1_000 }
 
 /** Several processes of one driver, its controller and its nodes for instance: each kill affects the next of them. */

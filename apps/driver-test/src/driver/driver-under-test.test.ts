@@ -10,14 +10,14 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { expect, it } from '@jest/globals'
 import { Checker } from '../checks/checker.ts'
-import { ClusterRules } from '../checks/cluster-rules.ts'
+import { ClusterRules } from './cluster-rules.ts'
 import { DriverUnderTest } from './driver-under-test.ts'
 import { OwnNodes } from './nodes.ts'
 
 const { signal } = new AbortController()
 
 interface Seen {
-  /** At the mounts, one look after the other; the last of them from then on. */
+  /** The results of the looks at the mounts, one after the other. The last one stays. */
   readonly looks?: readonly (readonly string[])[]
   /** A volume was created, and is deleted after so many milliseconds. */
   readonly deletedAfterMs?: number
@@ -65,7 +65,7 @@ it('a mount that stays is left', async () => {
   expect(await left({ looks: [['/n/globalmount']] })).toEqual(['/n/globalmount is still mounted'])
 })
 
-it('a volume may go as late as a provisioner sends its call again', async () => {
+it('a volume may disappear until a provisioner repeats its call', async () => {
   expect(await left({ deletedAfterMs: 12_000 })).toEqual([])
 })
 

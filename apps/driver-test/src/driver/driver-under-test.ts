@@ -5,14 +5,13 @@ import { LATE_METHOD } from '../chaos/call-faults.ts'
 import type { ChaosDriver } from '../chaos/run.ts'
 import type { Checker } from '../checks/checker.ts'
 import type { Violation } from '../checks/checks.ts'
-import type { ClusterRules } from '../checks/cluster-rules.ts'
 import type { Listed } from '../checks/listing.ts'
-import { UsageLooks } from '../checks/stats.ts'
 import { certain, text } from '../checks/volume-tracker.ts'
+import type { ClusterRules } from './cluster-rules.ts'
 import type { DriverProcess } from './driver-process.ts'
-import { leftAtLast } from './left.ts'
-import { canList, listVolumes } from './lists.ts'
+import { canList, leftAtLast, listVolumes } from './lists.ts'
 import type { OwnNodes } from './nodes.ts'
+import { UsageLooks } from './stats.ts'
 
 export interface DriverUnderTestParts {
   /** Connected to the driver itself, past the proxy. */
@@ -31,11 +30,11 @@ export interface DriverUnderTestParts {
 
 /** Faults that may wait for a call of their method. */
 const MOST_WAITING = 8
-/** Between two looks at the driver's list. */
+/** The pause between two looks at the driver's list. */
 const LOOK_MS = 1_000
 /** A call's answer is through by then. */
 const KILL_MS = 20
-/** After a kill what was lost is seen before it is done again. */
+/** Time after a kill in which the test can see a loss, before the sidecars repeat the work. */
 const SOON_MS = 500
 const SOON_LOOKS = 4
 /** Number of looks at the list when everything has converged. */
@@ -69,7 +68,7 @@ export class DriverUnderTest implements ChaosDriver {
     if (own !== undefined) this.crash = async () => own.kill()
   }
 
-  /** For the proxy. */
+  /** Chooses the fault of a call for the proxy. */
   readonly choose: ChooseFault = ({ method }) => this.#faults.get(method)?.shift()
 
   /**
@@ -128,7 +127,7 @@ export class DriverUnderTest implements ChaosDriver {
     this.#faults.clear()
   }
 
-  /** Before anything is created. */
+  /** Records the volumes of others, before the test creates any. */
   async begin(signal: AbortSignal): Promise<void> {
     const { direct } = this.#parts
     if (!canList(direct)) return

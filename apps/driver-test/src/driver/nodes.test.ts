@@ -35,7 +35,7 @@ const open = (...drivers: readonly CsiDriver[]) =>
   )
 
 describe('node services with sockets of their own', () => {
-  it('are asked for their nodes', async () => {
+  it('name their nodes', async () => {
     const nodes = await open(await start('a'), await start('b', { topology: { zone: 'east' } }))
     expect(nodes.map(({ info }) => [info.nodeId, info.accessibleTopology?.segments])).toEqual([
       ['a', undefined],
@@ -56,7 +56,7 @@ describe('node services with sockets of their own', () => {
     await expect(open(a)).rejects.toThrow(/a.sock does not answer NodeGetInfo: .*who knows/)
   })
 
-  it('have folders that identify their paths', () => {
+  it('get folders that identify their paths', () => {
     const nodes = ownNodes(['a', 'b'])
     expect(nodes.at(`${FOLDER}/node-2/x`)?.info.nodeId).toBe('b')
     expect(nodes.at(`${FOLDER}/node-3/x`)).toBeUndefined()
@@ -65,7 +65,7 @@ describe('node services with sockets of their own', () => {
     expect(nodes.shortened(`${FOLDER}/node-2/${'0123456789abcdef'.repeat(4)}/x`)).toBe('node-2/0123456789ab.../x')
   })
 
-  it('are called as far as they go, and what they lack is said', async () => {
+  it('get only the calls that they support, and the report lists the others', async () => {
     const all = new OwnNodes(await open(await start('a')), FOLDER)
     expect([nodeMethods(all).length, nodeLacks(all)]).toEqual([5, []])
     const less = new OwnNodes(await open(await start('b', { node: [] })), FOLDER)
@@ -86,14 +86,14 @@ describe('zones', () => {
       })),
     )
 
-  it('have the nodes that say the same of their place', () => {
+  it('group the nodes with the same topology', () => {
     expect(at('east', 'west', 'east')).toEqual([
       { nodes: ['node-1', 'node-3'], segments: { zone: 'east' } },
       { nodes: ['node-2'], segments: { zone: 'west' } },
     ])
   })
 
-  it('are unknown where one node says nothing', () => {
+  it('stay unknown if a node reports no topology', () => {
     expect([at('east', undefined), at()]).toEqual([[], []])
   })
 })

@@ -61,7 +61,7 @@ export class OwnNodes {
     return this.all[this.all.findIndex((_, index) => first === `node-${index + 1}`)]
   }
 
-  /** As people want to read it: from the node's folder on, and without the long part of a digest. */
+  /** The path for people: from the node's folder on, without the long part of a digest. */
   shortened(path: string): string {
     const own = path.startsWith(this.folder) ? relative(this.folder, path) : path
     return own.replaceAll(/([0-9a-f]{12})[0-9a-f]{52}/g, '$1...')

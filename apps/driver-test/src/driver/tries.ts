@@ -50,7 +50,7 @@ export class Tries {
     )
   }
 
-  /** The same of modifications. */
+  /** Tries modifications. */
   refusalOfAttributes(all: readonly Readonly<Record<string, string>>[]): Promise<string | undefined> {
     return this.#refusal('a modification', () =>
       this.#with('modified', async (volumeId) => {

@@ -17,7 +17,7 @@ import { createdSnapshot, deletedSnapshot } from './snapshots.ts'
 
 const FIRST = 'written first'
 
-/** Writes to volumes and reads what was written: after a mount, a move and an expansion, in a clone and a snapshot. */
+/** Writes to volumes and reads the data back: after a mount, a move and an expansion, in a clone and a snapshot. */
 export async function checkData(setting: Setting): Promise<void> {
   const [first, second] = setting.ownNodes
   if (first === undefined) return
@@ -92,12 +92,12 @@ async function checkSnapshot(data: Data, node: OwnNode): Promise<void> {
 
 interface Restoring {
   readonly snapshotId: string
-  /** Of the new volume. */
+  /** The name of the new volume. */
   readonly name: string
   readonly when: string
 }
 
-/** Whether the volume that is restored from the snapshot has what was written first. */
+/** Reports whether the volume that is restored from the snapshot has the data of the first write. */
 async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when }: Restoring): Promise<boolean> {
   const { setting, volume } = data
   const volumeContentSource = { type: { $case: 'snapshot' as const, value: { snapshotId } } }
@@ -110,7 +110,7 @@ async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when
   return held === true
 }
 
-/** What one volume holds. */
+/** The content of one volume. */
 class Data {
   readonly setting: Setting
   readonly volume: Volume

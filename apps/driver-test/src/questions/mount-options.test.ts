@@ -42,11 +42,11 @@ const texts = async (each: Case): Promise<readonly string[]> =>
 const asRoot = process.getuid?.() === 0 ? it : it.skip
 
 describe('mount options', () => {
-  it('of a correct driver are there, and nothing is left', async () => {
+  it('pass with a correct driver, and the question leaves nothing', async () => {
     expect(await found({})).toEqual({ findings: [], left: [] })
   })
 
-  it('may be refused', async () => {
+  it('pass if the driver refuses them', async () => {
     const refuse = (): never => {
       throw new DriverFailure('INVALID_ARGUMENT', 'noatime is not supported')
     }
@@ -56,7 +56,7 @@ describe('mount options', () => {
     expect(await texts({ spoil })).toEqual([])
   })
 
-  it('may not be ignored', async () => {
+  it('fail if the driver ignores them', async () => {
     expect(await texts({ bug: 'mount-option-ignored' })).toEqual([
       expect.stringMatching(/^options: volume \S+ is mounted with , without noatime$/),
     ])

@@ -47,7 +47,7 @@ function withOption(volumeMountGroup: string): VolumeCapability {
   return { accessMode, accessType: { $case: 'mount', value: { ...accessType.value, volumeMountGroup } } }
 }
 
-/** With `VOLUME_MOUNT_GROUP` the driver gives new files to the group. With `fsGroupPolicy: File` the kubelet does. */
+/** The driver gives new files to the group with `VOLUME_MOUNT_GROUP`. The kubelet does with `fsGroupPolicy: File`. */
 async function wrongGroup(path: string, byDriver: boolean, policy: string | undefined): Promise<string | undefined> {
   // Only root may give files to any group.
   if (!byDriver && (policy !== 'File' || process.getuid?.() !== 0)) return undefined

@@ -21,7 +21,7 @@ import { type Demand, GIB, ONE_NODE, publishRequest, type Setting } from './sett
 /** A volume that is used on a node as a kubelet uses it. */
 export interface Mounted {
   readonly node: OwnNode
-  /** Where its files are. */
+  /** The folder of its files. */
   readonly path: string
   readonly staging: string
 }
@@ -80,7 +80,7 @@ export async function mount(setting: Setting, volume: Volume, use: Use): Promise
   return response && { node, path, staging }
 }
 
-/** Undoes it in the opposite order. */
+/** Unpublishes, unstages and detaches the volume. */
 export async function unmount(
   setting: Setting,
   { volumeId }: Volume,

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type EmulatedParts, foundDirectly } from '../testing/direct-setting.ts'
 import { checkRepeated } from './repeated.ts'
 
-/** Each call fails when it comes again. */
+/** Each call fails when it is repeated. */
 const once =
   (method: string) =>
   ({ driver, nodes }: EmulatedParts): void => {
@@ -31,8 +31,8 @@ function forgetInline({ nodes }: EmulatedParts): void {
   }
 }
 
-describe('what is called twice', () => {
-  it('is a volume that a pod declares itself, too', async () => {
+describe('the repeated calls', () => {
+  it('include a volume that a pod declares itself', async () => {
     expect(await foundDirectly(() => undefined, checkRepeated, { inline: true })).toEqual({ findings: [], left: [] })
     const { findings } = await foundDirectly(forgetInline, checkRepeated, { inline: true })
     const text = expect.stringMatching(/^NodeUnpublishVolume of csi-.* had succeeded, and failed when it was repeated$/)
@@ -52,7 +52,7 @@ describe('what is called twice', () => {
     'NodePublishVolume',
     'NodeUnpublishVolume',
     'NodeExpandVolume',
-  ])('is a finding if %s fails the second and third time', async (method) => {
+  ])('cause a finding if %s fails the second and third time', async (method) => {
     const { findings } = await foundDirectly(once(method), checkRepeated)
     const text = expect.stringMatching(
       new RegExp(`^${method} of vol-.* had succeeded, and failed when it was repeated$`),

@@ -30,7 +30,7 @@ export interface SettingParts extends Pick<TestOptions, 'parameters' | 'inlineAt
   readonly kill: (() => void) | undefined
   /** Returns the options of the mount at the path. Undefined if nothing is mounted there. */
   readonly mountOptions: (path: string) => Promise<ReadonlySet<string> | undefined>
-  /** The fsGroupPolicy of the author's CSIDriver. */
+  /** The CSIDriver of the author, which has the `fsGroupPolicy`. */
   readonly csiDriver: CSIDriver | undefined
   readonly pause: (ms: number) => Promise<void>
   /** Part of the names of volumes: unique for each run. */
@@ -78,7 +78,7 @@ export class Setting {
     }
   }
 
-  /** At the controller. */
+  /** Calls the controller. */
   ask<Q extends object, R extends object>(method: UnaryMethod<Q, R>, request: Q): Promise<Reply<R>> {
     return this.parts.calls.ask(this.parts.driver, method, request)
   }
@@ -145,7 +145,7 @@ export interface Demand {
   /** The text of the request. Default: the method and its object. */
   readonly what?: string
   readonly codes?: readonly CodeName[]
-  /** Again when it has succeeded, as after a lost answer. */
+  /** Repeats the call when it has succeeded, as after a lost answer. */
   readonly twice?: boolean
 }
 

@@ -6,12 +6,12 @@ import { checkSnapshots } from './snapshots.ts'
 const found = async (options: { readonly bug?: SnapshotBug; readonly readyAfter?: number }) =>
   await foundDirectly(({ driver }) => keepSnapshots(driver, options), checkSnapshots, { controller: SNAPSHOTS })
 
-describe('snapshots', () => {
-  it('find nothing in a correct driver, and leave nothing', async () => {
+describe('checkSnapshots', () => {
+  it('finds nothing in a correct driver, and leaves nothing', async () => {
     expect(await found({})).toEqual({ findings: [], left: [] })
   })
 
-  it('are restored when they are ready', async () => {
+  it('waits until a snapshot is ready', async () => {
     expect(await found({ readyAfter: 3 })).toEqual({ findings: [], left: [] })
   })
 
@@ -23,7 +23,7 @@ describe('snapshots', () => {
     ['snapshot-lost-with-source', /^ListSnapshots by snapshotId does not list \S+ alone, but \[\]/],
     ['snapshot-of-other-volume', /^CreateSnapshot of a known name and another volume was answered with OK/],
     ['snapshot-of-unknown-volume', /^CreateSnapshot of an unknown volume was answered with OK, not with NotFound/],
-  ])('are checked: %s', async (bug, text) => {
+  ])('finds the bug %s', async (bug, text) => {
     const { findings, left } = await found({ bug })
     expect(findings).toContainEqual(
       expect.objectContaining({ check: SNAPSHOT_BUGS[bug], text: expect.stringMatching(text) }),

@@ -92,7 +92,7 @@ async function asksStrictly(setting: Setting, volume: Volume): Promise<void> {
   }
 }
 
-/** Deletes what must not have been created, unless it is the snapshot that is known. */
+/** Deletes a snapshot that must not exist, unless it is the known snapshot. */
 async function createStrictly(
   setting: Setting,
   request: CreateSnapshotRequest,

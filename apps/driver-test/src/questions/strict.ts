@@ -13,7 +13,7 @@ import { canList, listsNodes } from '../driver/lists.ts'
 import { CONTROLLER_QUESTIONS, NODE_QUESTIONS, type RequestScope } from './requests.ts'
 import { type Demand, publishRequest, type Setting } from './setting.ts'
 
-/** Asks a driver at rest what no cluster asks, about volumes that are created for it. */
+/** Sends requests to a driver at rest that no cluster sends, with volumes of the test. */
 export async function askStrictly(setting: Setting): Promise<void> {
   const volume = await setting.created(setting.create('strict'))
   if (volume === undefined) return
@@ -46,7 +46,7 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, 
   }
 }
 
-/** As after a lost answer, which not every seed has for a clone. */
+/** Repeats the call as after a lost answer, which not every seed has for a clone. */
 async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
   const request = setting.create('clone', { volumeContentSource })
@@ -55,7 +55,7 @@ async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void>
   if (clone !== undefined) await setting.deleted(clone.volumeId)
 }
 
-/** To each of the classes. */
+/** Modifies the volume to each of the classes. */
 async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   for (const attributes of setting.parts.abilities.can.attributes ?? []) {
     const request = { volumeId, secrets: {}, mutableParameters: { ...attributes } }

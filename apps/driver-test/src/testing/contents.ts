@@ -43,9 +43,9 @@ export const CONTENT_BUGS = {
 } as const satisfies Record<string, CheckName>
 export type ContentBug = keyof typeof CONTENT_BUGS
 
-/** How what is stored gets to the path at which it is published. */
+/** How the content of a volume gets to the path at which it is published. */
 export interface Placing {
-  /** Again, too. */
+  /** Can be called again. */
   put(store: string, target: string, how: { readonly readonly: boolean; readonly options: readonly string[] }): void
   take(target: string): void
 }

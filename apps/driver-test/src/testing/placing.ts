@@ -3,7 +3,7 @@ import { chmodSync, chownSync, cpSync, linkSync, mkdirSync, readFileSync, rmSync
 import { join } from 'node:path'
 import type { Placing } from './contents.ts'
 
-/** Copies of folders, and other names of files: that needs no root. What they would be mounted with is kept. */
+/** Copies folders and links files, which needs no root. Keeps the mount options. */
 export function copies(): Placing & {
   readonly optionsAt: (target: string) => Promise<ReadonlySet<string> | undefined>
 } {

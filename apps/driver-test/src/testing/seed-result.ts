@@ -2,8 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
-import type { Devcluster } from '@csi-sidecars/devcluster'
-import { substituteAttacher, substituteResizer } from '@csi-sidecars/devcluster/testing/substitutes'
+import { startSubstitutes } from '@csi-sidecars/devcluster/testing/substitutes'
 import { type CsiDriver, type CsiDriverOptions, startCsiDriver } from '@csi-sidecars/emulator'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
@@ -14,12 +13,6 @@ import { runSeed, type SeedResult } from '../seed.ts'
 const NEVER = new AbortController().signal
 const PARTS = { clock: systemClock, log: silentLogger }
 
-function substitutes(cluster: Devcluster): void {
-  const parts = { ...cluster, ...PARTS }
-  cluster.controllers.start('csi-attacher', () => [substituteAttacher(parts)])
-  cluster.controllers.start('csi-resizer', () => [substituteResizer(parts)])
-}
-
 interface SeedResultOptions {
   /** Node services with sockets of their own. */
   readonly nodes?: number
@@ -29,7 +22,7 @@ interface SeedResultOptions {
   readonly signal?: AbortSignal
   /** The test asks the direct questions, too. */
   readonly strict?: boolean
-  /** Beside the substitutes. */
+  /** The path of an attacher that runs in addition to the substitutes. */
   readonly attacher?: string
 }
 
@@ -86,9 +79,9 @@ export async function seedResult({
       inlineAttributes: {},
       strict,
       csiDriver,
-      sidecars: { attacher },
+      binaries: { attacher },
     },
-    { direct, address, ownNodes, own: undefined, ...PARTS, substitutes },
+    { direct, address, ownNodes, own: undefined, ...PARTS, substitutes: (cluster) => startSubstitutes(cluster, PARTS) },
     signal,
   )
 }

@@ -6,13 +6,13 @@ import { operationsText } from './operations.ts'
 const adviser = adviserOf(operationsText())
 
 describe('the text of docs/operations.md', () => {
-  it.each(Object.entries(ROWS))('are there once for %s', (_, key) => {
+  it.each(Object.entries(ROWS))('contains one row for %s', (_, key) => {
     const advice = adviser(key)
     expect(advice.means).not.toBe('')
     expect(advice.do).not.toBe('')
   })
 
-  it('name the danger before they name the removal of a finalizer', () => {
+  it('names the danger before the removal of a finalizer', () => {
     const { below = '' } = adviser(ROWS.volumeGone)
     const [danger, command] = [below.indexOf('destroy its data'), below.indexOf('"finalizers":null')]
     expect(danger).toBeGreaterThan(0)
@@ -20,7 +20,7 @@ describe('the text of docs/operations.md', () => {
     expect(below).not.toContain('```')
   })
 
-  it('never remove a finalizer elsewhere', () => {
+  it('never removes a finalizer elsewhere', () => {
     const others = Object.values(ROWS).filter((key) => key !== ROWS.volumeGone)
     for (const key of others) expect(JSON.stringify(adviser(key))).not.toMatch(/finalizers":\s*null|kubectl patch/)
   })
@@ -67,7 +67,7 @@ describe('a page', () => {
     ['no row', { heading: 'One', see: 'only here' }],
     ['two rows', { heading: 'One', see: 'twice' }],
     ['no heading', { heading: 'Three', see: 'a' }],
-  ])('with %s for a key is refused', (_, key) => {
+  ])('causes an error for a key with %s', (_, key) => {
     expect(() => read(key)).toThrow(`under "${key.heading}" with "${key.see}"`)
   })
 })

@@ -11,7 +11,6 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
-import { claimFindings } from '../findings/claim.ts'
 import { isPending } from './collect.ts'
 import { FactCollection } from './collection.ts'
 import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf, refOf } from './facts.ts'
@@ -21,11 +20,14 @@ const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
 /** Many objects wait for nodes that are lost at a time; the first ones show it. */
 const MOST_NODES = 100
 
+/** Reports whether a claim has findings of its own, from the claim alone. */
+type HasFindings = (claim: PersistentVolumeClaim, nothing: ClusterFacts) => boolean
+
 /** Reads a whole cluster in lists side by side, page by page. */
-export async function collectAll(into: FactCollection): Promise<void> {
+export async function collectAll(into: FactCollection, hasFindings: HasFindings): Promise<void> {
   const [leases] = await Promise.all([
     into.reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
-    podsAndClaims(into),
+    podsAndClaims(into, hasFindings),
     into.attachmentsWhere(() => true),
     into.all(into.volumes, PERSISTENT_VOLUMES),
     into.all(into.csiNodes, CSI_NODES),
@@ -39,7 +41,7 @@ export async function collectAll(into: FactCollection): Promise<void> {
 }
 
 /** Reads the pods that use claims, the claims of waiting pods, and the claims that have findings of their own. */
-async function podsAndClaims(into: FactCollection): Promise<void> {
+async function podsAndClaims(into: FactCollection, hasFindings: HasFindings): Promise<void> {
   const { reader, claims } = into
   const uses = (pod: Pod): boolean => claimNamesOf(pod).length > 0
   for (const pod of (await reader.list(PODS, { where: uses, keep: withoutContainers })) ?? []) into.addPod(pod)
@@ -57,15 +59,6 @@ async function podsAndClaims(into: FactCollection): Promise<void> {
 /** Keeps the fields of a pod that findings read, because clusters have many pods. */
 function withoutContainers(pod: Pod): Pod {
   return pod.spec == null ? pod : { ...pod, spec: { ...pod.spec, containers: [], initContainers: [] } }
-}
-
-/** One that is not understood is kept, and reported later. */
-function hasFindings(claim: PersistentVolumeClaim, nothing: ClusterFacts): boolean {
-  try {
-    return claimFindings(claim, nothing).length > 0
-  } catch {
-    return true
-  }
 }
 
 const OF_CLAIMS = 'involvedObject.kind=PersistentVolumeClaim'

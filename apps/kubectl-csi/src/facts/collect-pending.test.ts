@@ -97,12 +97,12 @@ describe('the pending work of a leader', () => {
       { proxy: () => ({ items: [], continue: 'more' }) },
       'it has more than 40 pages of pending work, the rest was not read',
     ],
-  ])('is named as not seen for %s', async (_, setup, why) => {
+  ])('appears as not seen for %s', async (_, setup, why) => {
     const { unseen } = await asked(setup)
     expect(unseen).toEqual([{ what: `/debug/stuck of ${ATTACHER_LEASE}`, why, essential: false }])
   })
 
-  it('is requested neither for leases without a holder nor for other programs', async () => {
+  it('causes no request for leases without a holder and for other programs', async () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('external-snapshotter-leader-x')]
     expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
   })

@@ -150,7 +150,7 @@ async function collectEvents(into: FactCollection): Promise<void> {
   )
 }
 
-/** The Leases of what works on the objects that have been seen so far, wherever they are. */
+/** The Leases, in any namespace, of the sidecars that work on the collected objects. */
 async function collectLeases(into: FactCollection): Promise<void> {
   const volumes = into.volumes.present.flatMap((pv) => driverOf(pv) ?? [])
   const attachers = [...into.attachments.values()].flatMap(({ spec }) => spec?.attacher ?? [])

@@ -22,13 +22,13 @@ export type ReadResult<T> =
 /** Objects of one kind, by name or by `namespace/name`. */
 export interface ObjectTable<T> {
   get(name: string): ReadResult<T>
-  /** All objects of the kind were listed: whatever is not here does not exist. */
+  /** All objects of the kind were listed: other objects do not exist. */
   readonly complete: boolean
-  /** Those that are there. */
+  /** The objects that exist. */
   readonly present: readonly T[]
 }
 
-/** Fills itself with what reads have shown. */
+/** Collects the objects of reads. */
 export class KnownObjects<T> implements ObjectTable<T> {
   readonly #seen = new Map<string, ReadResult<T>>()
   complete = false
@@ -58,7 +58,7 @@ export interface Unseen {
   readonly essential: boolean
 }
 
-/** All that was read, at about one moment. What findings are made of. */
+/** All objects that were read at about one moment. Findings are made of them. */
 export interface ClusterFacts {
   /** Wall time of this machine. */
   readonly now: number

@@ -36,8 +36,8 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Reads what it may. A refusal, and an object that is not understood, cost their own part and are remembered; a server
- * that does not answer, or does not know who asks, ends everything.
+ * Reads all permitted objects. A refusal, or an object that is not understood, is recorded and costs only its part. A
+ * server that does not answer, or does not know the client, ends everything.
  */
 export class ApiReader {
   readonly unseen: Unseen[] = []
@@ -80,7 +80,7 @@ export class ApiReader {
     }
   }
 
-  /** GET of a path that is no object's. Throws what goes wrong. */
+  /** Sends a GET to a path without an object. Throws each error. */
   raw(path: string, options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<unknown> {
     return this.#client.discover(path, options)
   }

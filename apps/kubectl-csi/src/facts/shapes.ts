@@ -35,7 +35,7 @@ const map =
       ? firstOf(Object.entries(value).map(([key, each]) => [of, each, `${path}.${key}`]))
       : `${path} is no object`
 
-/** A check, the shape of the items of a list, or the shapes of fields; the name of one that is required ends in `!`. */
+/** A check, the shape of the items of a list, or the shapes of fields; the name of a required field ends in `!`. */
 type Shape<T> =
   | Check
   | (T extends readonly (infer Item)[]

@@ -37,7 +37,7 @@ const grown = bound({
 })
 const kindOf = (kind: string, apiVersion: string): Pick<KubeObject, 'kind' | 'apiVersion'> => ({ kind, apiVersion })
 
-/** One of each kind that is read, with each field that is read. */
+/** An object of each kind, with each field that the program reads. */
 const FULL: Readonly<Record<string, KubeObject>> = {
   persistentvolumeclaims: grown.claim,
   persistentvolumes: grown.volume,
@@ -123,7 +123,7 @@ const WITNESSES: Readonly<Record<string, readonly KubeObject[]>> = {
   ],
 }
 
-/** Serves what it is given, unchecked. */
+/** Serves the given objects, unchecked. */
 function clientOf(objects: Readonly<Record<string, readonly KubeObject[]>>): ReadOnlyClient {
   const nameOf = (object: KubeObject): string => `${object.metadata?.namespace ?? ''}/${object.metadata?.name}`
   return {
@@ -140,7 +140,7 @@ function clientOf(objects: Readonly<Record<string, readonly KubeObject[]>>): Rea
   }
 }
 
-/** All paths of an object but the ones that name it. */
+/** All paths of an object, except those of its name. */
 function pathsOf(value: unknown, at: Path = []): readonly Path[] {
   if (typeof value !== 'object' || value === null) return [at]
   const inner = Object.entries(value).flatMap(([key, each]) =>

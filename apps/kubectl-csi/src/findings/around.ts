@@ -46,7 +46,7 @@ export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterF
     // A CSINode is deleted after its Node.
     nodeGone: (name) => facts.nodes.get(name).is === 'absent' && facts.csiNodes.get(name).is === 'absent',
     node: (name) => nodeState(name, facts),
-    // Only the sidecars themselves and the events know what calls fail with.
+    // Only the sidecars and the events have the errors of calls.
     failing: () => undefined,
     warning: () => undefined,
   }
@@ -66,7 +66,7 @@ function nameOnNodes({ spec }: PersistentVolume): string | undefined {
   return spec?.csi && `kubernetes.io/csi/${spec.csi.driver}^${spec.csi.volumeHandle}`
 }
 
-/** The volume that an attachment is about; undefined for one that carries its volume in itself. */
+/** The volume that an attachment is about; undefined for an inline volume. */
 export function volumeNameOf({ spec }: VolumeAttachment): string | undefined {
   return spec?.source?.persistentVolumeName
 }

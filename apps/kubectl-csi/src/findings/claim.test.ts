@@ -201,7 +201,7 @@ it.each(ROWS)('a claim waits for $name', ({ claim: object, facts = {}, reason, s
 })
 
 describe('a claim', () => {
-  it('has no wait when its requests are fulfilled, whatever has failed before', () => {
+  it('waits for nothing when its requests are fulfilled, whatever has failed before', () => {
     const events = byUid([event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)])
     expect(claimFindings(claim({}), factsWith({ ...SOUND, events }))).toEqual([])
     const done = claim({

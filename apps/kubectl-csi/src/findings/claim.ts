@@ -16,6 +16,15 @@ export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts)
   return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, { claim, around }, facts) ?? [])
 }
 
+/** Reports whether a claim has findings. A claim that is not understood counts, because it is reported later. */
+export function claimHasFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): boolean {
+  try {
+    return claimFindings(claim, facts).length > 0
+  } catch {
+    return true
+  }
+}
+
 interface WithAround {
   readonly claim: PersistentVolumeClaim
   readonly around: Around

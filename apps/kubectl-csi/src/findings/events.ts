@@ -12,7 +12,7 @@ export function lastEvent(
   return own.toSorted((a, b) => lastTime(b) - lastTime(a))[0]
 }
 
-/** Events of newer recorders have only an eventTime. */
+/** Events of newer recorders have only an `eventTime`. */
 export function lastTime({ lastTimestamp, eventTime, metadata }: Event): number {
   return timeOf(lastTimestamp) ?? timeOf(eventTime) ?? timeOf(metadata.creationTimestamp) ?? 0
 }

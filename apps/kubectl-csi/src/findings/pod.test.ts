@@ -59,7 +59,7 @@ describe('a pod', () => {
     expect(reasons(unscheduled, {})).toEqual(['NotScheduled: the scheduler to choose a node'])
   })
 
-  it('has no wait if its volume is attached, if it runs or has ended, or if it uses no volume', () => {
+  it('waits for nothing if its volume is attached, if it runs or has ended, or if it uses no volume', () => {
     expect(reasons(POD, { attachments: [HERE] })).toEqual([])
     const ready = pod('web', { ...POD, status: { conditions: [{ type: 'Ready', status: 'True' }] } })
     expect(reasons(ready, { attachments: [THERE] })).toEqual([])
@@ -74,7 +74,7 @@ describe('a pod', () => {
     ])
   })
 
-  it('has no wait if the driver does not attach', () => {
+  it('waits for nothing if the driver does not attach', () => {
     const driver = { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } }
     expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
   })
@@ -90,7 +90,7 @@ describe('a pod', () => {
     expect(reasons(POD, facts)).toEqual([])
   })
 
-  it('has waited since the first failure or since it was scheduled, whichever came first', () => {
+  it('waits since the first failure or since it was scheduled, whichever came first', () => {
     const events = byUid([event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')])
     const [finding] = podFindings(POD, factsWith({ ...SOUND, events, attachments: [THERE] }))
     expect(finding?.since).toBe(Date.parse(ago(120)))
@@ -117,7 +117,7 @@ describe('the deletion of a volume', () => {
     expect(of(['a.io/b'])).toEqual(['ForeignFinalizer: the owner of finalizer a.io/b to remove it'])
   })
 
-  it('has no wait before the volume is deleted', () => {
+  it('waits for nothing before the volume is deleted', () => {
     expect(volumeFindings(pv(), factsWith())).toEqual([])
   })
 })

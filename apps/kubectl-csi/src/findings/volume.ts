@@ -14,7 +14,7 @@ export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): reado
   const failed = lastEvent(metadata?.uid, facts, ['VolumeFailedDelete'])
   const around: Around = {
     ...aroundVolume({ is: 'present', object: pv }, facts),
-    failing: (party) => (party === 'provisioner' ? failed?.message : undefined),
+    failing: (party) => (party === 'csi-provisioner' ? failed?.message : undefined),
   }
   const given = {
     object,

@@ -30,7 +30,7 @@ interface Text {
   readonly advice: RowKey
 }
 
-/** The wait as a finding, with the text of this command. Undefined for what another finding of the object says. */
+/** The wait as a finding, with the text of this command. Undefined if another finding of the object covers it. */
 export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: ClusterFacts): WaitFinding | undefined {
   const { reason, names = [], message } = wait
   const text = TEXTS[reason]

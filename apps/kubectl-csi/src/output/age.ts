@@ -5,7 +5,7 @@ const UNITS = [
   ['s', 1],
 ] as const
 
-/** As kubectl writes ages: the two largest units, `3m12s`, `2d4h`. */
+/** Returns an age in the notation of kubectl: the two largest units, `3m12s`, `2d4h`. */
 export function ageText(ms: number): string {
   let rest = Math.max(0, Math.floor(ms / 1000))
   const parts: string[] = []

@@ -19,7 +19,7 @@ const NO_CLIENT = {
   discover: () => Promise.reject(new Error('nothing is read')),
 }
 
-/** Nothing was seen but what a test gives. */
+/** Facts with only the given objects. */
 export function factsWith(given: Partial<ClusterFacts> = {}): ClusterFacts {
   const { signal } = new AbortController()
   return { ...new FactCollection(new ApiReader(NO_CLIENT, signal)).facts(NOW, 30_000), ...given }

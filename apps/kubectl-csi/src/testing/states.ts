@@ -23,7 +23,7 @@ export interface BlockedState {
   readonly objects: readonly Stored[]
   /** The subject of the question. */
   readonly of: readonly [SubjectKind, string]
-  /** After `waits for` or `has been waiting 5m for`, in the first line. */
+  /** The text after `waits for` or `has been waiting 5m for` in the first line. */
   readonly says: string
   readonly reason: string
   /** Nothing is wrong: it waits for a user. */
@@ -180,7 +180,7 @@ const HEADINGS: Readonly<Record<string, RegExp>> = {
   deleting: /PersistentVolumes|Pods that wait for volumes/,
 }
 
-/** Explains the object, lists what is stuck, and compares. */
+/** Explains the object, lists the stuck objects, and compares. */
 export async function checkState(
   title: string,
   { of: [kind, name], objects, says, reason, ...state }: BlockedState,

@@ -24,7 +24,7 @@ export const DELETION_SECRET_NAMESPACE = 'volume.kubernetes.io/provisioner-delet
 /** On volumes: the Secret of ControllerModifyVolume. */
 export const MODIFY_SECRET_NAME = 'volume.kubernetes.io/controller-modify-secret-name'
 export const MODIFY_SECRET_NAMESPACE = 'volume.kubernetes.io/controller-modify-secret-namespace'
-/** On volumes of DeleteVolume's concern. */
+/** On volumes that need DeleteVolume. */
 export const VOLUME_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 
 /** The volume attribute with the ID of the process that created the volume. */

@@ -70,7 +70,7 @@ export function capacityControllers(deps: CapacityDeps): {
     workers: settings.threads,
     backoff,
     caches,
-    sources: [feed.source, otherWriters(objects)],
+    sources: [feed.source, otherWriters(deps)],
     // Before the first look at classes and nodes no item is known.
     reconcile: async (key, run) => (isFirst ? SETTLED : await reconcile(key, { ...deps, bucket }, run)),
     onFailure: (key, err) => deps.log.error(err, 'The capacity of a segment is unknown', { item: key }),
@@ -117,11 +117,15 @@ function changesOf(classes: Caches['classes'], segments: SegmentSource): Source 
   }
 }
 
-/** Duplicates, and objects that another client deletes. The run that has written an object knows it. */
-function otherWriters(objects: CapacityDeps['objects']): Source {
+/** Duplicates, objects without an item, and items whose object another client has deleted. */
+function otherWriters({ objects, items }: Pick<CapacityDeps, 'objects' | 'items'>): Source {
   return (queue) =>
     objects.subscribe((event) => {
-      if (event.type !== 'updated' && !queue.isInWork(event.object.item)) queue.add(event.object.item)
+      if (event.type === 'updated') return
+      const { item: key } = event.object
+      const wanted = items.get(key) === undefined ? 0 : 1
+      const found = objects.store.byIndex(OBJECTS_BY_ITEM, key).length
+      if (event.type === 'added' ? found > wanted : found < wanted) queue.add(key)
     })
 }
 

@@ -1,6 +1,5 @@
-import type { Class } from '../caches/class.ts'
+import type { CachedNode, Class, Registration } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
-import type { CachedNode, Registration } from '../caches/node.ts'
 
 export type Segments = Readonly<Record<string, string>>
 

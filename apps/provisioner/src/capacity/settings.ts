@@ -1,4 +1,3 @@
-import { fnv1a } from '../topology/spread.ts'
 import type { Manager } from './object.ts'
 
 export interface CapacitySettings extends Manager {
@@ -25,6 +24,9 @@ export function managerName(node: string | undefined): string {
 
 const HASH_LENGTH = 8
 
+/** FNV-1a with 32 bits, in eight hexadecimal digits. */
 function hashText(text: string): string {
-  return fnv1a(text).toString(16).padStart(HASH_LENGTH, '0')
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
+  return hash.toString(16).padStart(HASH_LENGTH, '0')
 }

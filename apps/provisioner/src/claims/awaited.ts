@@ -18,23 +18,34 @@ const RESOURCES: ReadonlyMap<string, Resource<KubeObject>> = new Map<string, Res
   ['attributesClass', VOLUME_ATTRIBUTES_CLASSES],
 ])
 
-/** A waiting claim continues within a second. */
+/** A claim that has waited for a minute continues within a second. */
 const PERIOD_MS = 700
+/** The pause between two reads of an object grows with the wait: a hundredth of the wait delays no user. */
+const PAUSES_IN_WAIT = 100
+const LONGEST_PAUSE_MS = 30_000
 /** More objects are read in turns. */
-const READS_PER_PERIOD = 20
+const READS_PER_PERIOD = 10
 const MISSING = ''
 
+interface AwaitedObject {
+  readonly since: number
+  version: string
+  dueAt: number
+}
+
 /**
- * Reads the objects that claims wait for, as long as claims wait, and wakes them at each change. The reads have low
- * priority. Each object is read once for all claims that wait for it.
+ * Wakes claims when the objects change that they wait for. The objects are read one by one: published roles of
+ * provisioners allow no watch of them, and a watch of all Secrets is more than a provisioner may need.
+ *
+ * Guarantees: each object is read once for all claims that wait for it, with low priority. However many claims wait, at
+ * most `READS_PER_PERIOD` requests are sent in a period. Nothing is read while no claim waits.
  */
 export class AwaitedObjects {
   readonly #api: Pick<KubeClient, 'get'>
   readonly #clock: Clock
   /** The causes of each claim. */
   readonly #claims = new Map<string, readonly Cause[]>()
-  /** The last version of each object; the object that was read longest ago comes first. */
-  readonly #versions = new Map<string, string>()
+  readonly #objects = new Map<string, AwaitedObject>()
   #begin: () => void = () => undefined
 
   constructor(api: Pick<KubeClient, 'get'>, clock: Clock) {
@@ -76,28 +87,43 @@ export class AwaitedObjects {
   async #readWhileAwaited(queue: Enqueuer, signal: AbortSignal): Promise<void> {
     while (this.#claims.size > 0 && !signal.aborted) {
       await this.#clock.sleep(PERIOD_MS, signal).catch(() => undefined)
-      const causes = new Map([...this.#claims.values()].flat().map((cause) => [idOf(cause), cause]))
-      for (const id of this.#versions.keys()) if (!causes.has(id)) this.#versions.delete(id)
-      for (const id of causes.keys()) if (!this.#versions.has(id)) this.#versions.set(id, MISSING)
-      const turn = [...this.#versions.keys()].slice(0, READS_PER_PERIOD)
-      await Promise.all(turn.map((id) => this.#read(causes.get(id), queue, signal)))
+      await Promise.all(this.#due().map(([cause, object]) => this.#read(cause, object, { queue, signal })))
     }
   }
 
-  async #read(cause: Cause | undefined, queue: Enqueuer, signal: AbortSignal): Promise<void> {
-    const resource = RESOURCES.get(cause?.on ?? '')
-    if (cause === undefined || resource === undefined) return
-    const id = idOf(cause)
-    const before = this.#versions.get(id)
-    const version = await this.#versionOf(resource, cause.name ?? '', signal)
+  /** The objects to read now; the object whose turn came first is the first. */
+  #due(): readonly (readonly [Cause, AwaitedObject])[] {
+    const now = this.#clock.monotonic()
+    const causes = new Map([...this.#claims.values()].flat().map((cause) => [idOf(cause), cause]))
+    for (const id of this.#objects.keys()) if (!causes.has(id)) this.#objects.delete(id)
+    const due: (readonly [Cause, AwaitedObject])[] = []
+    for (const [id, cause] of causes) {
+      const object = this.#objects.get(id) ?? { since: now, version: MISSING, dueAt: now }
+      this.#objects.set(id, object)
+      if (object.dueAt <= now) due.push([cause, object])
+    }
+    return due.sort(([, { dueAt }], [, other]) => dueAt - other.dueAt).slice(0, READS_PER_PERIOD)
+  }
+
+  async #read(
+    cause: Cause,
+    object: AwaitedObject,
+    { queue, signal }: { readonly queue: Enqueuer; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const version = await this.#versionOf(cause, signal)
     if (signal.aborted) return
-    this.#versions.delete(id)
-    this.#versions.set(id, version ?? before ?? MISSING)
-    if (version !== undefined && version !== before) queue.wake(cause)
+    const now = this.#clock.monotonic()
+    const pauseMs = Math.min((now - object.since) / PAUSES_IN_WAIT, LONGEST_PAUSE_MS)
+    object.dueAt = now + Math.max(pauseMs, PERIOD_MS)
+    if (version === undefined || version === object.version) return
+    object.version = version
+    queue.wake(cause)
   }
 
   /** Undefined if it cannot be read now. */
-  async #versionOf(resource: Resource<KubeObject>, key: string, signal: AbortSignal): Promise<string | undefined> {
+  async #versionOf({ on, name: key = '' }: Cause, signal: AbortSignal): Promise<string | undefined> {
+    const resource = RESOURCES.get(on)
+    if (resource === undefined) return undefined
     const slash = key.indexOf('/')
     const ref = slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
     try {

@@ -7,32 +7,26 @@ import type { TopologyNodes } from '../topology/requirement.ts'
 import { causesOfTopology } from '../topology/triggers.ts'
 import { AwaitedObjects } from './awaited.ts'
 import { isRestoring } from './content.ts'
-import { driverCalls } from './driver-calls.ts'
 import { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
+import { storeController } from './save.ts'
 import { claimTrigger, endsOf } from './triggers.ts'
-import { storeController } from './unsaved.ts'
 
 /** Creates volumes for claims, and stores their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {
-  const { settings, caches, clock, log } = parts
-  const { claims, volumes, classes } = caches
-  const cluster = settings.topology ? caches.topology : undefined
+  const { settings, claims, volumes, classes, clock, log } = parts
+  const cluster = settings.topology ? parts.topology : undefined
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const awaited = new AwaitedObjects(parts.api, clock)
   const unsaved = new KeyFeed()
   const again = new KeyFeed()
   const deps: ClaimDeps = {
     ...parts,
-    claims,
-    volumes,
-    classes,
     topology: settings.topology ? topologyNodes(parts) : undefined,
     memory,
     awaited,
-    driver: driverCalls(parts),
     storeLater: (name) => unsaved.add(name),
   }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
@@ -45,7 +39,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     workers: order.capacity,
     order,
     backoff: backoffOf(settings),
-    onStart: () => log.info('Started provisioner controller', { component: settings.identity }),
+    onStart: () => log.info('Started provisioner controller', { component: settings.component }),
     caches: [claims, volumes, classes, ...(cluster === undefined ? [] : [cluster.nodes, cluster.registrations])],
     sources: [
       endsOf(claims, { memory, awaited }),
@@ -66,8 +60,8 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
   return [claimController, storeController(deps, { source: unsaved.source, claimAgain: (uid) => again.add(uid) })]
 }
 
-function topologyNodes({ settings, caches }: TermParts): TopologyNodes | undefined {
+function topologyNodes({ settings, topology }: TermParts): TopologyNodes | undefined {
   if (settings.node !== undefined) return topologyOfNode(settings.node)
-  const { nodes, registrations } = caches.topology ?? {}
+  const { nodes, registrations } = topology ?? {}
   return nodes && registrations && { nodes: nodes.store, registrations: registrations.store }
 }

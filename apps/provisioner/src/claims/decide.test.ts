@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Claim } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { SELECTED_NODE, STORAGE_PROVISIONER } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
 import { type ClaimView, type DecisionSettings, decideClaim } from './decide.ts'
@@ -112,7 +112,7 @@ describe('with --finalize-claims a claim', () => {
     expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject({ do: 'provision', mark: false })
   })
 
-  it('that is deleted without the finalizer gets no volume', () => {
+  it('gets no volume if it is deleted without the finalizer', () => {
     expect(decideClaim(view({ settings, claim: { deleting: true } })).do).toBe('nothing')
   })
 })

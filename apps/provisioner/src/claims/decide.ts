@@ -1,6 +1,6 @@
 import type { Cause } from '@csi-sidecars/controller'
 import { type Claim, classNameOf, migratedTo, ownerOf, selectedNode } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { isKnown, type Volume } from '../caches/volume.ts'
 import type { LocalNode } from '../node/local-node.ts'
 import type { ProvisionerSettings } from '../parts.ts'

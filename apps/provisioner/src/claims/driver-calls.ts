@@ -1,4 +1,5 @@
-import { type Driver, guardedDriver, volumeClient } from '@csi-sidecars/csi'
+import { messageOf } from '@csi-sidecars/base'
+import { type Driver, guardedDriver, secretsFrom, volumeClient } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   type CreateVolumeRequest,
@@ -7,8 +8,11 @@ import {
   type GetCapacityResponse,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import type { TermParts } from '../parts.ts'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { SECRETS } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
 import { ProvisionError } from '../request/failure.ts'
+import { type SecretRef, secretError } from '../request/secrets.ts'
 
 export interface VolumeCallOptions {
   readonly migrated: boolean
@@ -37,7 +41,14 @@ export interface Needs {
   readonly modify?: boolean
 }
 
-export function driverCalls({ driver, settings, assertLeading, log }: TermParts): DriverCalls {
+interface CallParts {
+  readonly driver: Driver
+  readonly settings: { readonly timeoutMs: number }
+  readonly assertLeading: () => void
+  readonly log: Logger
+}
+
+export function driverCalls({ driver, settings, assertLeading, log }: CallParts): DriverCalls {
   const calls = volumeClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs } = settings
   return {
@@ -72,4 +83,25 @@ function requireCapabilities({ capabilities }: Pick<Driver, 'capabilities'>, nee
   const missing = checks.find(([present]) => !present)
   if (missing === undefined) return
   throw new ProvisionError(`CSI driver does not support ${missing[1]} capability is not reported`)
+}
+
+/** The values of a Secret, read for each call. Empty without a reference. Throws ProvisionError. */
+export async function readSecret(
+  api: Pick<KubeClient, 'get'>,
+  ref: SecretRef | undefined,
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  if (ref === undefined) return {}
+  let data: Readonly<Record<string, string>> | undefined
+  try {
+    data = (await api.get(SECRETS, ref, { signal })).data
+  } catch (cause) {
+    signal.throwIfAborted()
+    throw secretError(ref, cause)
+  }
+  try {
+    return secretsFrom(data)
+  } catch (cause) {
+    throw new ProvisionError(messageOf(cause), { cause })
+  }
 }

@@ -1,15 +1,14 @@
 import type { Reader } from '@csi-sidecars/informer'
 import { type Claim, classNameOf } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { CLAIMS_BY_UID } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
-import { volumeNameOf } from '../request/name.ts'
-import type { TopologyNodes } from '../topology/requirement.ts'
+import { volumeNameOf } from '../request/request.ts'
+import { allowsNode, type TopologyNodes, topologyRules } from '../topology/requirement.ts'
 import type { ClaimView } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
-import { allowsNode, topologyRules } from './topology-rules.ts'
 
 export interface ObserveDeps {
   readonly claims: { readonly store: Pick<Reader<Claim>, 'byIndex'> }

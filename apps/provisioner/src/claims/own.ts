@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict } from '@csi-sidecars/kube-client'
 import type { Claim } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { SELECTED_NODE } from '../caches/names.ts'
 import { editClaim, withSelectedNode } from '../edit.ts'
 import type { LocalNode } from '../node/local-node.ts'
@@ -25,7 +25,7 @@ export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<
   const waitMs = ownership.waitMs(claim.uid, node)
   if (waitMs > 0) return { kind: 'postponed', ms: waitMs }
   if (!(await fits(run, candidate))) {
-    ownership.again(claim.uid, node)
+    ownership.again(claim.uid)
     log.v(5)?.info('Not enough capacity on this node', { node: node.name })
     return SETTLED
   }
@@ -35,7 +35,7 @@ export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<
   } catch (error) {
     signal.throwIfAborted()
     if (!isConflict(error)) throw error
-    ownership.again(claim.uid, node)
+    ownership.again(claim.uid)
     return { kind: 'postponed', ms: ownership.waitMs(claim.uid, node) }
   }
   ownership.forget(claim.uid)

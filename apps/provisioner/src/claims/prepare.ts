@@ -7,19 +7,16 @@ import type {
 } from '@csi-sidecars/csi-proto'
 import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver, isMigrated } from '../request/migration.ts'
-import { volumeNameOf } from '../request/name.ts'
-import { fsTypeOf } from '../request/parameters.ts'
-import { capabilitiesOf, createVolumeRequest } from '../request/request.ts'
-import { type SecretRefs, secretRefsOf } from '../request/secrets.ts'
-import { readSecret } from '../secret.ts'
+import { capabilitiesOf, createVolumeRequest, driverParameters, fsTypeOf, volumeNameOf } from '../request/request.ts'
+import { type SecretRefs, secretRefOf, secretRefsOf } from '../request/secrets.ts'
 import { sourceOf } from '../sources/data-source.ts'
-import { requirementOf } from '../topology/requirement.ts'
+import { requirementOf, topologyRules } from '../topology/requirement.ts'
 import { type ContentParts, contentSource } from './content.ts'
+import { readSecret } from './driver-calls.ts'
 import type { ClaimRun } from './run.ts'
-import { topologyRules } from './topology-rules.ts'
 
 /** A request with everything that its answer needs to become a PersistentVolume. */
 export interface Prepared {
@@ -57,12 +54,15 @@ export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Prom
   const topology = topologyOf(run, claim, storageClass)
   const { annotations } = wanted
   const { namespace, name: claimName } = claimRef(claim)
-  const refs = secretRefsOf(storageClass.parameters, { volume: name, namespace, claim: claimName, annotations })
-  const secrets = await readSecret(deps.api, refs.provisioner, signal)
+  const tokens = { volume: name, namespace, claim: claimName, annotations }
+  const provisioner = secretRefOf('provisioner', storageClass.parameters, tokens)
+  const secrets = await readSecret(deps.api, provisioner, signal)
+  const refs = secretRefsOf(storageClass.parameters, tokens)
+  const parameters = driverParameters(storageClass.parameters)
   const request = createVolumeRequest({
     claim,
     name,
-    parameters: storageClass.parameters,
+    parameters,
     capabilities,
     source: content,
     topology,

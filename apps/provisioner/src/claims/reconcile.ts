@@ -2,19 +2,18 @@ import { unreachable } from '@csi-sidecars/base'
 import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { objectRef } from '@csi-sidecars/telemetry'
 import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { releaseSource } from './content.ts'
 import { decideClaim } from './decide.ts'
-import { CLAIM_EVENTS } from './events.ts'
 import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
 import { becomeOwner } from './own.ts'
 import { prepare } from './prepare.ts'
 import { createVolume, markClaim } from './provision.ts'
 import { recordFailure } from './record.ts'
-import { type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent, recordNews } from './run.ts'
-import { settleUnsaved } from './settle.ts'
+import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent, recordNews } from './run.ts'
+import { settleUnsaved } from './save.ts'
 
 /** One run over one claim. */
 export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Promise<Outcome> {
@@ -41,7 +40,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
       return { kind: 'postponed', ms: decision.ms }
     case 'fail':
       own.waitFor(decision.waitsFor)
-      deps.metrics.createFailed(labelsOf(claim))
+      deps.metrics.creations.failed(labelsOf(claim))
       if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
       return { kind: 'retry', cause: new Error(decision.message) }
     case 'own':
@@ -77,7 +76,7 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
     signal.throwIfAborted()
     return await recordFailure(run, own, { ...work, error })
   }
-  deps.metrics.created(labelsOf(claim), deps.clock.monotonic() - since)
+  deps.metrics.creations.succeeded(labelsOf(claim), deps.clock.monotonic() - since)
   deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await settleUnsaved(run, unsaved)
   await releaseSource(run, claim)

@@ -1,14 +1,13 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { type Claim, claimTarget, nodeOfRequest, selectedNode } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
-import { both, type ClaimEdit, withoutFinalizer, withoutSelectedNode } from '../edit.ts'
+import type { Class } from '../caches/cluster.ts'
+import { withoutFinalizer, withoutSelectedNode } from '../edit.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
-import { CLAIM_EVENTS } from './events.ts'
 import { failureOf } from './failure.ts'
 import { cachedClaim } from './observe.ts'
-import { type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
+import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
 
 interface FailedTry {
   readonly claim: Claim
@@ -24,8 +23,8 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   if (error instanceof PopulatorError) return ignore(run, claim, error)
   const failure = failureOf(error, { mayReschedule: settings.topology && nodeOfRequest(claim) !== '' })
   const { state, answered, infeasible, message } = failure
-  log.v(5)?.info('CreateVolume failed', { supportsTopology: settings.topology, state, err: error })
-  deps.metrics.createFailed(labelsOf(claim))
+  log.v(5)?.info(`CreateVolume failed, supports topology = ${settings.topology} => state = ${state}`, { err: error })
+  deps.metrics.creations.failed(labelsOf(claim))
   own.waitFor(...failure.waitsFor)
   deps.awaited.await(claim.uid, failure.waitsFor)
   if (state !== 'background' || !driver.lost) {
@@ -54,7 +53,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
 /** Another controller creates the volume. */
 function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): Outcome {
   log.v(4)?.info('Volume provision ignored', { reason: error.message })
-  deps.metrics.createFailed(labelsOf(claim))
+  deps.metrics.creations.failed(labelsOf(claim))
   const text = CLAIM_EVENTS.populator()
   if (deps.memory.isNews(claim.uid, text.message)) deps.populatorRecorder.event(claimTarget(claim), text)
   return SETTLED
@@ -66,14 +65,12 @@ function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): O
  */
 async function release(run: ClaimRun, claim: Claim, rescheduled: boolean): Promise<boolean> {
   const { settings } = run.deps
-  const edits: ClaimEdit[] = []
   const current = cachedClaim(claim.uid, run.deps) ?? claim
-  if (isMarked(current, settings)) edits.push(withoutFinalizer(settings.claimFinalizer))
-  if (rescheduled) edits.push(withoutSelectedNode)
-  const [first, second] = edits
-  if (first === undefined) return true
+  const marks = isMarked(current, settings) ? [withoutFinalizer(settings.claimFinalizer)] : []
+  const edits = rescheduled ? [...marks, withoutSelectedNode] : marks
+  if (edits.length === 0) return true
   try {
-    await edit(run, claim, second === undefined ? first : both(first, second))
+    await edit(run, claim, (pvc) => edits.reduce((edited, change) => change(edited), pvc))
     return true
   } catch (error) {
     run.signal.throwIfAborted()

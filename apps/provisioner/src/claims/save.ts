@@ -1,19 +1,22 @@
 import { messageOf } from '@csi-sidecars/base'
+import { type Controller, SETTLED, type Source } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { readSecret } from '../secret.ts'
+import type { Claim } from '../caches/claim.ts'
+import { withoutFinalizer } from '../edit.ts'
+import { isMarked } from './decide.ts'
+import { readSecret } from './driver-calls.ts'
 import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
-import type { ClaimRun } from './run.ts'
-
-type SaveRun = Pick<ClaimRun, 'deps' | 'signal' | 'log'>
+import { cachedClaim } from './observe.ts'
+import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
 
 /**
  * Stores the PersistentVolume of a created volume. Returns an error if another PersistentVolume has its name: the new
  * volume is then deleted, unless a PersistentVolume names it. Throws if it can be neither stored nor deleted now.
  */
-export async function saveVolume(run: SaveRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
   const { pv, created, claim } = unsaved
   const name = nameOf(pv)
@@ -44,7 +47,7 @@ function keptFor(name: string, owner: string): AnswerError {
 }
 
 /** Undefined if the object is created; otherwise the object that has its name. */
-async function createOrGet({ deps, signal }: SaveRun, pv: PersistentVolume): Promise<PersistentVolume | undefined> {
+async function createOrGet({ deps, signal }: ClaimRun, pv: PersistentVolume): Promise<PersistentVolume | undefined> {
   for (;;) {
     try {
       deps.volumes.learn(await deps.api.create(PERSISTENT_VOLUMES, pv, { signal }))
@@ -98,7 +101,7 @@ export function ownerOf(volumeId: string, { deps }: Pick<ClaimRun, 'deps'>): str
 
 /** Deletes a volume that has no PersistentVolume. A missing Secret does not keep the volume alive. */
 export async function deleteCreated(
-  { deps, signal, log }: Pick<SaveRun, 'deps' | 'signal' | 'log'>,
+  { deps, signal, log }: ClaimRun,
   { volumeId, secretRef, migrated }: CreatedVolume,
 ): Promise<void> {
   const secrets = await readSecret(deps.api, secretRef, signal).catch((error: unknown) => {
@@ -111,4 +114,89 @@ export async function deleteCreated(
 
 function nameOf({ metadata }: PersistentVolume): string {
   return metadata?.name ?? ''
+}
+
+/**
+ * Stores the PersistentVolume of a created volume, or leaves it in `unsaved` for a later try. Returns an error if the
+ * PersistentVolume cannot exist, because its name is taken.
+ */
+export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+  const { deps } = run
+  const name = nameOf(unsaved.pv)
+  // The entry survives an abort, so that a later run of this term stores it.
+  deps.memory.unsaved.set(name, unsaved)
+  try {
+    return await storeUnsaved(run, unsaved)
+  } catch (error) {
+    run.signal.throwIfAborted()
+    reportUnsaved(run, unsaved, error)
+    deps.storeLater(name)
+    return undefined
+  }
+}
+
+/** One try to store it. Throws the reason why it has to be tried again. */
+async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+  const { memory } = run.deps
+  const { claim, pv } = unsaved
+  const name = nameOf(pv)
+  const conflict = await saveVolume(run, unsaved)
+  memory.unsaved.delete(name)
+  memory.ended(claim.uid)
+  if (conflict !== undefined) return conflict
+  recordEvent(run, claim, CLAIM_EVENTS.succeeded(name))
+  await releaseClaim(run, claim)
+  return undefined
+}
+
+/** A refused PersistentVolume is an event of its claim: nothing else shows why the claim stays unbound. */
+function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): void {
+  const message = `cannot store the PersistentVolume ${nameOf(pv)}: ${messageOf(error)}`
+  run.log.error(error, 'Failed to save persistentvolume', { PV: nameOf(pv) })
+  recordNews(run, claim, CLAIM_EVENTS.failed(message))
+}
+
+/** Removes our finalizer. A failure is repeated when the claim is looked at again, which its finalizer causes. */
+async function releaseClaim(run: ClaimRun, claim: Claim): Promise<void> {
+  const { settings } = run.deps
+  if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
+  await edit(run, claim, withoutFinalizer(settings.claimFinalizer))
+}
+
+const WORKERS = 10
+/** The waits of the Go original, whose administrators are used to quick repetitions. */
+const BACKOFF = { baseMs: 5, maxMs: 1_000_000 }
+
+export interface StoreLinks {
+  readonly source: Source
+  /** Looks at a claim again. */
+  readonly claimAgain: (uid: string) => void
+}
+
+/** Stores the PersistentVolumes that could not be stored at once, also if their claims are gone. */
+export function storeController(deps: ClaimDeps, { source, claimAgain }: StoreLinks): Controller {
+  return {
+    name: 'unsavedpvs',
+    workers: deps.settings.workers <= 0 ? 0 : WORKERS,
+    backoff: BACKOFF,
+    // Its keys come from runs that have waited for the caches.
+    caches: [],
+    sources: [source],
+    reconcile: async (name, { signal }) => {
+      const unsaved = deps.memory.unsaved.get(name)
+      if (unsaved === undefined) return SETTLED
+      const run: ClaimRun = { deps, log: deps.log.with({ PV: name }), signal }
+      try {
+        const conflict = await storeUnsaved(run, unsaved)
+        if (conflict !== undefined) recordNews(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
+        claimAgain(unsaved.claim.uid)
+        return SETTLED
+      } catch (error) {
+        signal.throwIfAborted()
+        reportUnsaved(run, unsaved, error)
+        return { kind: 'retry', cause: error }
+      }
+    },
+    callsDriver: false,
+  }
 }

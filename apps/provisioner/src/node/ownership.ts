@@ -3,7 +3,8 @@ import type { LocalNode } from './local-node.ts'
 
 interface Waiting {
   readonly attempts: number
-  readonly due: number
+  /** Undefined until the next look at the claim. */
+  readonly due: number | undefined
 }
 
 /**
@@ -12,32 +13,30 @@ interface Waiting {
  */
 export class Ownership {
   readonly #claims = new Map<string, Waiting>()
-  readonly #clock: Clock
+  readonly #clock: Pick<Clock, 'monotonic' | 'random'>
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'monotonic' | 'random'>) {
     this.#clock = clock
   }
 
   /** Milliseconds until the node may try. The first look at a claim begins the delay. */
-  waitMs(uid: string, node: LocalNode): number {
-    const { due } = this.#claims.get(uid) ?? this.#begin(uid, 0, node)
-    return Math.max(0, due - this.#clock.monotonic())
-  }
-
-  /** Another node may have been faster: the next delay is longer. */
-  again(uid: string, node: LocalNode): void {
-    this.#begin(uid, (this.#claims.get(uid)?.attempts ?? 0) + 1, node)
-  }
-
-  forget(uid: string): void {
-    this.#claims.delete(uid)
-  }
-
-  #begin(uid: string, attempts: number, { baseDelayMs, maxDelayMs }: LocalNode): Waiting {
+  waitMs(uid: string, { baseDelayMs, maxDelayMs }: Pick<LocalNode, 'baseDelayMs' | 'maxDelayMs'>): number {
+    const { attempts, due } = this.#claims.get(uid) ?? { attempts: 0, due: undefined }
+    const now = this.#clock.monotonic()
+    if (due !== undefined) return Math.max(0, due - now)
     const delay = Math.min(baseDelayMs * 2 ** attempts, maxDelayMs)
     const wait = Math.max(0, delay - baseDelayMs * this.#clock.random())
-    const waiting = { attempts, due: this.#clock.monotonic() + wait }
-    this.#claims.set(uid, waiting)
-    return waiting
+    this.#claims.set(uid, { attempts, due: now + wait })
+    return wait
+  }
+
+  /** The try has failed, perhaps because another node was faster: the next delay is longer. */
+  again(uid: string): void {
+    this.#claims.set(uid, { attempts: (this.#claims.get(uid)?.attempts ?? 0) + 1, due: undefined })
+  }
+
+  /** The next delay is the first one. */
+  forget(uid: string): void {
+    this.#claims.delete(uid)
   }
 }

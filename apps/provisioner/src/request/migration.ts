@@ -1,6 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { translateInTreeStorageClassToCSI } from '@csi-sidecars/csi-translation'
-import { type Class, projectClass } from '../caches/class.ts'
+import { type Class, projectClass } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
 import { ProvisionError } from './failure.ts'
 

@@ -8,9 +8,9 @@ import type {
 } from '@csi-sidecars/csi-proto'
 import { Quantity } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
-import { driverParameters } from './parameters.ts'
+import { SECRET_KEYS } from './secrets.ts'
 
 /** The size of the claim in bytes. */
 export function bytesOf(size: string | undefined): bigint {
@@ -35,6 +35,7 @@ export function capabilitiesOf(
 export interface RequestParts {
   readonly claim: Claim
   readonly name: string
+  /** The parameters for the driver. */
   readonly parameters: Readonly<Record<string, string>>
   readonly capabilities: readonly VolumeCapability[]
   readonly source: VolumeContentSource | undefined
@@ -52,7 +53,7 @@ export function createVolumeRequest(parts: RequestParts): CreateVolumeRequest {
     name,
     capacityRange: { requiredBytes: bytesOf(claim.size), limitBytes: 0n },
     volumeCapabilities: [...capabilities],
-    parameters: { ...driverParameters(parts.parameters), ...(parts.extraMetadata && metadataOf(claim, name)) },
+    parameters: { ...parts.parameters, ...(parts.extraMetadata && metadataOf(claim, name)) },
     secrets: { ...secrets },
     volumeContentSource: source,
     accessibilityRequirements: topology,
@@ -67,4 +68,54 @@ function metadataOf(claim: Claim, volume: string): Record<string, string> {
     'csi.storage.k8s.io/pvc/namespace': namespace,
     'csi.storage.k8s.io/pv/name': volume,
   }
+}
+
+export interface NameRule {
+  readonly volumeNamePrefix: string
+  /** -1: the UID as it is. */
+  readonly volumeNameUuidLength: number
+}
+
+/** The name of the volume at the driver and of its PersistentVolume. The same claim always has the same name. */
+export function volumeNameOf(uid: string, { volumeNamePrefix, volumeNameUuidLength }: NameRule): string {
+  if (volumeNamePrefix === '') throw new ProvisionError('volume name prefix cannot be of length 0')
+  if (uid === '') throw new ProvisionError('corrupted PVC object, it is missing UID')
+  const id = volumeNameUuidLength < 0 ? uid : uid.replaceAll('-', '').slice(0, volumeNameUuidLength)
+  return `${volumeNamePrefix}-${id}`
+}
+
+type Parameters = Readonly<Record<string, string>>
+
+/** Parameters with this prefix are for the provisioner and never reach the driver. */
+export const RESERVED = 'csi.storage.k8s.io/'
+export const FS_TYPE = `${RESERVED}fstype`
+
+const KNOWN: ReadonlySet<string> = new Set([FS_TYPE, ...SECRET_KEYS])
+
+export interface FsType {
+  readonly fsType: string
+  /** The class uses the old name of the parameter. */
+  readonly deprecated: boolean
+}
+
+/** The file system of the class, else the default one. */
+export function fsTypeOf(parameters: Parameters, defaultFsType: string): FsType {
+  const found = Object.entries(parameters).filter(([key]) => key === FS_TYPE || isOldFsType(key))
+  if (found.length > 1) {
+    throw new ProvisionError(`fstype specified in parameters with both "fstype" and "${FS_TYPE}" keys`)
+  }
+  return { fsType: found[0]?.[1] || defaultFsType, deprecated: found.some(([key]) => isOldFsType(key)) }
+}
+
+const isOldFsType = (key: string): boolean => key.toLowerCase() === 'fstype'
+
+/** The parameters for the driver. */
+export function driverParameters(parameters: Parameters): Record<string, string> {
+  const kept = Object.entries(parameters).filter(([key]) => !key.startsWith(RESERVED))
+  const unknown = Object.keys(parameters).find((key) => key.startsWith(RESERVED) && !KNOWN.has(key))
+  if (unknown !== undefined) {
+    const why = `found unknown parameter key "${unknown}" with reserved namespace ${RESERVED}`
+    throw new ProvisionError(`failed to strip CSI Parameters of prefixed keys: ${why}`)
+  }
+  return Object.fromEntries(kept)
 }

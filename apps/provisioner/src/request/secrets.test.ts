@@ -43,7 +43,7 @@ describe('secretRefOf', () => {
     })
   })
 
-  it('has no reference without parameters', () => {
+  it('returns no reference without parameters', () => {
     expect(provisioner({})).toBeUndefined()
   })
 

@@ -1,5 +1,4 @@
-import { type Claim, claimRef } from '../caches/claim.ts'
-import { CLAIM_KIND, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/source-keys.ts'
+import { CLAIM_KIND, type Claim, claimRef, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
 import { ProvisionError } from '../request/failure.ts'
 
 /** The origin of the content of a volume. */

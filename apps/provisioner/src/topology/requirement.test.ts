@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { CachedNode, Registration } from '../caches/node.ts'
+import type { CachedNode, Registration } from '../caches/cluster.ts'
 import { requirementOf, type TopologyRules } from './requirement.ts'
 
 type Nodes = Readonly<Record<string, { keys?: readonly string[]; labels?: Readonly<Record<string, string>> }>>
@@ -70,6 +70,10 @@ describe('requirementOf', () => {
       },
     ]
     expect(segments(of({ allowed })?.requisite)).toEqual(['r1/z1', 'r1/z2', 'r2/z1', 'r2/z2'])
+    const message = expect.stringContaining(
+      '[[{rack r1} {zone z1}] [{rack r1} {zone z2}] [{rack r2} {zone z1}] [{rack r2} {zone z2}]]',
+    )
+    expect(() => of({ allowed, node: 'c', strict: true })).toThrow(expect.objectContaining({ message }))
   })
 
   const PREFIX = 'error generating accessibility requirements: '
@@ -77,9 +81,9 @@ describe('requirementOf', () => {
     ['failed to get selected CSINode n: csinode.storage.k8s.io "n" not found', { node: 'n' }, NODES],
     [`${PREFIX}no topology key found for node unregistered`, { node: 'unregistered' }, NODES],
     [
-      `${PREFIX}topology labels from selected node map[b:2 c:1] does not match topology keys from CSINode [zone rack]`,
+      `${PREFIX}topology labels from selected node map[b:2 b-c:1] does not match topology keys from CSINode [zone rack]`,
       { node: 'n' },
-      { n: { keys: ['zone', 'rack'], labels: { c: '1', b: '2' } } },
+      { n: { keys: ['zone', 'rack'], labels: { 'b-c': '1', b: '2' } } },
     ],
     [
       `${PREFIX}topology labels from selected node map[] does not match topology keys from CSINode [zone]`,

@@ -2,13 +2,14 @@ import type { TopologyRequirement } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { TopologySelectorTerm } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
-import type { CachedNode, Registration } from '../caches/node.ts'
+import { type Claim, claimRef, nodeOfRequest } from '../caches/claim.ts'
+import type { CachedNode, Class, Registration } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
-import { placeOf } from './spread.ts'
 import {
   distinctTerms,
   flattened,
   holdsIn,
+  placeOf,
   rotated,
   type Term,
   termOf,
@@ -32,6 +33,28 @@ export interface TopologyRules {
   readonly strict: boolean
   /** --immediate-topology. */
   readonly immediate: boolean
+}
+
+/** The topology that a claim asks for. */
+export function topologyRules(
+  claim: Claim,
+  { allowedTopologies: allowed }: Class,
+  settings: { readonly strictTopology: boolean; readonly immediateTopology: boolean },
+): TopologyRules {
+  const { strictTopology: strict, immediateTopology: immediate } = settings
+  return { claimName: claimRef(claim).name, node: nodeOfRequest(claim), allowed, strict, immediate }
+}
+
+/** Reports whether the allowed topologies of the rules contain the node. */
+export function allowsNode(rules: TopologyRules, node: string, cluster: TopologyNodes | undefined): boolean {
+  if (rules.allowed.length === 0 || cluster === undefined) return true
+  try {
+    requirementOf({ ...rules, node }, cluster)
+    return true
+  } catch (error) {
+    if (error instanceof ProvisionError) return false
+    throw error
+  }
 }
 
 /** The topologies that the volume must and should be reachable from. Undefined: any. Throws ProvisionError. */
@@ -72,10 +95,10 @@ function nodeTopology({ node: name }: TopologyRules, { nodes, registrations }: T
   const labels = nodes.get(name)?.labels ?? {}
   const term = termOf(labels, keys)
   if (term !== undefined) return { keys, term }
-  const shown = `map[${Object.entries(labels)
-    .map(([key, value]) => `${key}:${value}`)
+  const pairs = Object.keys(labels)
     .sort()
-    .join(' ')}]`
+    .map((key) => `${key}:${labels[key]}`)
+  const shown = `map[${pairs.join(' ')}]`
   throw failure(
     `topology labels from selected node ${shown} does not match topology keys from CSINode [${keys.join(' ')}]`,
     name,

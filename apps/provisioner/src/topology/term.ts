@@ -1,6 +1,10 @@
 import type { Topology } from '@csi-sidecars/csi-proto'
 import type { TopologySelectorTerm } from '@csi-sidecars/kube-types'
 
+const FNV_OFFSET = 0x811c9dc5
+const FNV_PRIME = 0x01000193
+const MAX_UINT32 = 2 ** 32 - 1
+
 interface Segment {
   readonly key: string
   readonly value: string
@@ -44,7 +48,7 @@ export function holdsIn(term: Term, other: Term): boolean {
 export function flattened(allowed: readonly TopologySelectorTerm[]): readonly Term[] {
   return allowed.flatMap(({ matchLabelExpressions }) => {
     const combined = (matchLabelExpressions ?? []).reduce<readonly Term[]>(
-      (terms, { key, values }) => terms.flatMap((term) => (values ?? []).map((value) => [...term, { key, value }])),
+      (terms, { key, values }) => (values ?? []).flatMap((value) => terms.map((term) => [...term, { key, value }])),
       [[]],
     )
     return combined.filter((term) => term.length > 0).map((term) => [...term].sort(bySegment))
@@ -62,11 +66,37 @@ export function toTopologies(terms: readonly Term[]): Topology[] {
     .map((term) => ({ segments: Object.fromEntries(term.map(({ key, value }) => [key, value])) }))
 }
 
-/** As Go prints a term: `[{zone a} {rack 1}]`. */
+/** Returns a term in the notation of Go: `[{zone a} {rack 1}]`. */
 export function termText(term: Term): string {
   return `[${term.map(({ key, value }) => `{${key} ${value}}`).join(' ')}]`
 }
 
 export function termsText(terms: readonly Term[]): string {
   return `[${terms.map(termText).join(' ')}]`
+}
+
+/**
+ * The index of the topology that the claim uses first. All claims of a StatefulSet member share an index, and the next
+ * member has the next index.
+ */
+export function placeOf(claimName: string, length: number): number {
+  const { base, index } = partsOf(claimName)
+  return ((fnv1(base) + index) >>> 0) % length
+}
+
+/** `<claim>-<set>-<index>` is spread by the set's name and the index, each other name by itself. */
+function partsOf(name: string): { readonly base: string; readonly index: number } {
+  const dash = name.lastIndexOf('-')
+  const digits = name.slice(dash + 1)
+  const index = Number(digits)
+  if (dash === -1 || !/^[0-9]+$/.test(digits) || index > MAX_UINT32) return { base: name, index: 0 }
+  const rest = name.slice(0, dash)
+  return { base: rest.slice(rest.lastIndexOf('-') + 1), index }
+}
+
+/** FNV-1 with 32 bits. */
+function fnv1(text: string): number {
+  let hash = FNV_OFFSET
+  for (const byte of Buffer.from(text)) hash = (Math.imul(hash, FNV_PRIME) ^ byte) >>> 0
+  return hash
 }

@@ -1,7 +1,7 @@
 import type { Cause, Source } from '@csi-sidecars/controller'
 import { causesOf } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import type { CachedNode, Registration } from '../caches/node.ts'
+import type { CachedNode, Registration } from '../caches/cluster.ts'
 import type { TopologyCaches } from '../caches/open.ts'
 
 /** Claims wait for their node, or for any node. Most updates of nodes change no topology. */

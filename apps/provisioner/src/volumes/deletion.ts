@@ -1,12 +1,15 @@
 import { messageOf } from '@csi-sidecars/base'
+import type { Run } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import type { Logger } from '@csi-sidecars/telemetry'
 import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
+import { readSecret } from '../claims/driver-calls.ts'
+import type { TermParts } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver } from '../request/migration.ts'
 import { type SecretRef, secretRefOf } from '../request/secrets.ts'
-import { readSecret } from '../secret.ts'
-import type { VolumeRun } from './run.ts'
+import type { VolumeMemory } from './memory.ts'
 
 /** A volume that is still attached. Waiting is no failure. */
 export class InUseError extends Error {
@@ -56,8 +59,18 @@ function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume): SecretR
   const volume = metadata?.name ?? ''
   const tokens = { volume, namespace: claim.namespace ?? '', claim: claim.name ?? '', annotations: {} }
   try {
-    return secretRefOf('provisioner', classForDriver(storageClass, run.deps.names).parameters, tokens)
+    return secretRefOf('provisioner', classForDriver(storageClass, run.deps.settings.names).parameters, tokens)
   } catch (cause) {
     throw new ProvisionError(`failed to get secretreference for volume ${volume}: ${messageOf(cause)}`, { cause })
   }
+}
+
+export interface VolumeDeps extends TermParts {
+  readonly memory: VolumeMemory
+}
+
+/** One run over one PersistentVolume. */
+export interface VolumeRun extends Pick<Run, 'signal' | 'waitFor'> {
+  readonly deps: VolumeDeps
+  readonly log: Logger
 }

@@ -1,5 +1,6 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
 import { AGAIN, DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import type { EventText } from '@csi-sidecars/events'
 import { isConflict, isInvalid, isNotFound } from '@csi-sidecars/kube-client'
 import {
   addFinalizerPatch,
@@ -13,9 +14,7 @@ import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import { type Volume, volumeTarget } from '../caches/volume.ts'
 import { isReachable } from '../node/local-node.ts'
 import { decideVolume } from './decide.ts'
-import { deletionOf, InUseError } from './deletion.ts'
-import { VOLUME_EVENTS } from './events.ts'
-import type { VolumeDeps, VolumeRun } from './run.ts'
+import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
 
 /** One run over one PersistentVolume. */
 export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run): Promise<Outcome> {
@@ -84,7 +83,8 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
   if (pv === undefined || current === undefined) return SETTLED
   if (decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete') return AGAIN
   // The node that can reach the volume deletes it.
-  if (deps.node !== undefined && !isReachable(pv.spec, deps.node)) return SETTLED
+  const { node } = deps.settings
+  if (node !== undefined && !isReachable(pv.spec, node)) return SETTLED
   const className = pv.spec?.storageClassName ?? ''
   const since = deps.clock.monotonic()
   try {
@@ -104,11 +104,11 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
     await deleteObject(run, current)
   } catch (error) {
     signal.throwIfAborted()
-    deps.metrics.deleteFailed(className)
+    deps.metrics.deletions.failed({ class: className })
     log.info('Failed to delete persistentvolume', { err: error })
     return { kind: 'retry', cause: error }
   }
-  deps.metrics.deleted(className, deps.clock.monotonic() - since)
+  deps.metrics.deletions.succeeded({ class: className }, deps.clock.monotonic() - since)
   return DONE
 }
 
@@ -148,9 +148,15 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
       deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.attached(message))
     return { kind: 'retry', cause: error }
   }
-  deps.metrics.deleteFailed(className)
+  deps.metrics.deletions.failed({ class: className })
   if (deps.driver.lost) return { kind: 'retry', cause: error }
   log.error(error, 'Volume deletion failed')
   if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.failed(message))
   return { kind: 'retry', cause: error }
 }
+
+/** The events of a PersistentVolume. The texts equal the texts of the Go original. */
+export const VOLUME_EVENTS = {
+  attached: (message: string): EventText => ({ type: 'Normal', reason: 'VolumeDelete', message }),
+  failed: (message: string): EventText => ({ type: 'Warning', reason: 'VolumeFailedDelete', message }),
+} as const

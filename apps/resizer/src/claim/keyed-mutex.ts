@@ -11,7 +11,7 @@ import { abortable, type Clock } from '@csi-sidecars/base'
  * not conflict.
  */
 export class KeyedMutex {
-  /** When the last one that asked for the key will have released it. A key without a holder is not listed. */
+  /** A promise for each key, which resolves when the last waiter has released the key. */
   readonly #last = new Map<string, Promise<void>>()
 
   /** Runs `work` once all that asked for the key before are done. Rejects without running it when the signal comes first. */
@@ -19,7 +19,7 @@ export class KeyedMutex {
     signal.throwIfAborted()
     const before = this.#last.get(key)
     const end = Promise.withResolvers<void>()
-    // One that gives up must not let those behind it overtake those in front.
+    // A waiter that gives up must not change the order of the others.
     const ended = before === undefined ? end.promise : before.then(() => end.promise)
     this.#last.set(key, ended)
     void ended.then(() => {

@@ -9,7 +9,7 @@ import { NO_NODE_EXPANSION_ANNOTATION } from '../caches/names.ts'
 
 export type Condition = PersistentVolumeClaimCondition
 
-/** The fields of a claim that this program writes. One that is left out stays, one that is undefined goes. */
+/** The fields of a claim that this program writes. An omitted field stays. An undefined field is removed. */
 export type ClaimChange = {
   readonly [Field in
     | 'capacity'
@@ -56,7 +56,7 @@ export function textMap(key: string, value: string | undefined): Record<string, 
   return value === undefined ? {} : { [key]: value }
 }
 
-/** The list with this condition in the place of the one of its type, or at the end. */
+/** Returns the list with this condition in the place of the condition of its type, or at the end. */
 export function withCondition(
   conditions: readonly Condition[] | undefined,
   condition: Condition,

@@ -19,14 +19,14 @@ import type { KeyedMutex } from './keyed-mutex.ts'
 export const CONFLICT_TRIES = 5
 
 /** The part of an informer that a controller uses. */
-export type KnownObjectsOf<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
+export type LearningCache<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
 
 /** The dependencies of both claim controllers. */
 export interface ResizerClaimDeps {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
-  readonly claims: KnownObjectsOf<ResizerClaim, PersistentVolumeClaim>
-  readonly volumes: KnownObjectsOf<ResizerVolume, PersistentVolume>
+  readonly claims: LearningCache<ResizerClaim, PersistentVolumeClaim>
+  readonly volumes: LearningCache<ResizerVolume, PersistentVolume>
   /** Shared by both. */
   readonly mutex: KeyedMutex
   /** Claims with a write of which no answer came. Shared by both. */
@@ -45,8 +45,8 @@ export interface ResizerClaimRun<D extends ResizerClaimDeps> extends Run {
   readonly log: Logger
 }
 
-export function newRun<D extends ResizerClaimDeps>(key: string, deps: D, own: Run): ResizerClaimRun<D> {
-  return { ...own, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
+export function newRun<D extends ResizerClaimDeps>(key: string, deps: D, controllerRun: Run): ResizerClaimRun<D> {
+  return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
 }
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
@@ -107,7 +107,7 @@ export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<Resi
     deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
   } catch (error) {
     signal.throwIfAborted()
-    // The next patch will show what is the matter.
+    // The next patch shows the problem.
     log.v(4)?.info('The claim could not be read again', { err: error })
   }
 }
@@ -116,7 +116,7 @@ export function recordEvent({ deps }: ResizerClaimRun<ResizerClaimDeps>, claim: 
   deps.recorder.event(eventTarget(claim), text)
 }
 
-/** Two blanks, as users know it. */
+/** The text has two blanks, like the original's. */
 export function cannotPatch(key: string, cause: unknown): string {
   return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
 }

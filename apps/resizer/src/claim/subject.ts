@@ -2,7 +2,7 @@ import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controll
 import type { Reader } from '@csi-sidecars/informer'
 import { claimRef, type ResizerClaim } from '../caches/claim.ts'
 
-/** As the Go original is called. */
+/** The name of the Go original. */
 export const SIDECAR = 'external-resizer'
 
 /** Reports the pending claims. `subjectOf` returns undefined if nothing is due for a claim. */

@@ -15,7 +15,7 @@ class ReplacedError extends Error {
   }
 }
 
-/** Whether the cache knows another volume by the name of the one that the run began with. */
+/** Reports whether the cache has another volume under the name of the run's volume. */
 export function isVolumeReplaced({ deps }: ResizerClaimRun<ResizerClaimDeps>, { key, uid }: ResizerVolume): boolean {
   const known = deps.volumes.store.get(key)
   return known !== undefined && known.uid !== uid

@@ -14,7 +14,7 @@ export type ModifyStep =
   | { readonly do: 'speedUp' }
   | { readonly do: 'noop'; readonly why: string; readonly waitsFor?: Cause }
   | { readonly do: 'cancel'; readonly patch: Patch }
-  /** Without the class that a running modification leads to it cannot be brought to its end. */
+  /** A running modification cannot end if its target class is missing. */
   | { readonly do: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
   /** The class that is wanted is not there. */
   | { readonly do: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }

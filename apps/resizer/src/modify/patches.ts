@@ -12,7 +12,7 @@ export function startPatch(claim: ResizerClaim, target: string, now: number): Pa
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
 }
 
-/** The class is not there. What was begun before stays as it is; undefined when the claim says so already. */
+/** Returns the patch for a missing class. Undefined if the claim has that status. A begun modification stays recorded. */
 export function pendingPatch(claim: ResizerClaim): Patch | undefined {
   if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
   const target = claim.modifying?.target ?? ''

@@ -13,8 +13,8 @@ import { cannotMark, recordFailure, recordSuccess } from './record.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
 /** One run over one claim. */
-export function reconcileModify(key: string, deps: ModifyDeps, own: Run): Promise<Outcome> {
-  const run: ModifyRun = newRun(key, deps, own)
+export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run): Promise<Outcome> {
+  const run: ModifyRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for modify controller')
   return reconcileClaim(run, {
     observe: () => observeModify(key, deps),
@@ -55,7 +55,7 @@ async function begin(
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         return { end: { kind: 'retry', cause: new Error(step.message) } }
       case 'pend':
-        // Before the patch: the class may come while it is under way.
+        // The key waits before the patch, because the class may appear during the patch.
         run.waitFor(step.waitsFor)
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         if (step.patch !== undefined) await patchClaim(run, step.patch)

@@ -7,7 +7,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
-/** The node of this process: its Node object, and what its CSINode says about the driver. */
+/** The node of this process: its Node object, and the entry of the driver in its CSINode. */
 export interface ResizerNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>

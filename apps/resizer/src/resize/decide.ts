@@ -101,7 +101,7 @@ function backOff({ sizeStatus }: ResizerClaim): ResizeStep[] {
   return sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'backOff' }] : []
 }
 
-/** A claim that names a volume need not be the one that the volume is bound to. Undefined when it is. */
+/** The volume of a claim may be bound to another claim. Undefined if it is bound to this claim. */
 function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undefined {
   const { namespace } = claimRef(claim)
   if (claim.phase === undefined) return `the claim has no status`

@@ -18,7 +18,7 @@ export interface ExpandClient {
     request: ControllerExpandVolumeRequest,
     options: { readonly migrated: boolean; readonly signal: AbortSignal },
   ): Promise<ControllerExpandVolumeResponse>
-  /** As read when the driver was connected. */
+  /** The capability SINGLE_NODE_MULTI_WRITER of the driver when it was connected. */
   readonly singleNodeMultiWriter: boolean
   /** Whether the driver is away at the moment. */
   readonly lost: boolean
@@ -27,7 +27,7 @@ export interface ExpandClient {
 /** The result of an expansion. */
 export interface Expanded {
   readonly size: Quantity
-  /** Kubelet has to expand what is on the volume. */
+  /** True if the kubelet has to expand the file system. */
   readonly nodeStep: boolean
 }
 

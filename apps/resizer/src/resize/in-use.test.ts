@@ -36,7 +36,7 @@ function end(name = 'web'): Promise<void> {
 
 const refused = (): Promise<number | undefined> => inUse.refusedFor(data, never)
 
-/** Waits that so many refusals in a row lead to, each of which is kept to. */
+/** The waits after consecutive refusals. */
 async function waits(count: number): Promise<readonly (number | undefined)[]> {
   const seen: (number | undefined)[] = []
   for (let index = 0; index < count; index += 1) {

@@ -29,14 +29,14 @@ export function failedPatch(claim: ResizerClaim, error: { message: string; infea
   return claimPatch(claim, { conditions, ...status }, { guarded: false })
 }
 
-/** The driver is done, kubelet is not. What happened so far stays to be seen. */
+/** The driver has finished, the kubelet has not. Earlier conditions stay. */
 export function nodeStepPatch(claim: ResizerClaim, now: number): Patch {
   const conditions = nodeStepPending(claim, now)
   const change = { sizeStatus: SIZE_STATUS.nodePending, conditions, noNodeExpansion: undefined }
   return claimPatch(claim, change, { guarded: true })
 }
 
-/** All is done. The size that was asked for stays. */
+/** The expansion is done. The requested size stays recorded. */
 export function finishedPatch(claim: ResizerClaim, size: Quantity): Patch {
   const change = {
     capacity: size.toString(),

@@ -12,11 +12,11 @@ import { type ControllerExpansion, RESIZE_EVENTS, recordFailure, recordSuccess }
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 
 /** One run over one claim. */
-export function reconcileResize(key: string, deps: ResizeDeps, own: Run): Promise<Outcome> {
-  const run: ResizeRun = newRun(key, deps, own)
+export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run): Promise<Outcome> {
+  const run: ResizeRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for resize controller')
   return reconcileClaim(run, {
-    observe: () => observeResize(key, deps, own.signal),
+    observe: () => observeResize(key, deps, controllerRun.signal),
     begin: (view: ResizeView) => begin(run, view, decideResize(view)),
     cannotBegin: (cause) => {
       return new Error(`marking pvc "${key}" as resizing failed: ${cannotPatch(key, cause)}`, { cause })

@@ -14,7 +14,7 @@ export interface ResizeDeps extends ResizerClaimDeps {
 
 export type ResizeRun = ResizerClaimRun<ResizeDeps>
 
-/** Why an expansion failed, in the words that users see. */
+/** The error of an expansion, in the words that users see. */
 export function resizeFailed({ deps }: ResizeRun, volumeName: string, why: string): string {
   return `resize volume "${volumeName}" by resizer "${deps.settings.driverName}" failed: ${why}`
 }

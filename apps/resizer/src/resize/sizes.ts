@@ -3,13 +3,13 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 
-/** The four sizes that decide about an expansion. What is missing counts as nothing, but for `allocated`. */
+/** The four sizes that decide about an expansion. A missing size counts as zero, except for `allocated`. */
 export interface Sizes {
   /** The size that the user requests. */
   readonly request: Quantity
-  /** What the claim has. */
+  /** The capacity in the status of the claim. */
   readonly capacity: Quantity
-  /** What the volume has. */
+  /** The capacity of the volume. */
   readonly volume: Quantity
   /** The last size that the driver was asked for. A size that CSI cannot express counts as missing. */
   readonly allocated: Quantity | undefined
@@ -36,12 +36,12 @@ export function readSizes(claim: ResizerClaim, volume: ResizerVolume): ReadSizes
   }
 }
 
-/** The Go original begins what no driver can be asked for, and says so in the claim; the user's next request follows then. */
+/** Returns the size if a driver can be asked for it. The Go original records impossible sizes in claims. */
 function fit(size: Quantity | undefined): Quantity | undefined {
   return size !== undefined && whyNoTarget(size) === undefined ? size : undefined
 }
 
-/** Why the driver cannot be asked for this much; undefined when it can. */
+/** The reason why no driver can be asked for this size. Undefined if the size is possible. */
 export function whyNoTarget(target: Quantity): string | undefined {
   if (target.compare(LARGEST) > 0) return `${target} is more than a CSI driver can be asked for`
   return target.sign() > 0 ? undefined : `${target} is no size to expand to`

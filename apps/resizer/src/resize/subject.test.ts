@@ -22,20 +22,20 @@ describe('an expansion', () => {
     })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
-  it('the expansion is due while the claim requests more than it has', () => {
+  it('counts as pending while the claim requests more than its capacity', () => {
     expect(due({ request: '2Gi' })).toEqual(EXPAND)
   })
 
   it.each<[string, ClaimParts, ResizerVolume]>([
-    ['a claim that has what it asks for, in other words too', { request: '1024Mi' }, volumeOf()],
+    ['a claim with the requested size, also in another notation', { request: '1024Mi' }, volumeOf()],
     ['a claim that is not bound', { request: '2Gi', status: { phase: 'Lost' } }, volumeOf()],
     ["another driver's volume", { request: '2Gi' }, volumeOf({ driver: 'other' })],
     [
-      'one of which only the node is left',
+      'an expansion that only the node has to finish',
       { request: '2Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending },
       volumeOf(),
     ],
-  ])('is not due for %s', (_, parts, pv) => {
+  ])('does not count for %s', (_, parts, pv) => {
     expect(due(parts, pv)).toBeUndefined()
   })
 
@@ -84,25 +84,25 @@ describe('a modification', () => {
   })
 
   it.each<[string, ClaimParts, object | undefined]>([
-    ['due for another class than it has', { wantedClass: 'gold' }, MODIFY],
-    ['due until one that was begun is over', { status: modifying('InProgress', 'gold') }, MODIFY],
-    ['not due without a class', {}, undefined],
+    ['gives a pending modification for a new class', { wantedClass: 'gold' }, MODIFY],
+    ['gives a pending modification until a begun one ends', { status: modifying('InProgress', 'gold') }, MODIFY],
+    ['gives nothing without a class', {}, undefined],
     [
-      'not due for the class that it has',
+      'gives nothing for the current class',
       { wantedClass: 'gold', status: { currentVolumeAttributesClassName: 'gold' } },
       undefined,
     ],
     [
-      'kept by a class that is missing',
+      'names a missing class as the obstacle',
       { wantedClass: 'none' },
       { ...MODIFY, obstacle: 'VolumeAttributesClassMissing' },
     ],
     [
-      'kept by a driver that refuses it',
+      'names the refusal of the driver as the obstacle',
       { wantedClass: 'gold', status: modifying('Infeasible', 'gold') },
       { ...MODIFY, obstacle: 'Infeasible' },
     ],
-  ])('is %s', (_, parts, subject) => {
+  ])('%s', (_, parts, subject) => {
     expect(due(parts)).toEqual(subject)
   })
 

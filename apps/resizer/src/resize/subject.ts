@@ -36,7 +36,7 @@ const OF_NODE: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.nodeInfeasible,
 ])
 
-/** The volume is larger, and the kubelet has to grow what is on it. */
+/** Reports whether only the kubelet's part is left: the volume is larger, its file system is not. */
 export function isNodesPart(claim: ResizerClaim): boolean {
   return OF_NODE.has(claim.sizeStatus) || isNodeStepPending(claim)
 }

@@ -9,7 +9,7 @@ import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
 export const onClaim: QueueTrigger<ResizerClaim> = (event, queue) =>
   claimTrigger((update) => matters(update, (key) => queue.isInWork(key)))(event)
 
-/** Another size is wanted than the one that may have failed. */
+/** The claim requests another size than the failed one. */
 export const requestChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 

@@ -22,7 +22,7 @@ export interface ClaimParts {
   readonly status?: Partial<Status>
 }
 
-/** A bound claim that has what it asks for: 1Gi. */
+/** A bound claim that requests and has 1Gi. */
 export function claim(parts: ClaimParts = {}): PersistentVolumeClaim {
   const { name = 'data', request = '1Gi', capacity = '1Gi', allocated, sizeStatus, wantedClass, annotations } = parts
   return {

@@ -77,10 +77,10 @@ export class FakeDriver implements Driver {
   }
 }
 
-/** Gives exactly what is asked, and leaves nothing to the node. */
+/** Gives exactly the requested size, and leaves nothing to the node. */
 export const willing: Answer = ({ request }) => grown(request, false)
 
-/** The answer of a driver that gives exactly what is asked. */
+/** The answer of a driver that gives exactly the requested size. */
 export function grown(request: unknown, nodeExpansionRequired: boolean): object {
   const { capacityRange } = request as ControllerExpandVolumeRequest
   return { capacityBytes: capacityRange?.requiredBytes ?? 0n, nodeExpansionRequired }

@@ -273,7 +273,7 @@ describe('a wait', () => {
 })
 
 describe('a given snapshot', () => {
-  it('is believed to exist if the driver lists no snapshots', async () => {
+  it('counts as existing if the driver lists no snapshots', async () => {
     const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
     fixture.storage.lists = false
     await fixture.start()
@@ -300,7 +300,7 @@ describe('a group snapshot', () => {
   ] as const
   const groupStatus = (fixture: Fixture) => fixture.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' })?.status
 
-  it('is created by one call with its list of snapshots', async () => {
+  it('needs one call with its list of snapshots', async () => {
     const fixture = await Fixture.running({ objects })
     expect(fixture.takeWire()).toEqual(['mark', 'CreateVolumeGroupSnapshot', 'status', 'unmark'])
     expect(groupStatus(fixture)).toMatchObject({

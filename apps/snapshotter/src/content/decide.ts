@@ -11,7 +11,7 @@ export interface ContentView {
   readonly klass: SnapshotClass | undefined
 }
 
-/** Under which reason and text a failure is reported. */
+/** The phase of a failure, which decides its reason and its text. */
 export type Phase = 'create' | 'check'
 
 export type Step =

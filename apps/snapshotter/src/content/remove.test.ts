@@ -141,7 +141,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(fixture.storage.deleted).toHaveLength(16)
   })
 
-  it('is deleted when its uncertain creation has failed for sure', async () => {
+  it('disappears when its uncertain creation has failed for sure', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {
       throw new RpcError(CODES.Aborted, 'pending')

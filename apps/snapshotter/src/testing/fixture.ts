@@ -224,7 +224,7 @@ export class Process {
     this.#cut.abort(new CancelledError('the lease is lost'))
   }
 
-  /** Dies. What was sent has taken effect or never will. */
+  /** Ends as if killed. A request that was sent has taken effect or never will. */
   kill(): void {
     this.gate.close()
   }

@@ -168,7 +168,7 @@ export class Model extends Fixture {
     this.#fragile.clear()
   }
 
-  /** Thrown here it would count as an answer of the driver. */
+  /** An error that is thrown here would count as an answer of the driver. */
   #check({ method, request }: SeenCall): void {
     try {
       if (method === 'DeleteSnapshot') this.#checkDelete((request as { snapshotId: string }).snapshotId)

@@ -76,7 +76,7 @@ export class FakeClock implements Clock {
     this.#elapsed = end
   }
 
-  /** Lets `ms` pass without firing anything in between, as for a process that was stopped; then fires what is due. */
+  /** Lets `ms` pass without firing a timer, as for a process that was stopped. Then fires the timers that are due. */
   async freeze(ms: number): Promise<void> {
     this.#elapsed += ms
     await this.advance(0)

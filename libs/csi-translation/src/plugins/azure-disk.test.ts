@@ -7,7 +7,7 @@ const source = { diskName: 'name', diskURI: URI }
 const csiOf = (more: object) => translateInTreePVToCSI({ spec: { azureDisk: { ...source, ...more } } }).spec?.csi
 
 describe('a managed disk', () => {
-  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('may have the kind %s', (kind) => {
+  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('can have the kind %s', (kind) => {
     expect(csiOf({ kind })?.volumeAttributes).toEqual({ kind: 'Managed' })
   })
 

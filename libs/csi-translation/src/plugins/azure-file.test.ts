@@ -16,7 +16,7 @@ describe('a share', () => {
       'claim',
       '#a-secret#x#pv#claim',
     ],
-  ])('has a handle of %s', (_what, azureFile, namespace, handle) => {
+  ])('gets a handle of %s', (_what, azureFile, namespace, handle) => {
     const spec = { azureFile, claimRef: { namespace } }
     expect(translateInTreePVToCSI({ metadata: { name: 'pv' }, spec }).spec?.csi?.volumeHandle).toBe(handle)
   })
@@ -24,7 +24,7 @@ describe('a share', () => {
   it.each<[what: string, source: Source, namespace: string | undefined]>([
     ['no namespace', { secretName: 's', shareName: 'x' }, undefined],
     ['an empty one, which hides that of the claim', { secretName: 's', shareName: 'x', secretNamespace: '' }, 'claim'],
-  ])('has no handle with %s', (_what, azureFile, namespace) => {
+  ])('gets no handle with %s', (_what, azureFile, namespace) => {
     expect(() => translateInTreePVToCSI({ spec: { azureFile, claimRef: { namespace } } })).toThrow(
       expect.objectContaining({
         code: 'AZURE_FILE_NO_SECRET_NAMESPACE',

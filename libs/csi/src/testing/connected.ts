@@ -28,7 +28,7 @@ export async function connected(answers: ScriptedDriver['answers'], options: Par
   return { driver, connection, controller: controllerClient(connection) }
 }
 
-/** As above, with a way to cut the socket in the middle. */
+/** Connects to a driver, with a way to cut the socket between. */
 export async function connectedThroughProxy(answers: ScriptedDriver['answers']) {
   const driver = await scriptedDriver({ answers })
   const sockets: Socket[] = []

@@ -16,7 +16,7 @@ export function callsOf(driver: CsiDriver): LiveCalls {
   }
 }
 
-/** All calls that have passed a proxy, of all clients. One that ended without an answer counts as Unavailable. */
+/** All calls that have passed a proxy, of all clients. A call that ended without an answer counts as Unavailable. */
 export class ProxiedCalls {
   readonly #listeners = new Set<(call: LiveCall) => void>()
 

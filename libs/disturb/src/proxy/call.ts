@@ -29,13 +29,13 @@ export interface ProxiedCall {
   readonly code: number | undefined
   /** The driver's error message. */
   readonly message: string
-  /** Of a success. */
+  /** Undefined if the call failed. */
   readonly response: Readonly<Record<string, unknown>> | undefined
   /** The injected fault. */
   readonly fault: CallFault['do'] | undefined
 }
 
-/** Chooses what is done to a call, when it arrives. */
+/** Chooses the fault of a call when the call arrives. */
 export type ChooseFault = (call: Pick<ProxiedCall, 'method' | 'request'>) => CallFault | undefined
 
 /** How a call ended at the driver. */
@@ -58,7 +58,7 @@ export function methodOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** The message in the proto's terms; empty for a method that CSI does not have, or what cannot be read. */
+/** The message in the proto's terms; empty for an unknown method or an unreadable message. */
 export function requestOf(path: string, body: Buffer): ProxiedCall['request'] {
   const definition = DEFINITIONS.get(path)
   return definition === undefined ? {} : (decoded(body, (bytes) => definition.requestDeserialize(bytes)) ?? {})

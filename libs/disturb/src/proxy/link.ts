@@ -66,7 +66,7 @@ export class Link {
         path: String(headers[':path']),
         body,
         givenUp: gone.signal,
-        forward: (signal) => ask(this.#driver, { headers, body, givenUp: signal }),
+        forward: (signal) => forwardRequest(this.#driver, { headers, body, givenUp: signal }),
         answer: (answer) => give(stream, answer),
         reset: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
         cut: () => this.cut(),
@@ -75,13 +75,16 @@ export class Link {
   }
 }
 
-interface Question {
+interface ForwardedRequest {
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
   readonly givenUp: AbortSignal
 }
 
-function ask(driver: ClientHttp2Session, { headers, body, givenUp }: Question): Promise<ProxyAnswer | undefined> {
+function forwardRequest(
+  driver: ClientHttp2Session,
+  { headers, body, givenUp }: ForwardedRequest,
+): Promise<ProxyAnswer | undefined> {
   if (driver.destroyed || driver.closed || givenUp.aborted) return Promise.resolve(undefined)
   return new Promise((resolve) => {
     const stream = driver.request(headers, { endStream: false })

@@ -171,7 +171,7 @@ describe('the proxy', () => {
   it('cancels the call at the driver when its caller cancels', async () => {
     driver.script('CreateVolume', () => new Promise(() => undefined))
     const caller = new AbortController()
-    // Longer than the test may take: it is not the deadline that ends it.
+    // The deadline is longer than the test, so it does not end the call.
     const call = connection.call(CreateVolume, REQUEST, { timeoutMs: 600_000, signal: caller.signal })
     await eventually(() => driver.calls.length === 1)
     caller.abort(new Error('no more'))

@@ -43,7 +43,7 @@ const CUT_MS = 5
 /** Calls that have passed any proxy: the number of a call is unique. */
 let calls = 0
 
-/** A client that connects while the driver is away is sent away, as one without a proxy would be. */
+/** Starts a proxy. It refuses clients while the driver is away, as the missing socket of the driver would. */
 export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
   const { socket, driver } = options
   const passage = new Passage(options)
@@ -78,7 +78,7 @@ export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
   }
 }
 
-/** Leads calls to the driver and back, and does to them what was chosen. */
+/** Forwards calls to the driver and answers back, with the chosen faults. */
 class Passage {
   readonly #options: ProxyOptions
   /** Volumes about which a call comes once more. */
@@ -89,7 +89,7 @@ class Passage {
     this.#options = options
   }
 
-  /** Nothing waits any more. */
+  /** Ends all waits. */
   stop(): void {
     this.#life.abort(new CancelledError('the proxy is stopped'))
   }

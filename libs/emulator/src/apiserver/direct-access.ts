@@ -19,7 +19,7 @@ interface ObjectChange<T> {
 
 /**
  * The objects without HTTP, for tests and for programs that embed the server. Writes here are not validated and may
- * set the status: they state what is, as controllers that are not there would have made it.
+ * set the status, in the place of controllers that do not run.
  */
 export class DirectAccess {
   readonly #registry: ObjectRegistry
@@ -63,7 +63,7 @@ export class DirectAccess {
       .object as unknown as T
   }
 
-  /** Replaces an object by what `change` makes of it. Removing the last finalizer of a deleted one removes it. */
+  /** Replaces an object by the result of `change`. A deleted object disappears with its last finalizer. */
   update<T>(resource: Resource<T>, ref: ObjectRef, change: (object: T) => T): T {
     const target = targetOf(resource, ref)
     const { object: old } = existing(this.#registry, target)
@@ -78,7 +78,7 @@ export class DirectAccess {
     return this.update(resource, ref, (object) => applyMergePatch(object as Json, patch as Json) as T)
   }
 
-  /** As DELETE: an object with finalizers is only marked. */
+  /** Deletes an object like DELETE: an object with finalizers is only marked. */
   delete<T>(resource: Resource<T>, ref: ObjectRef): void {
     remove(this.#registry, targetOf(resource, ref), { dryRun: false })
   }

@@ -26,8 +26,6 @@ export interface HandlerParts extends VerbParts {
   readonly requests: RequestLog
   readonly faults: Faults
   readonly log: Logger
-  /** Resolves when all writes are saved. Absent if the server has no data file. */
-  readonly saved?: () => Promise<void>
 }
 
 /** A request in progress, and the facts that are known about it. */
@@ -41,7 +39,7 @@ interface Exchange {
   readonly logged: OpenExchange<LoggedRequest>
 }
 
-/** Of resources. */
+/** The HTTP methods of resources. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Serves one request: authentication, parsing, authorization, faults, answer. */
@@ -52,7 +50,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     const info = requestInfo(request.method ?? 'GET', url)
     const open = parts.requests.add(factsOf(parts, request, { url, info }))
     logged = open
-    // One that is never answered ends with its connection.
+    // A request without an answer ends with its connection.
     response.once('close', () => open.end({}))
     const user = servedAs(
       parts.registry.store,
@@ -101,18 +99,8 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
   }
   if (info.verb === 'watch') return watch(exchange, info, fault)
   const reply = answer(parts, callOf(exchange, info, body))
-  if (info.verb !== 'get' && info.verb !== 'list') await saved(parts)
   logged.end({ code: reply.code })
   send(response, reply)
-}
-
-/** A write that cannot be saved is answered with an error, although watches may have seen it. */
-async function saved(parts: HandlerParts): Promise<void> {
-  try {
-    await parts.saved?.()
-  } catch (error) {
-    throw Object.assign(new ApiFailure('InternalError', messageOf(error)), { cause: error })
-  }
 }
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
@@ -189,7 +177,7 @@ function factsOf(
   }
 }
 
-/** The log shows what could be read; the verb refuses the rest. */
+/** The log shows the readable part of the body. The verb refuses the rest. */
 function loggedBody(info: RequestInfo, contentType: string | undefined, body: Buffer): Json | undefined {
   if (body.length === 0) return undefined
   const type = mediaType(contentType)

@@ -19,7 +19,7 @@ export interface InProcessServerOptions {
   readonly clock?: Clock
   readonly log?: Logger
   readonly adminToken?: string
-  /** Tokens of other users; RBAC roles and bindings say what they may do. */
+  /** Tokens of other users; RBAC roles and bindings grant their permissions. */
   readonly tokens?: readonly TokenGrant[]
   readonly faults?: readonly RequestRule[]
   /** How much of the past is kept for watches and list pages, for each kind. */
@@ -41,7 +41,7 @@ interface ResourceName {
 /** A request that comes over no socket; without a token it is the administrator's. */
 export interface LocalRequest {
   readonly method: string
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string
   readonly body?: { readonly type: string; readonly text: string } | undefined
   readonly userAgent?: string | undefined
@@ -66,7 +66,7 @@ export class InProcessServer extends DirectAccess {
     this.#stopNamespaceController = runNamespaceController(parts.registry)
   }
 
-  /** Of the newest write. */
+  /** The `resourceVersion` of the newest write. */
   get resourceVersion(): string {
     return String(this.#parts.registry.store.revision)
   }

@@ -33,7 +33,7 @@ const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Every request, in the order of arrival; `until` waits for answers. */
 export class RequestLog extends ExchangeLog<LoggedRequest, RequestMatch> {
-  /** Without a limit it keeps as many as a test may want. */
+  /** Without `entries` the log has the default limit. */
   constructor(clock: Clock, entries?: number) {
     super({
       clock,

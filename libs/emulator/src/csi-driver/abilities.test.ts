@@ -69,7 +69,7 @@ describe('a clone', () => {
 })
 
 describe('a place', () => {
-  it('the node reports its topology, and the volume keeps the preferred topology', () => {
+  it('appears in the answer of its node, and the volume keeps the preferred one', () => {
     settings.topology = { zone: 'east' }
     expect(node.NodeGetInfo().accessibleTopology).toEqual({ segments: { zone: 'east' } })
     const [east, west] = ['east', 'west'].map((zone) => ({ segments: { zone } }))

@@ -22,7 +22,7 @@ export function requireCapability(capability: VolumeCapability | undefined): Vol
   return capability
 }
 
-/** Same access type and mode; file system and flags may differ as the node sees fit. */
+/** Compares access type and mode. The node may choose file system and flags. */
 export function isCompatible(a: VolumeCapability, b: VolumeCapability): boolean {
   return a.accessType?.$case === b.accessType?.$case && a.accessMode?.mode === b.accessMode?.mode
 }

@@ -14,7 +14,7 @@ export class DriverFailure extends Error {
     this.retryAfterMs = options.retryAfterMs
   }
 
-  /** As grpc-js wants it. A retry delay travels as google.rpc.RetryInfo. */
+  /** The error in the form of grpc-js. A retry delay travels as google.rpc.RetryInfo. */
   toServiceError(): ServiceError {
     const metadata = new Metadata()
     if (this.retryAfterMs !== undefined) {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { systemCodeOf } from '@csi-sidecars/base'
 import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 
-/** As Linux has it, and the end of the text after it. */
+/** The longest path of a socket on Linux, without the zero byte at the end. */
 const LONGEST_PATH = 107
 
 export interface GrpcService {
@@ -72,7 +72,7 @@ async function bind(server: NetServer, path: string): Promise<Stats> {
   }
   const folder = await mkdtemp(`${dirname(path)}/.`)
   try {
-    // As short as can be, since so are paths of sockets.
+    // The name is short, because paths of sockets are limited.
     const begun = join(folder, 's')
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)

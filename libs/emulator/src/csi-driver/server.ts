@@ -116,7 +116,7 @@ interface DispatcherParts {
 
 type Call = ServerUnaryCall<object, object>
 
-/** Between the wire and the services: the log, the faults, the scripts. */
+/** Passes calls from the wire to the services, through the log, the faults and the scripts. */
 class Dispatcher {
   readonly #parts: DispatcherParts
 

@@ -25,7 +25,7 @@ export interface DriverSettings {
   expansion: VolumeExpansion | undefined
   controller: readonly ControllerCapability[]
   node: readonly NodeCapability[]
-  /** What Probe answers. */
+  /** The answer of Probe. */
   ready: boolean
   /** The node of its node service. */
   nodeId: string

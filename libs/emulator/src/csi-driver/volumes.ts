@@ -26,11 +26,11 @@ export interface StoredVolume {
   readonly source: StoredVolumeSource | undefined
   /** The place from which the volume is accessible. Undefined: from everywhere. */
   readonly topology: Readonly<Record<string, string>> | undefined
-  /** By node id. */
+  /** The attachments by node ID. */
   readonly attachments: Map<string, StoredAttachment>
-  /** By staging path. */
+  /** The staged capabilities by staging path. */
   readonly staged: Map<string, VolumeCapability>
-  /** By target path. */
+  /** The mounted capabilities by target path. */
   readonly mounted: Map<string, VolumeCapability>
 }
 

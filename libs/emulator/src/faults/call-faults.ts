@@ -41,7 +41,7 @@ export type DriverAction =
 export type DriverRule = FaultRuleFor<DriverMatch, DriverAction>
 export type DriverFaults = FaultRules<DriverSubject, DriverMatch, DriverAction>
 
-/** What rules look at. */
+/** The parts of a call that rules match. */
 export interface DriverSubject {
   readonly method: string
   readonly volumeId: string | undefined

@@ -37,7 +37,7 @@ const gone = (): ApiError => refusal(410, 'Expired')
 
 /**
  * An API server for one resource, in memory: versions, history, compaction, pages that expire, and every way in which
- * requests and streams fail. Its true state is `objects`; what it sends may be late, doubled or cut, never wrong.
+ * requests and streams fail. Its true state is `objects`. Its answers may be late, doubled or cut, never wrong.
  */
 export class FaultyServer {
   readonly objects = new Map<string, Thing>()

@@ -79,7 +79,7 @@ export function isInvalid(thrown: unknown): boolean {
   return has(thrown, 422, 'Invalid')
 }
 
-/** The write named a uid, and the object that has the name now has another: the one that was meant is gone. */
+/** Reports whether a write named a UID that the current object does not have. The intended object is gone. */
 export function isUidMismatch(thrown: unknown): boolean {
   return isInvalid(thrown) && thrown instanceof ApiError && namesUid(thrown.details)
 }

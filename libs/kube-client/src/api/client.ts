@@ -72,7 +72,7 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   readonly sendInitialEvents?: boolean | undefined
   /** The time after which the server ends the stream. Default: random, five to ten minutes. */
   readonly timeoutSeconds?: number | undefined
-  /** As in `RequestOptions`. */
+  /** The same as in `RequestOptions`. */
   readonly optional?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   /**

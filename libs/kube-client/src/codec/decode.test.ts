@@ -26,7 +26,7 @@ describe('managedFields', () => {
     ['they come first', object({ managedFields: MANAGERS, name: 'x' })],
     ['the object ends with them', object({ name: 'x', managedFields: MANAGERS }, {})],
     ['the same is in a text', object({ annotations: { last: JSON.stringify({ a: 1, managedFields: MANAGERS }) } })],
-  ])('are left alone where %s', (_, value) => {
+  ])('stay where %s', (_, value) => {
     expect(withoutManagedFields(JSON.stringify(value))).toBe(JSON.stringify(value))
   })
 

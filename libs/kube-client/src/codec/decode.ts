@@ -30,7 +30,7 @@ export function withoutManagedFields(text: string): string {
   return from === 0 ? text : kept + text.slice(from)
 }
 
-/** The JSON value of an answer or of a line of a stream, without managedFields. Throws SyntaxError. */
+/** The JSON value of an answer or of a line of a stream, without `managedFields`. Throws SyntaxError. */
 export function parseJson(text: string): unknown {
   const shorter = withoutManagedFields(text)
   if (shorter.length === text.length) return JSON.parse(text)

@@ -35,7 +35,7 @@ describe('a list', () => {
     ['HTML', Buffer.from('<html>')],
     ['a prefix alone, and more that is none', Buffer.from('k8s\0\xff')],
     ['bytes that end too early', listed(pod('a')).subarray(0, -3)],
-  ])('is not %s', (_, bytes) => {
+  ])('cannot be %s', (_, bytes) => {
     expect(() => decodeListMessage(bytes, POD_MESSAGE)).toThrow(NoListError)
   })
 })

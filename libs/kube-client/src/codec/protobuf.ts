@@ -39,7 +39,7 @@ const PREFIX_BYTES = 4
 export const FIELD_1 = 10
 export const FIELD_2 = 18
 
-/** The message of an object, without what says of which kind it is. Throws ProtobufError. */
+/** Returns the message of an object, without its kind. Throws ProtobufError. */
 export function openEnvelope(object: ByteSpan): ByteSpan {
   return fieldOf(afterPrefix(object), FIELD_2)
 }

@@ -31,7 +31,7 @@ describe('a refusal', () => {
   test.each([
     ['a request', get],
     ['a watch', watch],
-  ])('of %s whose body never ends is read no further than for its message', async (_, ask) => {
+  ])('stays unread after its message if its body never ends: %s', async (_, ask) => {
     const endless = endlessText()
     server.answer = endless.answer
     const client = server.connect()

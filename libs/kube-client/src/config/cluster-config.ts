@@ -30,7 +30,7 @@ export interface ClusterConfig {
 
 /** How the server's certificate is verified. */
 export interface ServerTrust {
-  /** Reads the certificate authorities; undefined means the ones built into the runtime. */
+  /** Reads the certificate authorities; undefined means the authorities of the runtime. */
   authorities(): ConnectionOptions['ca']
   /** The name that the certificate must contain, if it differs from the name of the server. */
   readonly serverName: string | undefined

@@ -119,7 +119,7 @@ describe('an exec plugin', () => {
       'exec plugin returned only certificate or key, not both',
     ],
     ['fails', () => file.script('echo first >&2; echo second >&2; exit 3'), 'exec: executable PLUGIN failed: first'],
-  ])('that %s is named in the error', async (_, command, message) => {
+  ])('appears in the error if it %s', async (_, command, message) => {
     const { credentials } = await file.load(exec({ command: command() }))
     await expect(credentials.authorization()).rejects.toHaveProperty(
       'message',

@@ -27,7 +27,7 @@ class ExitError extends Error {
   override readonly name = 'ExitError'
 }
 
-/** The plugin has no input: one that asks a person for a password must fail at once. */
+/** The plugin has no input: a plugin that asks for a password must fail at once. */
 async function outputOf(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   // Loaded only here: no other part of a sidecar starts processes.
   const { spawn } = await import('node:child_process')
@@ -81,7 +81,7 @@ function answerIn(printed: string, wanted: string): PluginAnswer {
   }
 }
 
-/** The output may be the token itself, and V8's error quotes what it cannot parse. */
+/** The output may be the token itself, and V8's error quotes text that it cannot parse. */
 function parsed(printed: string): KubeconfigFields {
   try {
     return mapping({ credential: JSON.parse(printed) }, 'credential')

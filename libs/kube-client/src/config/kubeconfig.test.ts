@@ -107,7 +107,7 @@ describe('the user', () => {
     ['tokenFile', { tokenFile: 'token' }],
     ['tokenFile beside an older token', { tokenFile: 'token', token: 'old' }],
     ['auth-provider', { 'auth-provider': { name: 'tokenFile', config: { tokenFile: 'TOKEN' } } }],
-  ])('with a token in a file, by %s', async (_, user) => {
+  ])('takes the token of a file, by %s', async (_, user) => {
     const token = join(file.folder, 'token')
     writeFileSync(token, 'from file\n')
     const absolute = JSON.parse(JSON.stringify(user).replace('TOKEN', token))

@@ -52,7 +52,7 @@ describe('a token file', () => {
   test.each([
     ['is missing', () => rmSync(path), `failed to read token file "PATH": open PATH: no such file or directory`],
     ['is empty', () => writeFileSync(path, ' \n'), 'read empty token from file "PATH"'],
-  ])('that %s keeps the old token, and the log says so', async (_, spoil, message) => {
+  ])('leaves the old token in use and logs a line if it %s', async (_, spoil, message) => {
     writeFileSync(path, 'one')
     const file = await open()
     spoil()

@@ -1,8 +1,8 @@
 import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
 
-/** As many as there are connections for work; more than one API server gives one client. */
+/** The number of connections for work, which is more than an API server grants one client. */
 export const MAX_RUNNING = 100
-/** Before anything is known of the server. */
+/** The limit before the first answer of the server. */
 const FIRST_RUNNING = 16
 /** The minimum number of successes before one more request may run. A faster increase causes more refusals. */
 const ROUND = 5

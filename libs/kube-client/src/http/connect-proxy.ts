@@ -46,7 +46,7 @@ function hasBody(head: Buffer): boolean {
   return /\r\ncontent-length:[ \t]*0*[1-9]/i.test(head.toString('latin1'))
 }
 
-/** Resolves when the proxy has opened the tunnel; the socket is then left without listeners, at its first byte. */
+/** Resolves when the proxy has opened the tunnel. The socket then has no listeners, and no byte of the tunnel was read. */
 async function tunnel(socket: Socket, request: string, signal: AbortSignal): Promise<void> {
   let head = Buffer.alloc(0)
   let behind = 0

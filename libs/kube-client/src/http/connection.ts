@@ -57,7 +57,7 @@ export class HttpConnection implements ResponseSink {
     return this.#answered
   }
 
-  /** Hands the request's bytes to the socket at once. What comes of it goes to `sink`, ending with `end` or `fail`. */
+  /** Hands the request's bytes to the socket at once. `sink` gets the answer, and `end` or `fail` at the end. */
   begin(request: string, sink: ExchangeSink): void {
     this.exchanges += 1
     this.#sink = sink

@@ -34,12 +34,12 @@ export function dialer({ address, open, tls, clock }: DialOptions): Dial {
   /** Resumed by the next handshake, which then costs a fraction. */
   let session: Buffer | undefined
   const connect = (signal?: AbortSignal): Promise<Socket> =>
-    within({ clock, ms: CONNECT_MS, signal, late: () => dialTimeout(address.host, address.port) }, (limited) =>
+    withTimeLimit({ clock, ms: CONNECT_MS, signal, late: () => dialTimeout(address.host, address.port) }, (limited) =>
       open(address, limited),
     )
   const secure = async (socket: Socket, signal?: AbortSignal): Promise<Socket> => {
     const options: ConnectionOptions = { ...tlsOptions(address, await tls?.()), ...(session && { session }) }
-    return within({ clock, ms: HANDSHAKE_MS, signal, late: handshakeTimeout }, (limited) =>
+    return withTimeLimit({ clock, ms: HANDSHAKE_MS, signal, late: handshakeTimeout }, (limited) =>
       handshake(connectTls({ ...options, socket }), limited, (fresh) => {
         session = fresh
       }),
@@ -112,7 +112,7 @@ interface Limit {
   late(): Error
 }
 
-async function within<T>(limit: Limit, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function withTimeLimit<T>(limit: Limit, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   using scope = deadline(limit.clock, limit.ms, { what: 'connect', signal: limit.signal })
   try {
     return await run(scope.signal)

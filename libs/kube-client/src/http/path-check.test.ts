@@ -19,7 +19,7 @@ let config: ClusterConfig
 let client: OwnedKubeClient
 let leaseClient: OwnedKubeClient
 let seen: { readonly what: string; readonly at: number }[]
-/** Connections of before swallow what is sent from here on. */
+/** Earlier connections swallow all bytes that are sent from here on. */
 let dead: Set<Socket>
 let sockets: Set<Socket>
 let watches: ServerResponse[]

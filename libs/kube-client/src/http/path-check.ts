@@ -55,7 +55,7 @@ export class PathCheck {
     this.#users.add(user)
   }
 
-  /** Ends what the check itself does by this client. */
+  /** Ends the requests of the check. */
   leave(user: PathUser, reason: Error): void {
     this.#users.delete(user)
     if (this.#users.size === 0) this.#reading?.abort(reason)

@@ -8,7 +8,7 @@ interface Seen {
   ended: boolean
 }
 
-/** Feeds `text` in pieces of `size` bytes and returns what the parser made of it. */
+/** Feeds `text` in pieces of `size` bytes and returns the result of the parser. */
 function parse(text: string, size = text.length): { responses: Seen[]; parser: ResponseParser } {
   const parser = new ResponseParser()
   const responses: Seen[] = []
@@ -85,7 +85,7 @@ describe('a response', () => {
     ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
     ['HTTP/1.0 with keep-alive', 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n', true],
     ['nothing said about it', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', true],
-  ])('with %s decides whether the connection is kept', (_, text, kept) => {
+  ])('decides with %s whether the connection is kept', (_, text, kept) => {
     expect(parse(text).parser.keepAlive).toBe(kept)
   })
 })

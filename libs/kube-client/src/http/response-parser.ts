@@ -41,7 +41,7 @@ const TRAILERS: State = { at: 'trailers' }
 
 /**
  * Reads responses to GET, POST, PUT, PATCH and DELETE from the bytes of one connection, one after the other.
- * Strict: what HTTP/1.1 does not allow is a ProtocolError, never a guess.
+ * Strict: bytes that HTTP/1.1 does not allow are a ProtocolError, never a guess.
  */
 export class ResponseParser {
   #state: State = { at: 'idle' }
@@ -64,7 +64,7 @@ export class ResponseParser {
     this.#state = { at: 'head' }
   }
 
-  /** Takes what the connection gave. Throws ProtocolError; nothing more may be pushed then. */
+  /** Takes bytes of the connection. After a ProtocolError nothing more may be pushed. */
   push(bytes: Buffer): void {
     this.#bytes = this.#partial === undefined ? bytes : Buffer.concat([this.#partial, bytes])
     this.#partial = undefined

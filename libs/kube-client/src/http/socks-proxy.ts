@@ -81,7 +81,7 @@ function addressOf(host: string): Buffer {
   return Buffer.concat([Buffer.from([IPV6]), ipv6Bytes(host)])
 }
 
-/** `URL` writes an address of version 6 without dots; what `::` leaves out is zero. */
+/** `URL` writes an address of version 6 without dots. Groups that `::` leaves out are zero. */
 function ipv6Bytes(host: string): Buffer {
   const [head = '', tail = ''] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::')
   const before = groupsOf(head)

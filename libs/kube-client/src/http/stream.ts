@@ -17,7 +17,7 @@ export interface StreamSink {
 }
 
 /** The result of opening a stream. After a success the sink receives the body; a refusal contains its body. */
-export type Opened =
+export type StreamOpening =
   | { readonly kind: 'streaming'; readonly head: ResponseHead }
   | { readonly kind: 'refused'; readonly head: ResponseHead; readonly body: Buffer }
 
@@ -30,14 +30,14 @@ interface Reading {
  * Sends a request whose reply has no foreseeable end. The time limit is for the reply's head. Afterwards the stream
  * lasts until one side ends it; the connection is the stream's alone and is destroyed with it.
  */
-export function openStream(connection: HttpConnection, request: string, reading: Reading): Promise<Opened> {
+export function openStream(connection: HttpConnection, request: string, reading: Reading): Promise<StreamOpening> {
   return new Promise((resolve, reject) => {
     connection.begin(request, new Opener(connection, reading, { resolve, reject }))
   })
 }
 
 interface Settle {
-  resolve(opened: Opened): void
+  resolve(opened: StreamOpening): void
   reject(error: unknown): void
 }
 

@@ -170,7 +170,7 @@ describe('an HTTP proxy', () => {
     ['SSH-2.0\r\n\r\n', 'proxy answered no HTTP'],
     ['HTTP/1.1 200 OK\r\n\r\nok', 'proxy answered CONNECT with a body instead of a tunnel'],
     ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'proxy answered CONNECT with a body instead of a tunnel'],
-  ])('that answers %j is the reason', async (answer, reason) => {
+  ])('appears as the reason if it answers %j', async (answer, reason) => {
     const port = await listen((socket) => socket.once('data', () => socket.write(answer)))
     const proxy = throughProxy(parseProxy(`http://127.0.0.1:${port}`))
     await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message: prefix() + reason })

@@ -4,7 +4,7 @@ import type { ApiRequest } from '../api/client.ts'
 
 /** Retries of a refused request log no line in between. */
 const REPEAT_MS = 600_000
-/** After this time without a refusal the work that needs the permission is gone. */
+/** The time without a refusal after which no work needs the permission. */
 const FORGET_MS = 3_600_000
 
 interface Refusal {

@@ -18,7 +18,7 @@ describe('Retry-After', () => {
     ['429', 429, { 'Retry-After': '2' }, 2000],
     ['429 that does not say how long', 429, {}, 1000],
     ['503', 503, { 'Retry-After': '3' }, 3000],
-  ])('of a %s is heeded and the request sent again', async (_, code, headers, wait) => {
+  ])('delays the next try after a %s', async (_, code, headers, wait) => {
     server.answer = server.first(1, refuse(code, headers))
     const result = patch(server.connect())
     await server.until(() => server.seen.length === 1)
@@ -102,7 +102,7 @@ describe('Retry-After', () => {
     [503, 1, 11],
     [429, 1, 61],
     [429, 10, 11],
-  ])('of a %d, %d s each time, is heeded ten times, and a 429 for a minute at least', async (code, seconds, tries) => {
+  ])('delays ten tries after a %d with %d s, and a 429 for a minute at least', async (code, seconds, tries) => {
     server.answer = refuse(code, { 'Retry-After': `${seconds}` })
     const result = patch(server.connect()).catch((error: unknown) => error)
     for (let attempt = 1; attempt <= tries; attempt += 1) {
@@ -114,16 +114,13 @@ describe('Retry-After', () => {
     expect(server.seen).toHaveLength(tries)
   })
 
-  test.each(['work', 'lease'] as const)(
-    'of an hour fails its caller, and concerns no other request of %s',
-    async (lane) => {
-      server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
-      const client = server.connect()
-      const hour = { code: 429, retryAfterMs: 3_600_000, outcomeUnknown: false }
-      await expect(patch(client, { lane })).rejects.toMatchObject(hour)
-      expect(await patch(client, { lane })).toEqual(JSON.parse(OBJECT))
-    },
-  )
+  test.each(['work', 'lease'] as const)('fails only the request if it is an hour: %s', async (lane) => {
+    server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
+    const client = server.connect()
+    const hour = { code: 429, retryAfterMs: 3_600_000, outcomeUnknown: false }
+    await expect(patch(client, { lane })).rejects.toMatchObject(hour)
+    expect(await patch(client, { lane })).toEqual(JSON.parse(OBJECT))
+  })
 
   test('fails a watch if the server asks it to wait for an hour', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
@@ -136,7 +133,7 @@ describe('Retry-After', () => {
     ['2', []],
     ['10', ['10s']],
     ['3600', ['3600s']],
-  ])('of %s s is logged where it is long, once for all that wait', async (seconds, logged) => {
+  ])('causes one line for all waiting requests if it is long: %s s', async (seconds, logged) => {
     server.answer = server.first(3, refuse(503, { 'Retry-After': seconds }))
     const log = recordingLogger()
     const client = server.connect(UNLIMITED, undefined, { log })

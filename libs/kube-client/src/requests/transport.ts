@@ -63,7 +63,7 @@ export class Transport {
         if (call.lane === this.#lanes.lease) this.#path.unanswered(sentAt)
       },
     })
-    // One for all clients of a process: the lease may be renewed by another than the one that watches.
+    // All clients of a process share it, because one client may renew the lease and another may watch.
     this.#path = options.config.path ?? new PathCheck(options)
     this.#user = {
       streams: this.#streams,

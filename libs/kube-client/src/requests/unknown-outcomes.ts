@@ -33,7 +33,7 @@ export class UnknownOutcomes {
     return () => all.delete(listener)
   }
 
-  /** Sends one write to an object, once it is known what became of the last one. */
+  /** Sends one write to an object when the outcome of the last write is known. */
   async write<T>(object: { resource: Resource<unknown>; ref: ObjectRef; path: string }, send: Send<T>): Promise<T> {
     const { path, ref, resource } = object
     const doubt = this.#doubts.get(path)

@@ -153,7 +153,7 @@ describe('a list as protobuf', () => {
       JSON.stringify({ metadata: { resourceVersion: '7' }, items: [{ metadata: { name: 'a' } }] }),
       'application/json',
     ],
-  ])('is read where the server sends %s', async (_, body, type) => {
+  ])('works if the server sends %s', async (_, body, type) => {
     serve((response) => response.end(body), type)
     expect(await list()).toEqual([{ items: ['a'], resourceVersion: '7', continue: undefined }])
     expect(accepted).toEqual(['application/vnd.kubernetes.protobuf, application/json'])

@@ -5,7 +5,7 @@ import type { WatchFeed } from './watch-feed.ts'
 import { WatchStreams } from './watch-streams.ts'
 
 /** One stream as the server sees it. */
-interface Opened {
+interface TestStream {
   readonly feed: WatchFeed
   readonly after: string | undefined
   readonly at: number
@@ -13,7 +13,7 @@ interface Opened {
 }
 
 let clock: FakeClock
-let opened: Opened[]
+let opened: TestStream[]
 let resumed: number[]
 let refuse: Error | undefined
 let streams: WatchStreams
@@ -37,7 +37,7 @@ async function open({ from }: { from: string | undefined } = { from: '7' }): Pro
     signal: undefined,
     onActivity: undefined,
     open: async (feed, _, after) => {
-      const stream: Opened = { feed, after, at: clock.monotonic(), destroyed: false }
+      const stream: TestStream = { feed, after, at: clock.monotonic(), destroyed: false }
       opened.push(stream)
       if (refuse !== undefined) {
         stream.destroyed = true
@@ -52,7 +52,7 @@ async function open({ from }: { from: string | undefined } = { from: '7' }): Pro
   })
   await streams.open()
 }
-const brings = (stream: Opened | undefined, line = 'x'): void => stream?.feed.data(Buffer.from(`${line}\n`))
+const brings = (stream: TestStream | undefined, line = 'x'): void => stream?.feed.data(Buffer.from(`${line}\n`))
 const openedAt = (): number[] => opened.map(({ at }) => at)
 
 test('a stream that is silent for 45 s is resumed from its version; what the new one brings is read 2 s later', async () => {
@@ -123,7 +123,7 @@ describe('the other requests', () => {
     ['something each 46 s', 46_000, 11],
     ['something each 44 s', 44_000, 0],
     ['nothing at all', 600_000, 10],
-  ])('of a stream that brings %s are one a minute at most', async (_, everyMs, most) => {
+  ])('run at most once a minute for a stream that brings %s', async (_, everyMs, most) => {
     await open()
     await bringing(everyMs, 10)
     expect(opened.length - 1).toBeLessThanOrEqual(most)

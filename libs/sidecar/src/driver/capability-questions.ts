@@ -23,11 +23,11 @@ export interface StepFailure {
 export interface CapabilityQuestion {
   readonly about: 'plugin' | 'controller' | 'node'
   /** Reports whether the question is necessary. Default: always. */
-  readonly when?: (known: DriverCapabilities) => boolean
+  readonly when?: (capabilities: DriverCapabilities) => boolean
   readonly limitMs: number
   readonly failure: StepFailure
   /** Returns why the start cannot continue with this answer. */
-  readonly startError?: (known: DriverCapabilities) => StartError | undefined
+  readonly startError?: (capabilities: DriverCapabilities) => StartError | undefined
 }
 
 export interface AskOptions {
@@ -56,14 +56,14 @@ export async function askAtStart(
   const end = clock.monotonic() + togetherMs
   let answers = NONE
   for (const question of questions) {
-    if (question.when?.(known(answers)) === false) continue
+    if (question.when?.(combinedCapabilities(answers)) === false) continue
     const timeoutMs = Math.max(0, Math.min(question.limitMs, end - clock.monotonic()))
     const options = { timeoutMs, signal, ...(log && { log }) }
     answers = { ...answers, ...(await answer(driver, question, options).catch(stepFailed(question.failure))) }
-    const startError = question.startError?.(known(answers))
+    const startError = question.startError?.(combinedCapabilities(answers))
     if (startError !== undefined) throw startError
   }
-  return known(answers)
+  return combinedCapabilities(answers)
 }
 
 /** Asks a driver after a reconnect, about each thing once. */
@@ -75,14 +75,14 @@ export async function askAgain(
   const asked = new Set<CapabilityQuestion['about']>()
   let answers = NONE
   for (const question of questions) {
-    if (asked.has(question.about) || question.when?.(known(answers)) === false) continue
+    if (asked.has(question.about) || question.when?.(combinedCapabilities(answers)) === false) continue
     asked.add(question.about)
     answers = { ...answers, ...(await answer(driver, question, { timeoutMs: question.limitMs, signal })) }
   }
-  return known(answers)
+  return combinedCapabilities(answers)
 }
 
-function known({ plugin, controller, node }: Answers): DriverCapabilities {
+function combinedCapabilities({ plugin, controller, node }: Answers): DriverCapabilities {
   return driverCapabilities(plugin, controller, node)
 }
 

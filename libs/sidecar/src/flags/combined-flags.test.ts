@@ -138,7 +138,7 @@ describe('an app that asks only the driver', () => {
     ['--controllers=asks --asks-http-endpoint=:1', ':1'],
     ['--controllers=left,asks --http-endpoint=:1', ''],
     ['--controllers=left,asks --http-endpoint=:1 --asks-http-endpoint=:2', ':2'],
-  ])('has with %s the endpoint %j', (line, endpoint) => {
+  ])('gets with %s the endpoint %j', (line, endpoint) => {
     expect(endpointOf(line)).toBe(endpoint)
   })
 

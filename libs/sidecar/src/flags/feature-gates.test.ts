@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { type GateTable, GENERIC_GATES, knownGatesText, RELEASE_ON_EXIT, resolveGates } from './feature-gates.ts'
 
-/** Tables as apps have them: one with a gate that is permanent now, one without. */
+/** Tables like those of apps: one with a permanent gate, one without. */
 const ATTACHER_GATES = {
   own: {
     MutableCSINodeAllocatableCount: { stage: 'ga', default: true },

@@ -101,7 +101,7 @@ describe('values', () => {
     expect(values().gates.size + values().labels.size).toBe(0)
   })
 
-  test('of an alias and its flag the last one wins, under the name of the flag', () => {
+  test('come from the last of an alias and its flag, under the name of the flag', () => {
     expect(values('--u=1', '--uu=2').u).toBe(2)
     expect(values('--uu=2', '--u=1').u).toBe(1)
   })

@@ -13,7 +13,7 @@ export type Flag = {
     readonly help: string
     /** Other spellings. The last one given of all spellings wins. */
     readonly aliases?: readonly string[]
-    /** For type `choice`. */
+    /** The values of a flag of type `choice`. */
     readonly choices?: readonly string[]
     readonly chart?: ChartKey
   }

@@ -167,7 +167,7 @@ function fractionOf(digits: string, unit: bigint): bigint {
   return digits === '' ? 0n : (BigInt(digits) * unit) / 10n ** BigInt(digits.length)
 }
 
-/** As Go prints a duration: `10m0s`, `1.5s`, `100ms`, `0s`. */
+/** Returns a duration in the notation of Go: `10m0s`, `1.5s`, `100ms`, `0s`. */
 export function goDuration(ms: number): string {
   const nanos = BigInt(Math.round(ms * 1e6))
   if (nanos === 0n) return '0s'

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import type { FlagTable } from './go-flags.ts'
 import { usageText } from './usage.ts'
 
-test("is laid out as Go's, in byte order", () => {
+test('the usage has the layout of Go, in byte order', () => {
   const table: FlagTable = [
     { name: 'v', type: 'level', default: 0, help: 'Verbosity.' },
     { name: 'workers', type: 'int', default: 10, help: 'How many.', aliases: ['threads'] },
@@ -38,9 +38,16 @@ test("is laid out as Go's, in byte order", () => {
 `)
 })
 
-test('has notes of the caller as further lines of the help', () => {
+test('the usage shows notes of the caller as further lines of the help', () => {
   const table: FlagTable = [{ name: 'gates', type: 'gates', default: new Map(), help: 'Gates:' }]
-  expect(usageText('x', table, { gates: 'A=true|false\nB=true|false', other: 'unused' })).toBe(
+  expect(usageText('x', table, { notes: { gates: 'A=true|false\nB=true|false', other: 'unused' } })).toBe(
     'Usage of x:\n  -gates value\n    \tGates:\n    \tA=true|false\n    \tB=true|false\n',
+  )
+})
+
+test('shows two dashes where one dash is refused', () => {
+  const table: FlagTable = [{ name: 'qps', type: 'float', default: 5, help: 'Rate.', aliases: ['rate'] }]
+  expect(usageText('x', table, { dashes: '--' })).toBe(
+    'Usage of x:\n  --qps float\n    \tRate. (default 5)\n  --rate float\n    \tSame as --qps. (default 5)\n',
   )
 })

@@ -1,15 +1,22 @@
 import { FLAG_TYPES, type FlagType } from './flag-types.ts'
 import type { Flag, FlagTable } from './go-flags.ts'
 
-/**
- * Returns the usage text in the layout of Go's `flag` package, with the flags in byte order. `notes` are further lines
- * of the help by flag, such as the gates of the app.
- */
-export function usageText(program: string, table: FlagTable, notes: Readonly<Record<string, string>> = {}): string {
+export interface UsageOptions {
+  /** Further lines of the help by flag, such as the gates of the app. */
+  readonly notes?: Readonly<Record<string, string>>
+  /** The dashes before the name of a flag. Default: one. */
+  readonly dashes?: '-' | '--'
+}
+
+/** Returns the usage text in the layout of Go's `flag` package, with the flags in byte order. */
+export function usageText(program: string, table: FlagTable, { notes = {}, dashes = '-' }: UsageOptions = {}): string {
   const helpOf = ({ name, help }: Flag): string => (Object.hasOwn(notes, name) ? `${help}\n${notes[name]}` : help)
   const entries = table.flatMap((flag) => [
-    { name: flag.name, text: entryText(flag.name, helpOf(flag), flag) },
-    ...(flag.aliases ?? []).map((name) => ({ name, text: entryText(name, `Same as --${flag.name}.`, flag) })),
+    { name: flag.name, text: entryText(`${dashes}${flag.name}`, helpOf(flag), flag) },
+    ...(flag.aliases ?? []).map((name) => ({
+      name,
+      text: entryText(`${dashes}${name}`, `Same as --${flag.name}.`, flag),
+    })),
   ])
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   return `Usage of ${program}:\n${entries.map(({ text }) => text).join('')}`
@@ -19,13 +26,13 @@ export function usageText(program: string, table: FlagTable, notes: Readonly<Rec
 export const replacesText = (originals: readonly string[]): string =>
   `\nTakes the place of ${originals.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.\n`
 
-function entryText(name: string, help: string, flag: Flag): string {
+function entryText(spelling: string, help: string, flag: Flag): string {
   // The default of a flag has the flag's type.
   const type = FLAG_TYPES[flag.type] as FlagType<unknown>
   const quoted = /`([^`]*)`/.exec(help)
   const placeholder = quoted?.[1] ?? type.placeholder
   const text = quoted === null ? help : help.replace(quoted[0], placeholder)
-  const head = `  -${name}${placeholder === '' ? '' : ` ${placeholder}`}`
+  const head = `  ${spelling}${placeholder === '' ? '' : ` ${placeholder}`}`
   const shown = type.show(flag.default)
   const tail = shown === undefined ? '' : ` (default ${shown})`
   // A flag of one letter without a placeholder leaves room for the text on the same line.

@@ -87,7 +87,7 @@ test('an object with all that is known of it', async () => {
   })
 })
 
-test('what is not known is left out, what it waits for is named', async () => {
+test('unknown fields are left out, and `waitsFor` names the awaited object', async () => {
   const unknown = { object: undefined, volume: undefined, code: undefined, message: undefined, nextTry: undefined }
   pending = [work('a', { ...unknown, state: 'waiting', waitsFor: ['CSINode node-1'] })]
   expect(Object.keys((await ask()).items[0] ?? {}).sort()).toEqual(

@@ -2,7 +2,7 @@ import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import type { ServerLimits } from '@csi-sidecars/kube-client'
 import type { EndpointReply } from './listener.ts'
 
-/** One object of /debug/stuck. What is not known is left out. */
+/** One object of /debug/stuck. Unknown fields are left out. */
 interface StuckItem extends Omit<PendingWork, 'key' | 'queue' | 'since' | 'nextTry' | 'waitsFor'> {
   readonly driver: string
   readonly since: string
@@ -37,8 +37,8 @@ export async function debugStuck({ backlog, limits, missing }: Shown, query: URL
   const token = query.get('continue')
   const after = token === null ? undefined : positionOf(token)
   if (token !== null && after === undefined) return refuse(400, 'continue is no token of an earlier answer')
-  const all = (await backlog.all()).map(placed).sort(byPlace)
-  const rest = after === undefined ? all : all.filter((each) => byPlace(each, after) > 0)
+  const all = (await backlog.all()).map(placed).sort(byPosition)
+  const rest = after === undefined ? all : all.filter((each) => byPosition(each, after) > 0)
   const page = rest.slice(0, Math.min(limit, LARGEST_LIMIT))
   const last = rest.length > page.length ? page.at(-1) : undefined
   const body = {
@@ -56,26 +56,26 @@ function refusalsOf({ count, since }: NonNullable<ServerLimits['refusals']>, inF
   return { refused: count, since: rfc3339Milli(since), inFlight }
 }
 
-interface Place {
+interface PagePosition {
   readonly since: number
   /** Distinguishes work that became due in the same millisecond. */
   readonly id: string
 }
 
-function placed(work: PendingWork): Place & { readonly work: PendingWork } {
+function placed(work: PendingWork): PagePosition & { readonly work: PendingWork } {
   return { since: work.since, id: `${work.sidecar} ${work.operation} ${work.key}`, work }
 }
 
-function byPlace(a: Place, b: Place): number {
+function byPosition(a: PagePosition, b: PagePosition): number {
   if (a.since !== b.since) return a.since - b.since
   return a.id === b.id ? 0 : a.id < b.id ? -1 : 1
 }
 
-function tokenOf({ since, id }: Place): string {
+function tokenOf({ since, id }: PagePosition): string {
   return Buffer.from(`${since} ${id}`).toString('base64url')
 }
 
-function positionOf(token: string): Place | undefined {
+function positionOf(token: string): PagePosition | undefined {
   const [, since, id] = /^(\d+(?:\.\d+)?) (.+)$/s.exec(Buffer.from(token, 'base64url').toString()) ?? []
   return since === undefined || id === undefined ? undefined : { since: Number(since), id }
 }

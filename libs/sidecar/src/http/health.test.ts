@@ -21,11 +21,11 @@ async function notElected(roles: Readonly<Record<string, string | undefined>>): 
 }
 
 describe('a lease that was not renewed', () => {
-  test('of a process with one sidecar is said as the Go originals say it', async () => {
+  test('causes the text of the Go originals in a process with one sidecar', async () => {
     expect(await notElected({ 'csi-attacher': LATE })).toEqual([LATE])
   })
 
-  test('of one among several is said with its name', async () => {
+  test('causes a text with the name of the sidecar in a process with several', async () => {
     expect(await notElected({ 'csi-attacher': undefined, 'csi-resizer': LATE })).toEqual([`csi-resizer: ${LATE}`])
   })
 })

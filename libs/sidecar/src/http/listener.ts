@@ -38,7 +38,7 @@ export type EndpointGuard = (request: IncomingMessage, path: string) => Promise<
 export type SecureFactory = (options: ServerOptions, answer: RequestListener) => SecureServer
 
 export interface ListenOptions {
-  /** As Go writes it: `:8080`, `0.0.0.0:3303`, `[::1]:80`. */
+  /** An address in the notation of Go: `:8080`, `0.0.0.0:3303`, `[::1]:80`. */
   readonly address: string
   readonly routes: Routes
   readonly log: Logger

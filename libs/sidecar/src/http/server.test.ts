@@ -39,7 +39,7 @@ async function get(path: string, options: { method?: string; headers?: Record<st
 
 const text = ({ status, body }: Answer): string => `${status} ${body.toString()}`
 
-test('/debug/stuck is asked with its query, and served only where there is one', async () => {
+test('/debug/stuck gets its query, and does not exist without a handler', async () => {
   await start({ debugStuck: async (query) => ({ status: 200, body: `limit ${query.get('limit')}` }) })
   expect(text(await get('/debug/stuck?limit=7'))).toBe('200 limit 7')
   await server?.close()
@@ -75,7 +75,7 @@ describe('metrics', () => {
     ['*', true],
     ['gzip;q=0', false],
     ['identity', false],
-  ])('with Accept-Encoding %s is zipped: %s', async (accepted, zipped) => {
+  ])('metrics with Accept-Encoding %s are zipped: %s', async (accepted, zipped) => {
     await start()
     const { headers, body } = await get('/metrics', { headers: { 'Accept-Encoding': accepted } })
     expect(headers['content-encoding']).toBe(zipped ? 'gzip' : undefined)
@@ -88,7 +88,7 @@ describe('metrics', () => {
     expect(headers['content-type']).toMatch(/^text\/plain/)
   })
 
-  test('is served at another path when asked for, and only there', async () => {
+  test('come from another path if it is set, and only from there', async () => {
     await start({ metricsPath: '/m' })
     expect([(await get('/m')).status, (await get('/metrics')).status]).toEqual([200, 404])
   })
@@ -139,7 +139,7 @@ describe('health', () => {
     expect(text(await get(path))).toBe(WELL)
   })
 
-  test('of several leases all that are not well are named', async () => {
+  test('names all leases that are not well', async () => {
     await start({ health: { leaderElection: () => ['csi-attacher: late', 'csi-resizer: late'] } })
     const answer = text(await get('/healthz/leader-election'))
     expect(answer).toBe('500 internal server error: csi-attacher: late, csi-resizer: late\n')
@@ -195,7 +195,7 @@ describe('clients that misbehave', () => {
     expect(said).toMatch(/^HTTP\/1\.1 431 /)
   })
 
-  test('what is no HTTP is refused', async () => {
+  test('bytes that are no HTTP are refused', async () => {
     await start()
     expect(await raw('hello\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
   })
@@ -211,7 +211,7 @@ describe('clients that misbehave', () => {
     for (const socket of opened) socket.destroy()
   })
 
-  test('one that keeps its connection open does not delay the close', async () => {
+  test('a client that keeps its connection open does not delay the close', async () => {
     const { port, close } = await start()
     const socket = connect(port, '127.0.0.1')
     await once(socket, 'connect')
@@ -225,23 +225,23 @@ describe('an address', () => {
   const listen = (address: string) =>
     startHttpServer({ address, metricsPath: '/m', metrics: new Metrics(), log: recordingLogger() })
 
-  test('in use is refused with the message of Go', async () => {
+  test('causes the error of Go if it is in use', async () => {
     const { port } = await start()
     const address = `127.0.0.1:${port}`
     await expect(listen(address)).rejects.toThrow(`listen tcp ${address}: bind: address already in use`)
   })
 
-  test('of another machine is refused', async () => {
+  test('causes an error if it belongs to another machine', async () => {
     await expect(listen('192.0.2.1:80')).rejects.toThrow(
       'listen tcp 192.0.2.1:80: bind: cannot assign requested address',
     )
   })
 
-  test('that cannot be read is refused', async () => {
+  test('causes an error if it cannot be read', async () => {
     await expect(listen('foo')).rejects.toThrow('listen tcp: address foo: missing port in address')
   })
 
-  test('with a metrics path without slash is refused', async () => {
+  test('causes an error with a metrics path without slash', async () => {
     const options = { address: ':0', metricsPath: 'm', metrics: new Metrics(), log: recordingLogger() }
     await expect(startHttpServer(options)).rejects.toThrow('metrics path m does not begin with a slash')
   })

@@ -34,7 +34,7 @@ describe('the namespace', () => {
     ['the pod', '', { POD_NAMESPACE: 'of-pod' }, true, 'of-pod'],
     ['the service account', '', { POD_NAMESPACE: '' }, true, 'of-file'],
     ['default', '', {}, false, 'default'],
-  ])('is the namespace of %s', async (_source, flag, env, there, expected) => {
+  ])('equals the namespace of %s', async (_source, flag, env, there, expected) => {
     expect(await leaseNamespace({ flag, env, file: there ? file : join(folder, 'none') })).toBe(expected)
   })
 })

@@ -11,7 +11,7 @@ const DURATION_S = 15
 let clock: FakeClock
 let log: RecordingLogger
 let stop: AbortController
-/** The holder of each Lease; one that is not here does not exist. */
+/** The holder of each Lease. Other Leases do not exist. */
 let holders: Map<string, string>
 let failing: boolean
 let others: OtherLeases

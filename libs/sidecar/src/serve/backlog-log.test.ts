@@ -66,9 +66,34 @@ test.each<[string, Partial<PendingWork>]>([
   expect(said()).toEqual([])
 })
 
-test('logs nothing with an interval of 0', async () => {
+test('logs stuck objects, but no queues, with an interval of 0', async () => {
   begin(0)
-  pending = [work('a')]
-  await clock.advance(90_000)
-  expect(said()).toEqual([])
+  pending = [work('a', { stuck: true })]
+  await clock.advance(60_000)
+  expect(said()).toEqual([
+    [
+      'Work is stuck',
+      {
+        operation: 'detach',
+        kind: 'VolumeAttachment',
+        object: expect.objectContaining({ name: 'a' }),
+        volume: 'pv',
+        node: 'n',
+        state: 'backoff',
+        reason: 'Internal',
+        age: '60s',
+        tries: 4,
+        err: 'no',
+      },
+    ],
+  ])
+})
+
+test('logs a hundred stuck objects, and counts the other ones', async () => {
+  begin(0)
+  pending = Array.from({ length: 130 }, (_, index) => work(`${index}`, { stuck: true }))
+  await clock.advance(60_000)
+  const lines = said()
+  expect(lines).toHaveLength(101)
+  expect(lines.at(-1)).toEqual(['More work is stuck', { objects: 30 }])
 })

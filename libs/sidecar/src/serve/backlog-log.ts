@@ -1,29 +1,35 @@
-import { CancelledError, scope } from '@csi-sidecars/base'
-import type { Backlog } from '@csi-sidecars/controller'
-import type { Logger } from '@csi-sidecars/telemetry'
+import { CancelledError, inBatches, scope } from '@csi-sidecars/base'
+import type { Backlog, PendingWork } from '@csi-sidecars/controller'
+import { type Logger, objectRef, type Pairs } from '@csi-sidecars/telemetry'
 import type { StartContext } from '../process.ts'
 
+/** The pause between two looks for stuck objects. */
+const STUCK_INTERVAL_MS = 60_000
+/** The number of objects with a separate line. The other objects are counted in one line. */
+const MOST_STUCK_LINES = 100
+
 /**
- * Logs the depth of each queue while work waits, until the returned function is called. `intervalMs` is the pause
- * between two lines. With 0 or less there are none.
+ * Logs the depth of each queue while work waits, and at -v=2 the stuck objects, until the returned function is called.
+ * `intervalMs` is the pause between two lines about the queues. With 0 or less there are none.
  */
 export function logBacklog(
   backlog: Backlog,
   { clock, log }: Pick<StartContext, 'clock' | 'log'>,
   intervalMs: number,
 ): () => void {
-  if (intervalMs <= 0) return () => undefined
   const stop = scope()
   const { signal } = stop
-  const repeat = async (): Promise<void> => {
+  const repeat = async (ms: number, act: () => Promise<void>): Promise<void> => {
     for (;;) {
-      await clock.sleep(intervalMs, signal)
-      await logDepths(backlog, log, signal)
+      await clock.sleep(ms, signal)
+      await act()
     }
   }
-  repeat().catch((error: unknown) => {
+  const unlessStopped = (error: unknown): void => {
     if (!signal.aborted) throw error
-  })
+  }
+  if (intervalMs > 0) repeat(intervalMs, () => logDepths(backlog, log, signal)).catch(unlessStopped)
+  repeat(STUCK_INTERVAL_MS, () => logStuck(backlog, { clock, log }, signal)).catch(unlessStopped)
   return () => stop.abort(new CancelledError('the log of pending work has stopped'))
 }
 
@@ -32,4 +38,38 @@ async function logDepths(backlog: Backlog, log: Logger, signal: AbortSignal): Pr
   if (![...depths.values()].some(({ waiting }) => waiting > 0)) return
   const pairs = Object.fromEntries([...depths].map(([queue, { waiting }]) => [queue, waiting]))
   log.info('Work is waiting', pairs)
+}
+
+async function logStuck(
+  backlog: Backlog,
+  { clock, log }: Pick<StartContext, 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (log.v(2) === undefined) return
+  let count = 0
+  const logWork = (work: PendingWork): void => {
+    if (!work.stuck) return
+    count += 1
+    if (count <= MOST_STUCK_LINES) log.v(2)?.info('Work is stuck', pairsOf(work, clock.now()))
+  }
+  await inBatches(backlog.pending(), logWork, { clock, signal })
+  if (count > MOST_STUCK_LINES) log.v(2)?.info('More work is stuck', { objects: count - MOST_STUCK_LINES })
+}
+
+function pairsOf(work: PendingWork, now: number): Pairs {
+  const { operation, object, volume, node, state, reason, tries, message, since } = work
+  const { namespace = '', name = work.key } = object ?? {}
+  const seconds = Math.round((now - since) / 1000)
+  return {
+    operation,
+    ...(object && { kind: object.kind }),
+    object: objectRef({ name, namespace }),
+    ...(volume !== undefined && { volume }),
+    ...(node !== undefined && { node }),
+    state,
+    reason,
+    age: `${seconds}s`,
+    tries,
+    ...(message !== undefined && { err: message }),
+  }
 }

@@ -52,7 +52,7 @@ interface Common {
   readonly traced?: boolean
 }
 
-interface Opened {
+interface OpenCaches {
   readonly caches: Cache[]
   /** The watches by the plural of the kind. */
   readonly watches: Map<string, SharedWatch<never>>
@@ -61,10 +61,10 @@ interface Opened {
 /** The caches of one process. Caches of one kind share its list and watch, even between apps. */
 export class CacheRegistry {
   readonly #common: Common
-  readonly #opened: Opened
+  readonly #opened: OpenCaches
   readonly #owner: string | undefined
 
-  constructor(common: Common, opened: Opened = { caches: [], watches: new Map() }, owner?: string) {
+  constructor(common: Common, opened: OpenCaches = { caches: [], watches: new Map() }, owner?: string) {
     this.#common = common
     this.#opened = opened
     this.#owner = owner

@@ -87,7 +87,7 @@ describe('a role that fails', () => {
     expect(running.ending).toEqual({ code: 0 })
   })
 
-  it('may not act in the term in which it failed', async () => {
+  it('does not act again in the term in which it failed', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     expect(() => running.terms('sick')[0]?.assertLeading()).toThrow('released')
   })

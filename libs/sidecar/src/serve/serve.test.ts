@@ -159,7 +159,7 @@ describe('a lost lease', () => {
 })
 
 describe('a lost driver', () => {
-  it('has no effect if it is back within the grace period', async () => {
+  it('changes nothing if it is back within the grace period', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })

@@ -1,6 +1,6 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, openLog, RunContexts } from '@csi-sidecars/telemetry'
-import type { AppControllers, AppParts } from '../app.ts'
+import { type AppControllers, type AppParts, throwErrorBefore } from '../app.ts'
 import { type FeatureGates, resolveGates } from '../flags/feature-gates.ts'
 import { automaxprocsNotice, bothAddresses, loggingError, type StandardFlags } from '../flags/flag-checks.ts'
 import type { Host, StartContext } from '../process.ts'
@@ -59,6 +59,7 @@ export function checkCommandLine(
   const setGates = (): readonly GatedApp[] =>
     sidecars.map((sidecar) => ({ ...sidecar, gates: gatesOf(sidecar, log, table) }))
   const early = table.gatesFirst ? setGates() : undefined
+  throwErrorBefore('version', sidecars)
   if (values.version) throw new PrintAndExit(`${host.argv0} ${version}\n`)
   const replaces = [...sidecars, ...driverApps].map(({ app }) => app.replaces).join(', ')
   log.info('Version', { version, replaces })

@@ -95,5 +95,5 @@ export function endOf(
 /** A controller that ends the process ends the driver apps, too: their lines say so. */
 export function logLastLines({ sidecars, driverApps }: StartPlan, log: Logger): void {
   if (sidecars.length === 0) return
-  for (const { app } of driverApps) log.error(undefined, app.endsToo)
+  for (const { app } of driverApps) log.error(undefined, app.endingNotice)
 }

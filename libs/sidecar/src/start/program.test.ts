@@ -79,7 +79,7 @@ describe('the command line', () => {
     ['--nope', 'flag provided but not defined: -nope'],
     ['--csi-addr=x', 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address'],
     ['--kube-api-qps=x', 'invalid value "x" for flag -kube-api-qps: parse error'],
-  ])('with %s the last line is the error, so that a termination message contains it', async (flag, line) => {
+  ])('ends with the error in the last line with %s, so that a termination message contains it', async (flag, line) => {
     await run([flag])
     expect(stderr).toMatch(/\n\nTakes the place of external-test v1\.0\.0\.\n\n[^\n]+\n$/)
     expect(stderr.split('\n').at(-2)).toBe(line)
@@ -258,7 +258,7 @@ describe('the id of a run', () => {
     [['--vmodule=other=1,attach=4'], true],
     [['--logging-format=json'], true],
     [['--logging-format=json', '--enable-otel-tracing'], true],
-  ])('with %j the lines of a run contain its ID: %p', async (flags, logged) => {
+  ])('appears in the lines of the run with %j: %p', async (flags, logged) => {
     await run(flags, start)
     expect(stderr.includes(id)).toBe(logged)
   })

@@ -64,13 +64,17 @@ export const DEFAULT_START: StartTable = {
 /** The program that is one app. */
 export function programOf(app: App): Program {
   const table = [...STANDARD_FLAGS, ...app.flags]
-  const parseArguments = app.start?.flagSyntax === 'pflag' ? parsePFlags : parseFlags
+  const isPFlag = app.start?.flagSyntax === 'pflag'
+  const parseArguments = isPFlag ? parsePFlags : parseFlags
   return {
     name: app.name,
     parse({ argv0, args, env = {} }) {
       const parsed = parseArguments(table, args)
       const usage = (): string =>
-        usageText(argv0, table, { 'feature-gates': knownGatesText(app.gates) }) + replacesText([app.replaces])
+        usageText(argv0, table, {
+          notes: { 'feature-gates': knownGatesText(app.gates) },
+          dashes: isPFlag ? '--' : '-',
+        }) + replacesText([app.replaces])
       if (parsed.kind !== 'flags') return { ...parsed, usage: usage() }
       const { flags } = parsed
       const settings = app.configure?.(flags, env) ?? {}
@@ -187,6 +191,6 @@ function combinedUsage(argv0: string, choice: AppChoice<App | DriverApp>): strin
     const title = `Flags of the ${prefix}, also without the prefix, and for it alone ${standard}`
     return usageText(title, prefixed).replace('Usage of ', '')
   })
-  const shared = usageText(argv0, [...processFlags(choice), ...STANDARD_FLAGS], notes)
+  const shared = usageText(argv0, [...processFlags(choice), ...STANDARD_FLAGS], { notes })
   return [shared, ...groups].join('\n') + replacesText(apps.map(({ replaces }) => replaces))
 }

@@ -12,6 +12,7 @@ import {
 import { Elector } from '@csi-sidecars/leader-election'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import type { Tracing } from '@csi-sidecars/telemetry/tracing'
+import { throwErrorBefore } from '../app.ts'
 import type { DriverAnswers } from '../driver/answers.ts'
 import { leaseTimingError, type StandardFlags, type StandardValues } from '../flags/flag-checks.ts'
 import { debugStuck } from '../http/debug-stuck.ts'
@@ -24,11 +25,12 @@ import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
 import type { StartPlan } from './program.ts'
 
-/** Reads the configuration of the API client. Then the flags that only an app can check may end the start. */
+/** Reads the configuration of the API client. The flags that only an app can check may end the start before and after. */
 export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
 ): Promise<ClusterConfig> {
+  throwErrorBefore('apiConfig', sidecars)
   const given = (name: 'master' | 'kubeconfig'): string | undefined =>
     sidecars.map(({ settings }) => settings[name] ?? '').find((value) => value !== '')
   const kubeconfig = given('kubeconfig') ?? standard.values.kubeconfig
@@ -36,7 +38,7 @@ export async function loadConfig(
   const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
     failing(table.configFailed),
   )
-  for (const { settings } of sidecars) if (settings.startError !== undefined) throw settings.startError
+  throwErrorBefore('apiClient', sidecars)
   return config
 }
 

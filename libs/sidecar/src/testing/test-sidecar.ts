@@ -20,7 +20,7 @@ const GATES = {
   permanent: {},
 } as const satisfies GateTable
 
-type Parts = AppParts<typeof FLAGS, keyof (typeof GATES)['own']>
+type TestSidecarParts = AppParts<typeof FLAGS, keyof (typeof GATES)['own']>
 
 export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['own']> = {
   name: 'csi-test',
@@ -29,7 +29,7 @@ export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['own']> = {
   flags: FLAGS,
   gates: GATES,
   lease: { prefix: 'external-test-', component: (driver) => `external-test-${driver}` },
-  controllers: ({ flags, client, driver, caches, log }: Parts) => {
+  controllers: ({ flags, client, driver, caches, log }: TestSidecarParts) => {
     const configMaps = caches.open('ConfigMaps', { resource: CONFIG_MAPS, project: projection, resyncMs: 0 })
     return {
       queues: ['config-maps'],

@@ -21,7 +21,7 @@ export interface OtlpReceiverOptions {
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string }
 }
 
-/** A collector of traces that takes what the protocol allows and refuses everything else with 400. */
+/** A collector of traces that accepts valid requests and refuses all others with 400. */
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = []
   readonly requests: http.IncomingHttpHeaders[] = []

@@ -1,6 +1,6 @@
 /** Spans as a receiver has read them, in any encoding. */
 export interface ReceivedSpan {
-  /** In hexadecimal digits. */
+  /** The ID in hexadecimal digits. */
   readonly traceId: string
   readonly spanId: string
   /** Empty for the first span of a trace. */
@@ -13,7 +13,7 @@ export interface ReceivedSpan {
   readonly attributes: Readonly<Record<string, unknown>>
   readonly statusCode: number
   readonly statusMessage: string
-  /** Of the sender. */
+  /** The attributes of the sender. */
   readonly resource: Readonly<Record<string, unknown>>
   readonly scope: string
 }

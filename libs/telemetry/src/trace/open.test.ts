@@ -16,7 +16,7 @@ function open(env: Record<string, string>): { tracing: Tracing | undefined; log:
 
 const signal = new AbortController().signal
 
-test('spans arrive with who has sent them', async () => {
+test('spans arrive with the name of their sender', async () => {
   const receiver = await new OtlpReceiver().open()
   try {
     const endpoint = receiver.url.replace('//', '//user:canary@')

@@ -8,7 +8,7 @@ export interface SpanBatch {
   readonly spans: readonly Span[]
 }
 
-/** As numbered by the protocol. */
+/** The numbers of the protocol. */
 export const SPAN_KINDS = { internal: 1, client: 3 } as const
 export const STATUS_ERROR = 2
 /** The W3C flag in the lowest byte of a span's flags. It is constant, because only sampled spans are sent. */

@@ -125,7 +125,7 @@ const NONE: Rejected = { rejected: 0, why: '' }
 /** The maximum length of a collector's error message. */
 const LONGEST_MESSAGE = 1000
 
-/** The rejected spans of an ExportTraceServiceResponse. One that cannot be read counts as none. */
+/** The rejected spans of an ExportTraceServiceResponse. An unreadable answer counts as none. */
 function rejectedOf(body: Buffer, encoding: Encoding): Rejected {
   if (body.length === 0) return NONE
   try {

@@ -10,7 +10,7 @@ export interface RunContext {
   readonly trace?: RunTrace | undefined
 }
 
-interface Held {
+interface RunSlot {
   /** Undefined after the end of the run. Objects that the run started, such as a connection, may live longer. */
   context: RunContext | undefined
 }
@@ -20,7 +20,7 @@ interface Held {
  * time in each turn.
  */
 export class RunContexts {
-  readonly #storage = new AsyncLocalStorage<Held>()
+  readonly #storage = new AsyncLocalStorage<RunSlot>()
 
   /** The context of the current run. Undefined outside of a run. */
   get current(): RunContext | undefined {
@@ -28,7 +28,7 @@ export class RunContexts {
   }
 
   async run<T>(context: RunContext, work: () => Promise<T>): Promise<T> {
-    const held: Held = { context }
+    const held: RunSlot = { context }
     try {
       return await this.#storage.run(held, work)
     } finally {
@@ -50,12 +50,12 @@ export function newTraceId(clock: Random): string {
 }
 
 export function newSpanId(clock: Random): string {
-  return word(clock, 1) + word(clock, 0)
+  return randomHex(clock, 1) + randomHex(clock, 0)
 }
 
 /** Eight digits. */
-function word(clock: Random, least: number): string {
-  return Math.max(Math.floor(clock.random() * 2 ** 32), least)
+function randomHex(clock: Random, minimum: number): string {
+  return Math.max(Math.floor(clock.random() * 2 ** 32), minimum)
     .toString(16)
     .padStart(8, '0')
 }

@@ -31,7 +31,7 @@ export interface TraceSettings {
   readonly export: ExportSettings
   readonly batch: BatchSettings
   readonly sampler: Sampler
-  /** As it is called in the environment, for the log. */
+  /** The name of the sampler in the environment, for the log. */
   readonly samplerName: string
   readonly resource: Attributes
 }
@@ -98,7 +98,7 @@ function exportSettings(variables: Variables): ExportSettings {
   }
 }
 
-/** The endpoint of traces is the whole URL, the common one what the path is appended to. */
+/** The endpoint of traces is the whole URL. The path is appended to the common endpoint. */
 function endpoint(variables: Variables): URL {
   const [name, text] = variables.forTraces('ENDPOINT', 'http://localhost:4318')
   const url = URL.parse(text)
@@ -198,7 +198,7 @@ class Variables {
     return this.#env[name]?.trim() || otherwise
   }
 
-  /** The variable that counts, with its value: the one for traces overrides the one for all signals. */
+  /** The effective variable with its value. The variable for traces overrides the variable for all signals. */
   forTraces(what: string, otherwise: string): readonly [name: string, value: string] {
     const own = `OTEL_EXPORTER_OTLP_TRACES_${what}`
     if (this.text(own) !== '') return [own, this.text(own)]

@@ -10,7 +10,7 @@ export interface SpanBufferOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly batch: BatchSettings
-  /** Of one request. */
+  /** The time-out of one request. */
   readonly requestMs: number
   /** The sender, without the spans. */
   readonly sender: Omit<SpanBatch, 'spans'>
@@ -31,7 +31,7 @@ const REPORT_MS = 60_000
 
 /**
  * Spans that wait for their request. It holds as many as its limits allow and one batch in progress, even if the
- * collector is unreachable for long: what does not fit is dropped and counted.
+ * collector is unreachable for long: spans that do not fit are dropped and counted.
  */
 export class SpanBuffer {
   readonly #options: SpanBufferOptions

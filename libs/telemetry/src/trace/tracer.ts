@@ -22,7 +22,7 @@ export interface RunStart {
   readonly waitedMs: number
 }
 
-/** Longer texts are cut: an error message of a driver has no limit. */
+/** The longest text. An error message of a driver has no limit. */
 const LONGEST_TEXT = 4096
 
 export interface RunTracerOptions {

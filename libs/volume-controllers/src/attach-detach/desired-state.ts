@@ -1,12 +1,8 @@
-import type { PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-
 /** A volume as the attach/detach controller sees it. */
 export interface VolumeSpec {
   /** The name of the volume in node statuses. */
   readonly volumeName: string
   readonly pvName: string
-  /** The source of an inline volume of a pod. Such a volume has no PersistentVolume. */
-  readonly inline?: PersistentVolumeSpec
   /** True if several nodes may have the volume at once. */
   readonly multiAttach: boolean
 }

@@ -6,7 +6,7 @@ import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sid
 import { type ControllerParts, except, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type Step } from './decide.ts'
-import type { PodRef, VolumeSpec } from './desired-state.ts'
+import type { PodRef } from './desired-state.ts'
 import { multiAttachText } from './multi-attach.ts'
 import type { StatusList } from './node-status.ts'
 import type { AttachDetachState } from './state.ts'
@@ -112,7 +112,7 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
     apiVersion: 'storage.k8s.io/v1',
     kind: 'VolumeAttachment',
     metadata: { name },
-    spec: { attacher: volume.driver, nodeName: node, source: sourceOf(spec) },
+    spec: { attacher: volume.driver, nodeName: node, source: { persistentVolumeName: spec.pvName } },
   }
   // The node may have the volume from now on, even if the request fails.
   state.actual.markUncertain(volumeName, node)
@@ -124,10 +124,6 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
     caches.attachments.learn(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
   }
   state.attachmentSettled(name)
-}
-
-function sourceOf({ pvName, inline }: VolumeSpec): VolumeAttachment['spec']['source'] {
-  return inline === undefined ? { persistentVolumeName: pvName } : { inlineVolumeSpec: inline }
 }
 
 /** Reads the attachment, because the answer to its creation was lost and the cache may be late. */

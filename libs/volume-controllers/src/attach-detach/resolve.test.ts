@@ -41,26 +41,6 @@ describe('a volume of a pod', () => {
     expect(resolved(stores)).toEqual([expected])
   })
 
-  const ebs = { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }
-  const ebsName = 'kubernetes.io/csi/ebs.csi.aws.com^vol-1'
-  const inTree = { is: 'migrated' as const, plugin: 'kubernetes.io/aws-ebs', csi: ebs, accessModes: ['ReadWriteMany'] }
-
-  it('attaches the translated source of a volume of a migrated plugin', () => {
-    const spec = { volumeName: ebsName, pvName: 'pv-1', multiAttach: true }
-    expect(resolved({ claims, volumes: [{ ...bound.volume, csi: undefined, inTree }] })).toEqual([
-      { is: 'attachable', spec },
-    ])
-  })
-
-  it('attaches an inline volume of a migrated plugin without a PersistentVolume', () => {
-    const inline = { csi: ebs, accessModes: ['ReadWriteOnce'] }
-    const own = { is: 'migrated' as const, name: 'disk', volume: { metadata: { name: 'disk-1' }, spec: inline } }
-    const spec = { volumeName: ebsName, pvName: 'disk-1', multiAttach: false, inline }
-    expect(resolved({}, [own])).toEqual([{ is: 'attachable', spec }])
-    const drivers = [csiDriver({ key: 'ebs.csi.aws.com', attachRequired: false })]
-    expect(resolved({ drivers }, [own])).toEqual([{ is: 'notAttachable', volumeName: ebsName }])
-  })
-
   it('does not attach inline CSI volumes or local volumes', () => {
     const own = [
       { is: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },

@@ -1,8 +1,7 @@
-import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
-import { csiSourceOf, type Volume } from '../caches/volume.ts'
+import type { Volume } from '../caches/volume.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
 import type { VolumeSpec } from './desired-state.ts'
 
@@ -21,8 +20,7 @@ export type Resolved =
 
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
   return pod.volumes.map((volume) => {
-    if (volume.is === 'migrated') return resolveInline(volume.volume, stores)
-    // Other volumes that a pod declares inline need no attach, including CSI volumes.
+    // Volumes that a pod declares inline need no attach.
     if (volume.is !== 'claim') return { is: 'notAttachable', volumeName: undefined }
     const claim = stores.claims.store.get(`${pod.namespace}/${volume.claim}`)
     if (claim === undefined || (volume.ephemeral && claim.ownerUid !== pod.uid)) return { is: 'unknown' }
@@ -39,20 +37,11 @@ export function boundVolume(claim: Claim, { volumes }: Pick<Lookups, 'volumes'>)
 }
 
 function resolve(volume: Volume, stores: Lookups): Resolved {
-  const csi = csiSourceOf(volume)
+  const { csi } = volume
   if (csi === undefined) return { is: 'notAttachable', volumeName: undefined }
   const volumeName = uniqueVolumeName(csi)
   if (!needsAttach(csi.driver, stores)) return { is: 'notAttachable', volumeName }
   return { is: 'attachable', spec: { volumeName, pvName: volume.key, multiAttach: mayAttachTwice(volume) } }
-}
-
-function resolveInline({ metadata, spec }: PersistentVolume, stores: Lookups): Resolved {
-  const csi = spec?.csi
-  if (csi == null) return { is: 'notAttachable', volumeName: undefined }
-  const volumeName = uniqueVolumeName(csi)
-  if (!needsAttach(csi.driver, stores)) return { is: 'notAttachable', volumeName }
-  const multiAttach = mayAttachTwice({ accessModes: spec?.accessModes ?? [] })
-  return { is: 'attachable', spec: { volumeName, pvName: metadata?.name ?? '', multiAttach, inline: { ...spec, csi } } }
 }
 
 /** Whether a driver needs attach. A driver without a CSIDriver object does. */
@@ -60,11 +49,7 @@ export function needsAttach(driver: string, { drivers }: Pick<Lookups, 'drivers'
   return drivers.store.get(driver)?.attachRequired !== false
 }
 
-/**
- * Whether several nodes may attach a volume, which includes a volume without access modes. For a migrated plugin, the
- * access modes of the translated volume count.
- */
-export function mayAttachTwice({ accessModes: own, inTree }: Pick<Volume, 'accessModes'> & Partial<Volume>): boolean {
-  const accessModes = inTree?.is === 'migrated' ? inTree.accessModes : own
+/** Whether several nodes may attach a volume, which includes a volume without access modes. */
+export function mayAttachTwice({ accessModes }: Pick<Volume, 'accessModes'>): boolean {
   return accessModes.length === 0 || accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
 }

@@ -1,8 +1,7 @@
-import type { Attachment } from '../caches/attachment.ts'
 import { type Caches, handleKey, PODS_BY_NODE, VOLUMES_BY_HANDLE } from '../caches/caches.ts'
 import { isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
-import { csiSourceOf } from '../caches/volume.ts'
+import type { Attachment } from '../caches/storage.ts'
 import { attachmentName, csiVolumeOf, uniqueVolumeName } from '../volume-names.ts'
 import { ActualState } from './actual-state.ts'
 import type { NodeView, VolumeView } from './decide.ts'
@@ -111,8 +110,7 @@ export class AttachDetachState {
 
   volumeNameOf({ pvName, key, nodeName }: Attachment): string | undefined {
     const volume = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)
-    const csi = volume && csiSourceOf(volume)
-    if (csi !== undefined) return uniqueVolumeName(csi)
+    if (volume?.csi !== undefined) return uniqueVolumeName(volume.csi)
     // Without a PersistentVolume, only the actual state can identify the attachment.
     for (const volumeName of this.actual.volumesOn(nodeName)) {
       const id = csiVolumeOf(volumeName)

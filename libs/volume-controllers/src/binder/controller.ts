@@ -1,14 +1,15 @@
 import { unreachable } from '@csi-sidecars/base'
 import { type Controller, keysOf, objectOf, objectsOf } from '@csi-sidecars/controller'
+import { isConflict, type KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
 import { boundVolume } from '../attach-detach/resolve.ts'
-import { SELECTED_NODE } from '../caches/annotations.ts'
 import { type Caches, PODS_BY_CLAIM, PODS_BY_NODE, volumesFor } from '../caches/caches.ts'
+import { SELECTED_NODE } from '../caches/metadata.ts'
 import { type CachedPod, claimKeysOf, isTerminated } from '../caches/pod.ts'
-import { baseController, type ControllerParts, refOf, settledUnlessFailed, targetOf } from '../control.ts'
+import { baseController, type ControllerParts, except, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { bindVolumePatch } from '../persistent-volume/patches.ts'
 import { type ClaimToPlace, decidePlace, type NodeOption, type PlaceStep, type PlaceView } from './decide.ts'
-import { placePod } from './place.ts'
 
 /** The scheduler that this controller replaces. Pods of other schedulers are ignored. */
 export const SCHEDULER = 'default-scheduler'
@@ -132,4 +133,27 @@ async function perform(step: PlaceStep, { pod, parts, signal }: Placement): Prom
     default:
       unreachable(step)
   }
+}
+
+interface Binding extends KubeObject {
+  readonly target: { readonly apiVersion: string; readonly kind: string; readonly name: string }
+}
+
+const BINDINGS: Resource<Binding> = {
+  group: '',
+  version: 'v1',
+  plural: 'bindings',
+  kind: 'Binding',
+  namespaced: true,
+  subresources: [],
+}
+
+/** Binds a pod to a node, as a scheduler does. A pod that another scheduler has placed keeps its node. */
+async function placePod(
+  client: KubeClient,
+  { pod, node }: { readonly pod: CachedPod; readonly node: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const target = { apiVersion: 'v1', kind: 'Node', name: node }
+  await except(isConflict, client.create(BINDINGS, { metadata: refOf(pod.key), target }, { signal }))
 }

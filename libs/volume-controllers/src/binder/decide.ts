@@ -1,5 +1,5 @@
-import { SELECTED_NODE } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
+import { SELECTED_NODE } from '../caches/metadata.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'

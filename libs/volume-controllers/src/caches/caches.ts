@@ -21,11 +21,12 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Attachment, attachmentProjection } from './attachment.ts'
 import { type Claim, claimProjection } from './claim.ts'
 import { type CachedNode, nodeProjection } from './node.ts'
 import { type CachedPod, claimKeysOf, podProjection } from './pod.ts'
 import {
+  type Attachment,
+  attachmentProjection,
   type CachedClass,
   type CachedCsiNode,
   type CachedDriver,
@@ -33,7 +34,7 @@ import {
   csiNodeProjection,
   driverProjection,
 } from './storage.ts'
-import { claimKeyOf, csiSourceOf, type Volume, volumeProjection } from './volume.ts'
+import { claimKeyOf, type Volume, volumeProjection } from './volume.ts'
 
 /** One cache of each kind, shared by all controllers of this process, as in kube-controller-manager. */
 export interface Caches {
@@ -101,10 +102,7 @@ export function createCaches(parts: CacheParts): Caches {
       resource: PERSISTENT_VOLUMES,
       project: volumeProjection,
       indexes: {
-        [VOLUMES_BY_HANDLE]: (volume) => {
-          const csi = csiSourceOf(volume)
-          return csi === undefined ? [] : [handleKey(csi)]
-        },
+        [VOLUMES_BY_HANDLE]: ({ csi }) => (csi === undefined ? [] : [handleKey(csi)]),
         [VOLUMES_BY_CLAIM]: ({ claimRef }) => (claimRef === undefined ? [] : [claimKeyOf(claimRef)]),
         [FREE_VOLUMES_BY_CLASS]: ({ claimRef, className }) => (claimRef === undefined ? [className] : []),
       },

@@ -1,7 +1,6 @@
 import type { Cached } from '@csi-sidecars/informer'
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '@csi-sidecars/kube-types'
-import { type Annotations, keptAnnotations } from './annotations.ts'
-import { identityOf } from './identity.ts'
+import { type Annotations, identityOf, keptAnnotations } from './metadata.ts'
 
 export type VolumeMode = 'Filesystem' | 'Block'
 export type ClaimPhase = 'Pending' | 'Bound' | 'Lost'
@@ -26,8 +25,6 @@ export interface Claim extends Cached {
   readonly request: string
   readonly selector: PersistentVolumeClaimSpec['selector']
   readonly attributesClass: string
-  /** The claim in the same namespace whose volume is cloned; empty for no clone. */
-  readonly cloneOf: string
   readonly phase: ClaimPhase
   readonly statusModes: readonly string[] | undefined
   readonly capacity: string | undefined
@@ -63,7 +60,6 @@ export function claimProjection(pvc: PersistentVolumeClaim): Claim {
     request: spec?.resources?.requests?.['storage'] ?? '0',
     selector: spec?.selector ?? undefined,
     attributesClass: spec?.volumeAttributesClassName ?? '',
-    cloneOf: spec?.dataSource?.kind === 'PersistentVolumeClaim' ? spec.dataSource.name : '',
     phase: phaseOf(status?.phase),
     statusModes: status?.accessModes ?? undefined,
     capacity: status?.capacity?.['storage'],

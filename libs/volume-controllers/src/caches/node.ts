@@ -1,6 +1,6 @@
 import type { Cached } from '@csi-sidecars/informer'
 import type { Node } from '@csi-sidecars/kube-types'
-import { identityOf } from './identity.ts'
+import { identityOf } from './metadata.ts'
 
 export interface AttachedVolume {
   readonly name: string

@@ -1,8 +1,6 @@
-import { isInlineMigratable, TranslationError, translateInTreeInlineVolumeToCSI } from '@csi-sidecars/csi-translation'
 import type { Cached } from '@csi-sidecars/informer'
-import type { PersistentVolume, Pod, Volume } from '@csi-sidecars/kube-types'
-import { type ContentSource, contentSourceOf } from './content-source.ts'
-import { identityOf } from './identity.ts'
+import type { Pod, Volume } from '@csi-sidecars/kube-types'
+import { identityOf } from './metadata.ts'
 
 /** One volume of a pod, by the handling that it needs. */
 export type PodVolume =
@@ -16,11 +14,7 @@ export type PodVolume =
     }
   /** A CSI volume with the lifetime of the pod. */
   | { readonly is: 'csi'; readonly name: string; readonly source: NonNullable<Volume['csi']> }
-  /** An inline volume of a migrated plugin, translated to a PersistentVolume that the API does not contain. */
-  | { readonly is: 'migrated'; readonly name: string; readonly volume: PersistentVolume }
-  /** A ConfigMap or a Secret. */
-  | { readonly is: 'content'; readonly name: string; readonly source: ContentSource }
-  /** A volume that the node itself provides, for example `emptyDir` or `projected`. */
+  /** A volume that the node itself provides, for example `emptyDir` or `configMap`. */
   | { readonly is: 'local'; readonly name: string; readonly plugin: string }
 
 /** The names of the volumes that the containers mount, and of the volumes that they use as devices. */
@@ -45,8 +39,6 @@ export interface CachedPod extends Cached {
   readonly schedulerName: string
   readonly deleting: boolean
   readonly phase: PodPhase
-  /** The message about the phase, or empty. */
-  readonly message: string
   readonly containers: readonly Container[]
   readonly containersRun: boolean
   readonly volumes: readonly PodVolume[]
@@ -75,10 +67,9 @@ export function podProjection(pod: Pod): CachedPod {
     schedulerName: spec?.schedulerName ?? '',
     deleting: metadata?.deletionTimestamp != null,
     phase: phaseOf(status?.phase),
-    message: status?.message ?? '',
     containers: (spec?.containers ?? []).map(({ name: container, image = '' }) => ({ name: container, image })),
     containersRun: (status?.containerStatuses ?? []).some(({ state }) => state?.running != null),
-    volumes: (spec?.volumes ?? []).map((volume) => podVolume(volume, { name, namespace: metadata?.namespace ?? '' })),
+    volumes: (spec?.volumes ?? []).map((volume) => podVolume(volume, name)),
     use: useOf(pod),
     nodeSelector: spec?.nodeSelector ?? {},
     tolerations: spec?.tolerations ?? [],
@@ -92,29 +83,15 @@ function fsGroupOf(context: NonNullable<Pod['spec']>['securityContext']): FsGrou
   return fsGroup == null ? undefined : { gid: fsGroup, onRootMismatch: fsGroupChangePolicy === 'OnRootMismatch' }
 }
 
-function podVolume(volume: Volume, pod: { readonly name: string; readonly namespace: string }): PodVolume {
+function podVolume(volume: Volume, pod: string): PodVolume {
   const { name, persistentVolumeClaim: claim, ephemeral, csi } = volume
   if (claim != null) {
     return { is: 'claim', name, claim: claim.claimName, readOnly: claim.readOnly === true, ephemeral: false }
   }
-  if (ephemeral != null) return { is: 'claim', name, claim: `${pod.name}-${name}`, readOnly: false, ephemeral: true }
+  if (ephemeral != null) return { is: 'claim', name, claim: `${pod}-${name}`, readOnly: false, ephemeral: true }
   if (csi != null) return { is: 'csi', name, source: csi }
-  const content = contentSourceOf(volume)
-  if (content !== undefined) return { is: 'content', name, source: content }
-  const migrated = isInlineMigratable(volume) ? translated(volume, pod.namespace) : undefined
-  if (migrated !== undefined) return { is: 'migrated', name, volume: migrated }
   const plugin = Object.keys(volume).find((field) => field !== 'name') ?? 'emptyDir'
   return { is: 'local', name, plugin }
-}
-
-/** Returns undefined if the source cannot be translated. */
-function translated(volume: Volume, namespace: string): PersistentVolume | undefined {
-  try {
-    return translateInTreeInlineVolumeToCSI(volume, namespace)
-  } catch (error) {
-    if (error instanceof TranslationError) return undefined
-    throw error
-  }
 }
 
 function useOf({ spec }: Pod): PodUse {

@@ -63,31 +63,6 @@ describe('of a volume is kept', () => {
   })
 })
 
-describe('of the source of a volume that is not CSI’s', () => {
-  const inTree = (source: object) =>
-    volumeProjection({ metadata, spec: { accessModes: ['ReadWriteOnce'], ...source } }).inTree
-
-  it.each([
-    ['a host path', { hostPath: { path: '/tmp/x' } }, { is: 'hostPath', path: '/tmp/x' }],
-    ['NFS', { nfs: { server: 's', path: '/p' } }, { is: 'nfs', server: 's', path: '/p' }],
-    [
-      'a migrated plugin',
-      { awsElasticBlockStore: { volumeID: 'vol-1' } },
-      {
-        is: 'migrated',
-        plugin: 'kubernetes.io/aws-ebs',
-        csi: expect.objectContaining({ driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }),
-        accessModes: ['ReadWriteOnce'],
-      },
-    ],
-    ['what no driver understands', { awsElasticBlockStore: { volumeID: 'aws://zone/no' } }, { is: 'other' }],
-    ['anything else', { fc: {} }, { is: 'other' }],
-    ['nothing for CSI', { csi: { driver: 'd', volumeHandle: 'h' } }, undefined],
-  ])('classifies the source: %s', (_, source, kept) => {
-    expect(inTree(source)).toEqual(kept)
-  })
-})
-
 describe('of a pod are kept', () => {
   const spec = {
     nodeName: 'node-1',
@@ -105,10 +80,7 @@ describe('of a pod are kept', () => {
       { name: 'own', ephemeral: { volumeClaimTemplate: { spec: {} } } },
       { name: 'inline', csi: { driver: 'd' } },
       { name: 'scratch', emptyDir: {} },
-      { name: 'settings', configMap: { name: 'c', items: [{ key: 'k', path: 'p' }] } },
-      { name: 'password', secret: { secretName: 's', defaultMode: 0o400, optional: true } },
-      { name: 'disk', awsElasticBlockStore: { volumeID: 'vol-1' } },
-      { name: 'broken', awsElasticBlockStore: { volumeID: 'aws://zone/no' } },
+      { name: 'settings', configMap: { name: 'c' } },
       { name: 'nothing' },
     ],
   }
@@ -119,33 +91,7 @@ describe('of a pod are kept', () => {
       { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
       { is: 'csi', name: 'inline', source: { driver: 'd' } },
       { is: 'local', name: 'scratch', plugin: 'emptyDir' },
-      {
-        is: 'content',
-        name: 'settings',
-        source: {
-          kind: 'configMap',
-          name: 'c',
-          optional: false,
-          mode: 0o644,
-          items: [{ key: 'k', path: 'p', mode: undefined }],
-        },
-      },
-      {
-        is: 'content',
-        name: 'password',
-        source: { kind: 'secret', name: 's', optional: true, mode: 0o400, items: undefined },
-      },
-      {
-        is: 'migrated',
-        name: 'disk',
-        volume: {
-          metadata: { name: 'ebs.csi.aws.com-vol-1' },
-          spec: expect.objectContaining({
-            csi: expect.objectContaining({ driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }),
-          }),
-        },
-      },
-      { is: 'local', name: 'broken', plugin: 'awsElasticBlockStore' },
+      { is: 'local', name: 'settings', plugin: 'configMap' },
       { is: 'local', name: 'nothing', plugin: 'emptyDir' },
     ])
   })
@@ -196,7 +142,6 @@ describe('of classes and drivers is kept', () => {
     expect(classProjection(waits).waitsForConsumer).toBe(true)
     expect(classProjection({ metadata, provisioner: 'd' })).toMatchObject({
       waitsForConsumer: false,
-      reclaimPolicy: 'Delete',
       isDefault: false,
     })
   })
@@ -206,15 +151,15 @@ describe('of classes and drivers is kept', () => {
     expect(driverProjection({ metadata, spec: { attachRequired: false } }).attachRequired).toBe(false)
   })
 
-  it('keeps the node ID, the topology keys and the volume limit of each driver', () => {
+  it('keeps the node ID and the volume limit of each driver', () => {
     const drivers = [
-      { name: 'a', nodeID: 'id-a', topologyKeys: ['zone'], allocatable: { count: 3 } },
+      { name: 'a', nodeID: 'id-a', allocatable: { count: 3 } },
       { name: 'b', nodeID: 'id-b' },
     ]
     expect(csiNodeProjection({ metadata: { name: 'n' }, spec: { drivers } }).drivers).toEqual(
       new Map([
-        ['a', { nodeId: 'id-a', topologyKeys: ['zone'], most: 3 }],
-        ['b', { nodeId: 'id-b', topologyKeys: [], most: undefined }],
+        ['a', { nodeId: 'id-a', most: 3 }],
+        ['b', { nodeId: 'id-b', most: undefined }],
       ]),
     )
   })

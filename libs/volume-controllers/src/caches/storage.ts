@@ -1,14 +1,10 @@
 import type { Cached } from '@csi-sidecars/informer'
-import type { CSIDriver, CSINode, StorageClass } from '@csi-sidecars/kube-types'
-import { IS_DEFAULT_CLASS } from './annotations.ts'
-import { identityOf } from './identity.ts'
+import type { CSIDriver, CSINode, StorageClass, VolumeAttachment } from '@csi-sidecars/kube-types'
+import { IS_DEFAULT_CLASS, identityOf } from './metadata.ts'
 
 /** The cached fields of a StorageClass. */
 export interface CachedClass extends Cached {
   readonly provisioner: string
-  readonly parameters: Readonly<Record<string, string>>
-  readonly reclaimPolicy: string
-  readonly mountOptions: readonly string[]
   readonly waitsForConsumer: boolean
   readonly allowedTopologies: StorageClass['allowedTopologies']
   readonly isDefault: boolean
@@ -17,13 +13,10 @@ export interface CachedClass extends Cached {
 }
 
 export function classProjection(storageClass: StorageClass): CachedClass {
-  const { metadata, provisioner, parameters, reclaimPolicy, mountOptions, volumeBindingMode } = storageClass
+  const { metadata, provisioner, volumeBindingMode } = storageClass
   return {
     ...identityOf(storageClass),
     provisioner,
-    parameters: parameters ?? {},
-    reclaimPolicy: reclaimPolicy ?? 'Delete',
-    mountOptions: mountOptions ?? [],
     waitsForConsumer: volumeBindingMode === 'WaitForFirstConsumer',
     allowedTopologies: storageClass.allowedTopologies ?? undefined,
     isDefault: metadata?.annotations?.[IS_DEFAULT_CLASS] === 'true',
@@ -59,7 +52,6 @@ export function driverProjection(driver: CSIDriver): CachedDriver {
 
 export interface NodeDriver {
   readonly nodeId: string
-  readonly topologyKeys: readonly string[]
   /** The maximum number of volumes on the node; undefined for no limit. */
   readonly most: number | undefined
 }
@@ -70,11 +62,34 @@ export interface CachedCsiNode extends Cached {
 }
 
 export function csiNodeProjection(csiNode: CSINode): CachedCsiNode {
-  const drivers = (csiNode.spec?.drivers ?? []).map(
-    ({ name, nodeID, topologyKeys, allocatable }): [string, NodeDriver] => [
-      name,
-      { nodeId: nodeID, topologyKeys: topologyKeys ?? [], most: allocatable?.count ?? undefined },
-    ],
-  )
+  const drivers = (csiNode.spec?.drivers ?? []).map(({ name, nodeID, allocatable }): [string, NodeDriver] => [
+    name,
+    { nodeId: nodeID, most: allocatable?.count ?? undefined },
+  ])
   return { ...identityOf(csiNode), drivers: new Map(drivers) }
+}
+
+/** The cached fields of a VolumeAttachment. */
+export interface Attachment extends Cached {
+  readonly attacher: string
+  readonly nodeName: string
+  readonly pvName: string | undefined
+  readonly deleting: boolean
+  readonly attached: boolean
+  readonly attachError: string | undefined
+  readonly detachError: string | undefined
+}
+
+export function attachmentProjection(va: VolumeAttachment): Attachment {
+  const { metadata, spec, status } = va
+  return {
+    ...identityOf(va),
+    attacher: spec.attacher,
+    nodeName: spec.nodeName,
+    pvName: spec.source.persistentVolumeName ?? undefined,
+    deleting: metadata?.deletionTimestamp != null,
+    attached: status?.attached === true,
+    attachError: status?.attachError?.message,
+    detachError: status?.detachError?.message,
+  }
 }

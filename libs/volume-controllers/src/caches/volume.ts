@@ -1,14 +1,7 @@
-import {
-  inTreePluginNameFromSpec,
-  isPVMigratable,
-  TranslationError,
-  translateInTreePVToCSI,
-} from '@csi-sidecars/csi-translation'
 import type { Cached } from '@csi-sidecars/informer'
 import type { CSIPersistentVolumeSource, NodeSelector, PersistentVolume } from '@csi-sidecars/kube-types'
-import { type Annotations, keptAnnotations } from './annotations.ts'
 import { type VolumeMode, volumeModeOf } from './claim.ts'
-import { identityOf } from './identity.ts'
+import { type Annotations, identityOf, keptAnnotations } from './metadata.ts'
 
 export type VolumePhase = 'Pending' | 'Available' | 'Bound' | 'Released' | 'Failed'
 
@@ -18,19 +11,6 @@ export interface ClaimRef {
   readonly name: string
   readonly uid: string | undefined
 }
-
-/** The source of a volume without a CSI source. */
-export type InTree =
-  | { readonly is: 'hostPath'; readonly path: string }
-  | { readonly is: 'nfs'; readonly server: string; readonly path: string }
-  /** A CSI driver has replaced the plugin. The fields hold the translated source. */
-  | {
-      readonly is: 'migrated'
-      readonly plugin: string
-      readonly csi: CSIPersistentVolumeSource
-      readonly accessModes: readonly string[]
-    }
-  | { readonly is: 'other' }
 
 /** The cached fields of a PersistentVolume. */
 export interface Volume extends Cached {
@@ -49,8 +29,6 @@ export interface Volume extends Cached {
   readonly mountOptions: readonly string[]
   /** Undefined if the volume has no CSI source. */
   readonly csi: CSIPersistentVolumeSource | undefined
-  /** Undefined if the volume has a CSI source. */
-  readonly inTree: InTree | undefined
   readonly phase: VolumePhase
 }
 
@@ -74,32 +52,8 @@ export function volumeProjection(pv: PersistentVolume): Volume {
     required: spec?.nodeAffinity?.required ?? undefined,
     mountOptions: spec?.mountOptions ?? [],
     csi: spec?.csi ?? undefined,
-    inTree: spec?.csi == null ? inTreeOf(pv) : undefined,
     phase: phaseOf(status?.phase),
   }
-}
-
-function inTreeOf(pv: PersistentVolume): InTree {
-  const { hostPath, nfs } = pv.spec ?? {}
-  if (hostPath != null) return { is: 'hostPath', path: hostPath.path }
-  if (nfs != null) return { is: 'nfs', server: nfs.server, path: nfs.path }
-  if (!isPVMigratable(pv)) return { is: 'other' }
-  try {
-    const { csi, accessModes } = translateInTreePVToCSI(pv).spec ?? {}
-    if (csi == null) return { is: 'other' }
-    return { is: 'migrated', plugin: inTreePluginNameFromSpec(pv, undefined), csi, accessModes: accessModes ?? [] }
-  } catch (error) {
-    // The source cannot be translated, so no driver attaches or mounts the volume.
-    if (error instanceof TranslationError) return { is: 'other' }
-    throw error
-  }
-}
-
-/**
- * Returns the CSI source of a volume, or the translated source of a migrated plugin. Undefined for all other volumes.
- */
-export function csiSourceOf({ csi, inTree }: Pick<Volume, 'csi' | 'inTree'>): CSIPersistentVolumeSource | undefined {
-  return csi ?? (inTree?.is === 'migrated' ? inTree.csi : undefined)
 }
 
 const PHASES: readonly string[] = ['Available', 'Bound', 'Released', 'Failed'] satisfies VolumePhase[]

@@ -1,6 +1,6 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import { PRE_RESIZE_CAPACITY, STORAGE_RESIZER } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
+import { PRE_RESIZE_CAPACITY } from '../caches/metadata.ts'
 import type { Volume } from '../caches/volume.ts'
 
 /** A claim and its volume, at one moment. */
@@ -11,28 +11,17 @@ export interface ExpandView {
 
 export type ExpandStep =
   | { readonly do: 'report'; readonly message: string }
-  /** Writes the resizer to the claim, if a CSI driver has replaced the in-tree plugin. */
-  | { readonly do: 'nameResizer'; readonly driver: string }
   /** The volume is missing, or it is not bound to the claim. */
   | { readonly do: 'fail'; readonly message: string }
 
-/**
- * Plans the events and marks of an expansion. Kubernetes itself does not expand volumes; it reports the expected
- * component.
- */
-export function decideExpand({ claim, volume }: ExpandView): readonly ExpandStep[] {
-  if (volume === undefined) return [{ do: 'fail', message: `there is no volume ${claim.volumeName} yet` }]
+/** Plans the event about an expansion: Kubernetes itself does not expand volumes. Undefined if nothing grows. */
+export function decideExpand({ claim, volume }: ExpandView): ExpandStep | undefined {
+  if (volume === undefined) return { do: 'fail', message: `there is no volume ${claim.volumeName} yet` }
   if (volume.claimRef?.uid !== claim.uid) {
-    return [{ do: 'fail', message: `persistent Volume is not bound to PVC being updated : ${claim.key}` }]
+    return { do: 'fail', message: `persistent Volume is not bound to PVC being updated : ${claim.key}` }
   }
-  if (!wantsMore(claim) && !(PRE_RESIZE_CAPACITY in volume.annotations)) return []
-  const { inTree } = volume
-  if (inTree?.is !== 'migrated')
-    return [{ do: 'report', message: 'waiting for an external controller to expand this PVC' }]
-  const { plugin, csi } = inTree
-  const message = `CSI migration enabled for ${plugin}; waiting for external resizer to expand the pvc`
-  const named = claim.annotations[STORAGE_RESIZER] === csi.driver
-  return [{ do: 'report', message }, ...(named ? [] : [{ do: 'nameResizer' as const, driver: csi.driver }])]
+  if (!wantsMore(claim) && !(PRE_RESIZE_CAPACITY in volume.annotations)) return undefined
+  return { do: 'report', message: 'waiting for an external controller to expand this PVC' }
 }
 
 function wantsMore({ request, capacity = '0' }: Claim): boolean {

@@ -92,21 +92,6 @@ describe('a claim that was never bound', () => {
       done: ['ProvisioningFailed'],
     },
     {
-      name: 'asks the driver that has taken over for a plugin',
-      view: { storageClass: storageClass({ provisioner: 'kubernetes.io/aws-ebs' }) },
-      done: ['patchClaim', 'ExternalProvisioning'],
-    },
-    {
-      name: 'gets an event that host paths are not provisioned',
-      view: { storageClass: storageClass({ provisioner: 'kubernetes.io/host-path' }) },
-      done: ['patchClaim', 'ProvisioningFailed'],
-    },
-    {
-      name: 'is marked first when its provisioner was taken over for',
-      view: { claim: claim({ annotations: { 'volume.kubernetes.io/storage-provisioner': 'kubernetes.io/aws-ebs' } }) },
-      done: ['patchClaim'],
-    },
-    {
       name: 'waits for its first consumer, however many volumes fit',
       view: { storageClass: storageClass({ waitsForConsumer: true }), volumes: [volume()] },
       done: ['WaitForFirstConsumer'],

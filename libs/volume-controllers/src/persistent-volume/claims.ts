@@ -1,18 +1,16 @@
-import { csiNameFromInTreeName, isMigratableInTreePluginByName } from '@csi-sidecars/csi-translation'
 import type { EventText } from '@csi-sidecars/events'
 import type { Patch } from '@csi-sidecars/kube-types'
+import type { Claim } from '../caches/claim.ts'
 import {
   BETA_STORAGE_PROVISIONER,
   BIND_COMPLETED,
   BOUND_BY_CONTROLLER,
   SELECTED_NODE,
   STORAGE_PROVISIONER,
-} from '../caches/annotations.ts'
-import type { Claim } from '../caches/claim.ts'
+} from '../caches/metadata.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { isForClaim, type Volume } from '../caches/volume.ts'
 import { findBestMatch, mismatch } from './match.ts'
-import { IN_TREE_PREFIX, migrateClaimPatch } from './migrate.ts'
 import {
   annotateClaimPatch,
   assignClassPatch,
@@ -46,9 +44,6 @@ export type ClaimStep =
 
 /** Returns the plan for a claim. A claim that was bound once is never bound to another volume. */
 export function decideClaim(view: ClaimView): readonly ClaimStep[] {
-  const migrate = migrateClaimPatch(view.claim)
-  // The next run plans the other steps, from the patched claim.
-  if (migrate !== undefined) return [{ do: 'patchClaim', patch: migrate }]
   if (BIND_COMPLETED in view.claim.annotations) return decideBound(view)
   return view.claim.volumeName === '' ? decideAny(view) : decideNamed(view)
 }
@@ -107,8 +102,8 @@ function waitingForConsumer({ waitingPods }: ClaimView): ClaimStep {
   return report('Normal', 'WaitForPodScheduled', `waiting for ${pods} to be scheduled`)
 }
 
-/** A plugin that may provision only if a flag of kube-controller-manager allows it. */
-const HOST_PATH = `${IN_TREE_PREFIX}host-path`
+/** The prefix of the names of in-tree plugins, of which this cluster has none. */
+const IN_TREE_PREFIX = 'kubernetes.io/'
 
 /** Writes the name of the provisioner to the claim. The provisioner waits for this annotation. */
 function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] {
@@ -116,12 +111,7 @@ function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] 
     const why = `storageclass.storage.k8s.io "${claim.className}" not found`
     return [report('Warning', 'ProvisioningFailed', why), ...pending(claim)]
   }
-  const { provisioner: named } = storageClass
-  const provisioner = isMigratableInTreePluginByName(named) ? csiNameFromInTreeName(named) : named
-  if (provisioner === HOST_PATH) {
-    const why = `Failed to create provisioner: provisioning in volume plugin "${HOST_PATH}" is disabled`
-    return [...annotateProvisioner(claim, provisioner), report('Warning', 'ProvisioningFailed', why)]
-  }
+  const { provisioner } = storageClass
   if (provisioner.startsWith(IN_TREE_PREFIX)) {
     return [report('Warning', 'ProvisioningFailed', `no volume plugin matched name: ${provisioner}`), ...pending(claim)]
   }

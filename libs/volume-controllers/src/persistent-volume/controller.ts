@@ -9,7 +9,6 @@ import { claimKeyOf, type Volume } from '../caches/volume.ts'
 import { baseController, type ControllerParts, periodicKeys } from '../control.ts'
 import { protectionControllers } from './protect.ts'
 import { claimsWaitingFor, reconcileClaim, reconcileVolume } from './reconcile.ts'
-import { volumeOfScrubber } from './scrubber.ts'
 
 /** One worker for each controller, as in kube-controller-manager, so that two claims never get the same volume. */
 const WORKERS = 1
@@ -22,18 +21,14 @@ export interface PersistentVolumeOptions {
 
 const RESYNC_MS = 15_000
 
-/** Binds claims to volumes, keeps their phases, and protects what is in use. */
+/** Binds claims to volumes, keeps their phases, and protects volumes and claims in use. */
 export function persistentVolumeControllers(
   parts: ControllerParts,
   { resyncMs = RESYNC_MS, recordsUnused = false }: PersistentVolumeOptions = {},
 ): readonly Controller[] {
   const { caches, clock } = parts
   const requested = new KeyFeed()
-  const volumeParts = {
-    ...parts,
-    lookAtClaim: (key: string) => requested.add(key),
-    scrubbers: new Map<string, string>(),
-  }
+  const volumeParts = { ...parts, lookAtClaim: (key: string) => requested.add(key) }
   const resync = (cache: Informer<Cached>): Source =>
     periodicKeys(clock, resyncMs, () => [...cache.store.values()].map(({ key }) => key))
   return [
@@ -56,7 +51,6 @@ export function persistentVolumeControllers(
       sources: [
         keysOf(caches.claims, (event) => volumesOfClaim(event, caches)),
         keysOf(caches.volumes, presentKey),
-        keysOf(caches.pods, volumesOfPod),
         resync(caches.volumes),
       ],
       reconcile: (key, { signal }) => reconcileVolume(key, volumeParts, signal),
@@ -83,12 +77,6 @@ function claimsOfVolume(event: InformerEvent<Volume>, caches: Caches): string[] 
   if (event.type === 'deleted') return []
   const naming = caches.claims.store.byIndex(CLAIMS_BY_VOLUME, key).map((claim) => claim.key)
   return phase === 'Available' ? [...naming, ...claimsWaitingFor(className, caches)] : naming
-}
-
-/** Returns the volume that the pod scrubs. */
-function volumesOfPod(event: InformerEvent<CachedPod>): string[] {
-  const volume = volumeOfScrubber(objectOf(event))
-  return volume === undefined ? [] : [volume]
 }
 
 /** Returns the claims that wait for a class. If the class is the default, claims without a class are included. */

@@ -1,6 +1,6 @@
 import { type Patch, Quantity, rfc3339 } from '@csi-sidecars/kube-types'
-import { BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY } from '../caches/annotations.ts'
 import { type Claim, type ClaimPhase, UNUSED } from '../caches/claim.ts'
+import { BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY } from '../caches/metadata.ts'
 import { isForClaim, type Volume, type VolumePhase } from '../caches/volume.ts'
 
 /** Returns a merge patch that the API server refuses if the object has changed since it was read. */

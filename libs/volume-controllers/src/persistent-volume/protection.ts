@@ -1,6 +1,6 @@
 import { addFinalizerPatch, type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
-import { CLAIM_PROTECTION, VOLUME_PROTECTION } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
+import { CLAIM_PROTECTION, VOLUME_PROTECTION } from '../caches/metadata.ts'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
 

@@ -9,9 +9,6 @@ import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
 import { type ControllerParts, except, refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
-import { endScrub, removeVolume, type Scrubbers, scrub } from './perform-reclaim.ts'
-import type { ReclaimView } from './reclaim.ts'
-import { scrubberKey } from './scrubber.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
 /** Reconciles one claim. */
@@ -96,7 +93,6 @@ function optionsOf({ do: does }: PatchStep, signal: AbortSignal) {
 
 export interface VolumeParts extends ControllerParts {
   readonly lookAtClaim: (key: string) => void
-  readonly scrubbers: Scrubbers
 }
 
 /** Reconciles one volume. */
@@ -105,22 +101,13 @@ export async function reconcileVolume(key: string, parts: VolumeParts, signal: A
   if (volume === undefined) return SETTLED
   try {
     const claim = await claimOf(volume, parts, signal)
-    const view = observeVolume(volume, claim, parts)
-    for (const step of decideVolume(view)) await performForVolume(step, { volume, parts, signal })
+    for (const step of decideVolume({ volume, claim })) await performForVolume(step, { volume, parts, signal })
     return SETTLED
   } catch (error) {
     if (isConflict(error) && parts.caches.volumes.store.get(key) !== volume) return AGAIN
     if (isNotFound(error)) return SETTLED
     throw error
   }
-}
-
-function observeVolume(volume: Volume, claim: Claim | undefined, { caches, scrubbers }: VolumeParts): ReclaimView {
-  const { pods } = caches
-  const ofClaim = volume.claimRef === undefined ? [] : pods.store.byIndex(PODS_BY_CLAIM, claimKeyOf(volume.claimRef))
-  const users = ofClaim.filter((pod) => !isTerminated(pod)).map(({ key }) => key)
-  const scrubber = pods.store.get(scrubberKey(volume))
-  return { volume, claim, users: users.sort(), scrubber, begun: scrubbers.get(volume.uid) }
 }
 
 /**
@@ -156,12 +143,6 @@ async function performForVolume(step: VolumeStep, { volume, parts, signal }: Vol
       return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, step.claim), step.event)
     case 'lookAtClaim':
       return parts.lookAtClaim(step.key)
-    case 'remove':
-      return await removeVolume(volume, parts, signal)
-    case 'scrub':
-      return await scrub(volume, parts, signal)
-    case 'endScrub':
-      return await endScrub(volume, parts, signal)
     default:
       unreachable(step)
   }

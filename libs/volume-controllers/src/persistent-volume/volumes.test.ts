@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Claim } from '../caches/claim.ts'
-import type { CachedPod } from '../caches/pod.ts'
 import type { Volume } from '../caches/volume.ts'
-import { boundPair, claim, DRIVER, pod, refTo, reservedFor, volume } from '../testing/objects.ts'
+import { boundPair, claim, DRIVER, refTo, reservedFor, volume } from '../testing/objects.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
 const PROVISIONED = { 'pv.kubernetes.io/provisioned-by': DRIVER }
@@ -16,10 +15,6 @@ const summary = (steps: readonly VolumeStep[]): string[] =>
       case 'recordOnVolume':
       case 'recordOnClaim':
         return `${step.do} ${step.event.reason}`
-      case 'remove':
-      case 'scrub':
-      case 'endScrub':
-        return step.do
       default:
         return `${step.do} ${JSON.stringify(step.patch.body)}`
     }
@@ -29,14 +24,7 @@ const phase = (name: string): string => `patchVolumeStatus {"status":{"phase":"$
 
 describe('decideVolume', () => {
   const own = claim({ volumeName: 'pv-1' })
-  const rows: {
-    name: string
-    volume: Partial<Volume>
-    claim?: Claim
-    begun?: string
-    scrubber?: CachedPod
-    done: string[]
-  }[] = [
+  const rows: { name: string; volume: Partial<Volume>; claim?: Claim; done: string[] }[] = [
     { name: 'makes a new volume available', volume: { phase: 'Pending' }, done: [phase('Available')] },
     { name: 'leaves an available one alone', volume: {}, done: [] },
     {
@@ -85,45 +73,11 @@ describe('decideVolume', () => {
       done: [],
     },
     {
-      name: 'fails one that cannot be deleted',
-      volume: { phase: 'Bound', claimRef: refTo(own), csi: undefined, inTree: { is: 'other' } },
-      done: [
-        phase('Released'),
-        'patchVolumeStatus {"status":{"phase":"Failed","message":"error getting deleter volume plugin for volume \\"pv-1\\": ' +
-          'no volume plugin matched"}}',
-        'recordOnVolume VolumeFailedDelete',
-      ],
-    },
-    {
       name: 'fails one that cannot be recycled',
       volume: { phase: 'Released', claimRef: refTo(own), reclaimPolicy: 'Recycle' },
       done: [
         'patchVolumeStatus {"status":{"phase":"Failed","message":"No recycler plugin found for the volume!"}}',
         'recordOnVolume VolumeFailedRecycle',
-      ],
-    },
-    {
-      name: 'frees one that was scrubbed',
-      volume: { phase: 'Failed', claimRef: refTo(own), reclaimPolicy: 'Recycle', annotations: OURS },
-      begun: 'uid-app',
-      scrubber: pod({ phase: 'Succeeded' }),
-      done: [
-        'endScrub',
-        'recordOnVolume VolumeRecycled',
-        'patchVolume {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bound-by-controller":null}},"spec":{"claimRef":null}}',
-        phase('Available'),
-      ],
-    },
-    {
-      name: 'removes one of a host path',
-      volume: { phase: 'Released', claimRef: refTo(own), csi: undefined, inTree: { is: 'hostPath', path: '/tmp/x' } },
-      done: ['remove'],
-    },
-    {
-      name: 'marks one of a migrated plugin before anything else',
-      volume: { phase: 'Pending', annotations: { 'pv.kubernetes.io/provisioned-by': 'kubernetes.io/aws-ebs' } },
-      done: [
-        'patchVolume {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/migrated-to":"ebs.csi.aws.com"}}}',
       ],
     },
     { name: 'does not write over a failure', volume: { phase: 'Failed', claimRef: refTo(own) }, done: [] },
@@ -150,12 +104,10 @@ describe('decideVolume', () => {
     },
   ]
   it.each(rows)('$name', (row) => {
-    const { begun, scrubber } = row
-    const view = { volume: volume(row.volume), claim: row.claim, users: [], begun, scrubber }
-    expect(summary(decideVolume(view))).toEqual(row.done)
+    expect(summary(decideVolume({ volume: volume(row.volume), claim: row.claim }))).toEqual(row.done)
   })
 
   it('returns no steps for a complete binding', () => {
-    expect(decideVolume({ ...boundPair(), users: [], begun: undefined, scrubber: undefined })).toEqual([])
+    expect(decideVolume(boundPair())).toEqual([])
   })
 })

@@ -1,12 +1,16 @@
-import { unreachable } from '@csi-sidecars/base'
 import type { EventText } from '@csi-sidecars/events'
 import type { Patch } from '@csi-sidecars/kube-types'
-import { PROVISIONED_BY } from '../caches/annotations.ts'
 import type { Claim } from '../caches/claim.ts'
+import { PROVISIONED_BY } from '../caches/metadata.ts'
 import type { Volume, VolumePhase } from '../caches/volume.ts'
-import { migrateVolumePatch } from './migrate.ts'
 import { unbindVolumePatch, volumePhasePatch } from './patches.ts'
-import { decideReclaim, type ReclaimStep, type ReclaimView } from './reclaim.ts'
+
+/** A volume and all inputs of its next step, at one moment. */
+export interface VolumeView {
+  readonly volume: Volume
+  /** The claim with the name in the reference, whatever its UID. Undefined if there is none. */
+  readonly claim: Claim | undefined
+}
 
 export type VolumeStep =
   | { readonly do: 'patchVolume'; readonly patch: Patch }
@@ -15,54 +19,34 @@ export type VolumeStep =
   | { readonly do: 'recordOnClaim'; readonly claim: Claim; readonly event: EventText }
   /** Enqueues the claim, because the claim worker writes the other half of the binding. */
   | { readonly do: 'lookAtClaim'; readonly key: string }
-  | Extract<ReclaimStep, { do: 'remove' | 'scrub' | 'endScrub' }>
 
 /** Returns the plan for a volume. */
-export function decideVolume(view: ReclaimView): readonly VolumeStep[] {
-  const { volume, claim } = view
-  const migrate = migrateVolumePatch(volume)
-  // The next run plans the other steps, from the patched volume.
-  if (migrate !== undefined) return [{ do: 'patchVolume', patch: migrate }]
+export function decideVolume({ volume, claim }: VolumeView): readonly VolumeStep[] {
   const { claimRef } = volume
   if (claimRef?.uid === undefined) return phase(volume, 'Available')
-  if (claim === undefined || claim.uid !== claimRef.uid) return released(view)
+  if (claim === undefined || claim.uid !== claimRef.uid) return released(volume)
   if (claim.volumeName === volume.key) return phase(volume, 'Bound')
-  if (claim.volumeName !== '') return boundElsewhere(view)
+  if (claim.volumeName !== '') return boundElsewhere(volume)
   if (claim.volumeMode !== volume.volumeMode) return modesDiffer(volume, claim)
   return [{ do: 'lookAtClaim', key: claim.key }]
 }
 
-/** Plans the release of a volume. The phase `Failed` stays, so that users can read its message. */
-function released(view: ReclaimView): readonly VolumeStep[] {
-  const { volume } = view
+/**
+ * Plans the release of a volume. Its provisioner deletes it. The phase `Failed` stays, so that users can read its
+ * message.
+ */
+function released(volume: Volume): readonly VolumeStep[] {
   const steps = volume.phase === 'Failed' ? [] : phase(volume, 'Released')
-  return [...steps, ...decideReclaim(view).flatMap((step) => stepsFor(step, volume))]
-}
-
-function stepsFor(step: ReclaimStep, volume: Volume): readonly VolumeStep[] {
-  switch (step.do) {
-    case 'fail':
-      return failed(volume, step.reason, step.message)
-    case 'report':
-      return [{ do: 'recordOnVolume', event: { type: 'Normal', reason: step.reason, message: step.message } }]
-    case 'free':
-      return freed(volume)
-    case 'remove':
-    case 'scrub':
-    case 'endScrub':
-      return [step]
-    default:
-      return unreachable(step)
-  }
+  if (volume.reclaimPolicy !== 'Recycle') return steps
+  return [...steps, ...failed(volume, 'VolumeFailedRecycle', 'No recycler plugin found for the volume!')]
 }
 
 /**
  * Handles a volume whose claim is bound to another volume. A provisioned volume with the policy `Delete` is deleted;
  * any other volume becomes free.
  */
-function boundElsewhere(view: ReclaimView): readonly VolumeStep[] {
-  const { volume } = view
-  return PROVISIONED_BY in volume.annotations && volume.reclaimPolicy === 'Delete' ? released(view) : freed(volume)
+function boundElsewhere(volume: Volume): readonly VolumeStep[] {
+  return PROVISIONED_BY in volume.annotations && volume.reclaimPolicy === 'Delete' ? released(volume) : freed(volume)
 }
 
 function freed(volume: Volume): readonly VolumeStep[] {

@@ -1,9 +1,8 @@
-import type { Attachment } from '../caches/attachment.ts'
 import type { Lookup, Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
-import type { CachedClass, CachedDriver } from '../caches/storage.ts'
+import type { Attachment, CachedClass, CachedDriver } from '../caches/storage.ts'
 import type { ClaimRef, Volume } from '../caches/volume.ts'
 
 /** Objects as the caches keep them, with what differs from the usual. */
@@ -30,7 +29,6 @@ export function claim(change: Partial<Claim> = {}): Claim {
     request: '1Gi',
     selector: undefined,
     attributesClass: '',
-    cloneOf: '',
     phase: 'Pending',
     statusModes: undefined,
     capacity: undefined,
@@ -63,7 +61,6 @@ export function volume(change: Partial<Volume> = {}): Volume {
     required: undefined,
     mountOptions: [],
     csi: { driver: DRIVER, volumeHandle: `handle-${key}` },
-    inTree: undefined,
     phase: 'Available',
     ...change,
   }
@@ -74,7 +71,7 @@ export function refTo({ namespace, name, uid }: Claim): ClaimRef {
   return { namespace, name, uid }
 }
 
-/** As a user reserves a volume: by name, for any claim of that name. */
+/** Reserves a volume as a user does: by name, for any claim of that name. */
 export function reservedFor({ namespace, name }: Claim): ClaimRef {
   return { namespace, name, uid: undefined }
 }
@@ -109,7 +106,6 @@ export function pod(change: Partial<CachedPod> = {}): CachedPod {
     schedulerName: 'default-scheduler',
     deleting: false,
     phase: 'Pending',
-    message: '',
     containers: [{ name: 'main', image: 'none' }],
     containersRun: false,
     volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: false }],
@@ -163,9 +159,6 @@ export function storageClass(change: Partial<CachedClass> = {}): CachedClass {
     resourceVersion: '1',
     uid: `uid-${key}`,
     provisioner: DRIVER,
-    parameters: {},
-    reclaimPolicy: 'Delete',
-    mountOptions: [],
     waitsForConsumer: false,
     allowedTopologies: undefined,
     isDefault: false,

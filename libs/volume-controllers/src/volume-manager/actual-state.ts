@@ -20,7 +20,7 @@ export interface ActualVolume {
   readonly publishContext: Readonly<Record<string, string>>
   readonly device: MountState | undefined
   readonly pods: ReadonlyMap<string, MountState>
-  /** Pods whose volume must be published again, because its content may have changed or the driver requires it. */
+  /** Pods whose volume must be published again, because the driver requires it. */
   readonly stale: ReadonlySet<string>
   /** The size that this node has last confirmed for the claim; undefined before the first check. */
   readonly claimSize: string | undefined

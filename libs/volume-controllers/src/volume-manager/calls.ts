@@ -1,4 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
+import type { Driver } from '@csi-sidecars/csi'
 import { classify, RpcError, secretsFrom } from '@csi-sidecars/csi'
 import {
   NodePublishVolume,
@@ -7,16 +8,28 @@ import {
   NodeUnpublishVolume,
   NodeUnstageVolume,
 } from '@csi-sidecars/csi-proto'
-import { isNotFound } from '@csi-sidecars/kube-client'
-import { CONFIG_MAPS, SECRETS } from '@csi-sidecars/kube-types'
-import type { ContentSource } from '../caches/content-source.ts'
+import { SECRETS } from '@csi-sidecars/kube-types'
+import type { StatusList } from '../attach-detach/node-status.ts'
+import type { ControllerParts } from '../control.ts'
 import { CALL_MS, nodeCan } from '../driver/driver.ts'
-import type { MountPoint, MountState } from './actual-state.ts'
-import { configMapData, type Payload, payloadOf, secretData } from './content.ts'
+import type { ActualState, MountPoint, MountState } from './actual-state.ts'
+import type { DesiredState } from './desired-state.ts'
 import { type CsiSource, type DriverSource, isOfDriver, type MountSource, type PodMount } from './desired-state.ts'
-import type { NodeParts } from './node-parts.ts'
+import type { Disk } from './disk.ts'
 import { type GroupsBy, groupsBy } from './ownership.ts'
+import type { Paths } from './paths.ts'
 import { type CallParts, ephemeralRequest, publishRequest, stageRequest } from './requests.ts'
+
+/** The desired and the actual state of one node, and the parts that reconcile them. */
+export interface NodeParts extends ControllerParts {
+  readonly node: string
+  readonly driver: Driver
+  readonly desired: DesiredState
+  readonly actual: ActualState
+  readonly disk: Disk
+  readonly paths: Paths
+  readonly inUse: StatusList
+}
 
 /** Stages a volume for all pods of the node. */
 export async function stage(source: CsiSource, parts: NodeParts, signal: AbortSignal): Promise<void> {
@@ -81,12 +94,7 @@ async function publishCall(
   parts: NodeParts,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
-  const { disk, clock } = parts
   if (source.is === 'local') return async () => undefined
-  if (source.is === 'content') {
-    const files = await readContent(source.content, { ...parts, namespace: pod.namespace }, signal)
-    return async () => disk.write(targetOf(source, pod.podUid, parts), files, clock.now())
-  }
   return await driverCall({ source, pod }, parts, signal)
 }
 
@@ -171,7 +179,6 @@ function stagingOf({ csi, name, block }: CsiSource, { paths }: NodeParts): strin
 
 function targetOf(source: MountSource, podUid: string, { paths }: NodeParts): string {
   if (source.is === 'local') return paths.local(source.plugin, source.name, podUid)
-  if (source.is === 'content') return paths.local(source.content.kind.toLowerCase(), source.name, podUid)
   return paths.target({ name: source.name, block: source.is === 'csi' && source.block }, podUid)
 }
 
@@ -188,28 +195,4 @@ export async function secretOf(
   if (ref?.name === undefined) return {}
   const secret = await client.get(SECRETS, { name: ref.name, namespace: ref.namespace }, { signal })
   return secretsFrom(secret.data)
-}
-
-/**
- * Returns the files of a ConfigMap or a Secret from the API server. Throws the error message of kubelet if the object
- * is missing and not optional.
- */
-export async function readContent(
-  source: ContentSource,
-  { client, namespace }: Pick<NodeParts, 'client'> & { readonly namespace: string },
-  signal: AbortSignal,
-): Promise<Payload> {
-  const { kind, name, optional } = source
-  const ref = { namespace, name }
-  try {
-    const data =
-      kind === 'secret'
-        ? secretData(await client.get(SECRETS, ref, { signal }))
-        : configMapData(await client.get(CONFIG_MAPS, ref, { signal }))
-    return payloadOf(source, data)
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-    if (optional) return payloadOf(source, undefined)
-    throw new Error(`${kind.toLowerCase()} "${name}" not found`, { cause: error })
-  }
 }

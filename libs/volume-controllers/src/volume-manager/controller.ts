@@ -15,10 +15,10 @@ import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import { baseController, type ControllerParts, keysOfPodVolumes, periodicKeys } from '../control.ts'
 import { ActualState } from './actual-state.ts'
+import type { NodeParts } from './calls.ts'
 import { DesiredState, type MountSource } from './desired-state.ts'
 import type { Disk } from './disk.ts'
 import { type MountParts, reconcileMount } from './mount.ts'
-import type { NodeParts } from './node-parts.ts'
 import type { Paths } from './paths.ts'
 import { type PodParts, populate, reconcilePod } from './pods.ts'
 
@@ -126,7 +126,7 @@ function attachedVolumes(
   return [...desired.attachable()].filter((name) => attached.has(name) && actual.get(name)?.attached !== true)
 }
 
-/** Returns the volumes to publish again, because contents may change and some drivers require it. */
+/** Returns the volumes to publish again, because their drivers require it. */
 function volumesToRepublish({ desired, actual, caches }: NodeParts): readonly string[] {
   const requiresRepublish = (driver: string): boolean => caches.drivers.store.get(driver)?.requiresRepublish === true
   return desired
@@ -145,11 +145,9 @@ function usedVolumes(desired: DesiredState, actual: ActualState): readonly strin
   return [...names].sort()
 }
 
-/** Whether a mount is published periodically, because its content may change or its driver requires it. */
+/** Whether a mount is published periodically, because its driver requires it. */
 export function isRepublished(source: MountSource, republishes: (driver: string) => boolean): boolean {
   switch (source.is) {
-    case 'content':
-      return true
     case 'csi':
       return republishes(source.csi.driver)
     case 'ephemeral':

@@ -1,13 +1,10 @@
 import type { CSIPersistentVolumeSource } from '@csi-sidecars/kube-types'
-import type { ContentSource } from '../caches/content-source.ts'
 import type { FsGroup, PodVolume } from '../caches/pod.ts'
 
 /** A volume to mount, with all fields that mount and unmount need. The node's disk keeps it while it is mounted. */
 export type MountSource =
   | CsiSource
   | EphemeralSource
-  /** A ConfigMap or a Secret as files, which the node writes. */
-  | { readonly is: 'content'; readonly volumeName: string; readonly name: string; readonly content: ContentSource }
   /** A volume without a CSI driver, which the node itself mounts. */
   | { readonly is: 'local'; readonly volumeName: string; readonly name: string; readonly plugin: string }
 
@@ -23,8 +20,8 @@ export interface CsiSource {
   readonly block: boolean
   /** True if the attach/detach controller must attach the volume first. */
   readonly attach: boolean
-  /** The key of the claim; undefined for an inline volume of a pod. */
-  readonly claim: string | undefined
+  /** The key of the claim. */
+  readonly claim: string
 }
 
 /** A CSI volume that a pod declares inline. Its publish creates it, and its unpublish deletes it. */

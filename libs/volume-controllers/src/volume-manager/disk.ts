@@ -1,10 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FsGroup } from '../caches/pod.ts'
 import { sha256 } from '../volume-names.ts'
 import type { MountPoint } from './actual-state.ts'
-import { clearWritten, writeAtomically } from './atomic-writer.ts'
-import type { Payload } from './content.ts'
 import { isOfDriver } from './desired-state.ts'
 import { giveToGroup } from './ownership.ts'
 
@@ -16,8 +14,6 @@ export interface Disk {
   end(point: Pick<MountPoint, 'path'>): void
   /** Returns the mounts that have begun and not ended, including mounts from before a restart. */
   records(): readonly MountPoint[]
-  /** Writes files into a folder that `begin` created. Readers see all of them change at once. */
-  write(path: string, files: Payload, nowMs: number): void
   /** Gives the files below a path to a group. */
   give(path: string, group: FsGroup): void
 }
@@ -29,7 +25,6 @@ export function memoryDisk(): Disk {
     begin: (point) => void records.set(point.path, point),
     end: ({ path }) => void records.delete(path),
     records: () => [...records.values()],
-    write: () => undefined,
     give: () => undefined,
   }
 }
@@ -52,15 +47,11 @@ export function folderDisk(root: string): Disk {
       writeFileSync(fileOf(path), JSON.stringify(point))
     },
     end({ path }) {
-      // Only files that this disk wrote are removed. Files of a driver stay.
-      const isOurs = existsSync(fileOf(path)) && read(fileOf(path)).source.is === 'content'
-      if (isOurs) clearWritten(path)
       rmSync(fileOf(path), { force: true })
       // A driver may leave its mount point behind. A mount point that contains data stays.
       const left = statSync(path, { throwIfNoEntry: false })
       if (left?.isDirectory() && readdirSync(path).length === 0) rmdirSync(path)
     },
-    write: writeAtomically,
     give: giveToGroup,
     records: () => readdirSync(notes).map((name) => read(join(notes, name))),
   }

@@ -5,10 +5,10 @@ import { type Patch, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS 
 import { claimProjection } from '../caches/claim.ts'
 import { refOf } from '../control.ts'
 import { CALL_MS, nodeCan } from '../driver/driver.ts'
+import type { NodeParts } from './calls.ts'
 import { callParts, secretOf } from './calls.ts'
 import type { CsiSource, PodMount } from './desired-state.ts'
 import { decideExpansion, failedPatch, finishedPatch, inProgressPatch, wantsOtherSize } from './expand.ts'
-import type { NodeParts } from './node-parts.ts'
 import { expandRequest } from './requests.ts'
 
 /** Expands the file system or the device of a mounted volume to the promised size of its claim. */
@@ -20,7 +20,7 @@ export async function expand(
   const { client, actual, desired } = parts
   const { volumeName, claim: claimKey } = source
   const capacity = desired.get(volumeName)?.capacity
-  if (capacity === undefined || claimKey === undefined) return
+  if (capacity === undefined) return
   const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), { signal })
   const plan = decideExpansion(claimProjection(claim), capacity)
   if (plan.do === 'wait') return

@@ -1,6 +1,6 @@
 import { claimStatusPatch, type Patch, type PersistentVolumeClaim, Quantity, rfc3339 } from '@csi-sidecars/kube-types'
-import { NODE_EXPANSION_NOT_REQUIRED } from '../caches/annotations.ts'
 import { type Claim, claimProjection } from '../caches/claim.ts'
+import { NODE_EXPANSION_NOT_REQUIRED } from '../caches/metadata.ts'
 import type { ActualVolume } from './actual-state.ts'
 
 /** The action of the node for a volume that has grown. */

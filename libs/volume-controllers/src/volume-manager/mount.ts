@@ -5,12 +5,12 @@ import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { nodeProjection } from '../caches/node.ts'
 import { refOf } from '../control.ts'
 import { attachmentName } from '../volume-names.ts'
+import type { NodeParts } from './calls.ts'
 import { canStage, publish, stage, unmount } from './calls.ts'
 import { decideMount, type MountStep, type MountView } from './decide.ts'
 import type { CsiSource, MountSource, PodMount } from './desired-state.ts'
 import { hasGrown } from './expand.ts'
 import { expand } from './expand-run.ts'
-import type { NodeParts } from './node-parts.ts'
 
 export interface MountParts extends NodeParts {
   /** Enqueues a pod after a change of its mounts. */

@@ -25,7 +25,7 @@ describe('a folder that is given to a group', () => {
     expect([modeOf('.'), modeOf('folder'), modeOf('folder/file')]).toEqual(['2770', '2770', '660'])
   })
 
-  it('with `onRootMismatch`, a folder whose root belongs to the group is not changed', () => {
+  it('does not change with `onRootMismatch` if its root belongs to the group', () => {
     chmodSync(root, 0o2770)
     giveToGroup(root, { gid, onRootMismatch: true })
     expect(modeOf('folder/file')).toBe('600')

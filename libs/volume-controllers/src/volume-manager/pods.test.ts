@@ -25,15 +25,6 @@ describe('decidePod', () => {
     ],
     ['goes at once when it never ran', { pod: pod({ deleting: true }), isMounted: false, isReady: false }, 'remove'],
     [
-      'has done its work as soon as it runs when it scrubs a volume',
-      {
-        pod: pod({ name: 'recycler-for-pv-1', phase: 'Running', containersRun: true }),
-        isMounted: true,
-        isReady: true,
-      },
-      'end',
-    ],
-    [
       'is not removed because its work is done',
       { pod: pod({ phase: 'Succeeded' }), isMounted: false, isReady: false },
       'nothing',

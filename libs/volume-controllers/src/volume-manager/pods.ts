@@ -2,8 +2,7 @@ import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { PODS } from '@csi-sidecars/kube-types'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
 import { refOf, settledUnlessFailed, targetOf } from '../control.ts'
-import { volumeOfScrubber } from '../persistent-volume/scrubber.ts'
-import type { NodeParts } from './node-parts.ts'
+import type { NodeParts } from './calls.ts'
 import { endedPatch, runningPatch } from './pod-status.ts'
 import { type Resolved, resolveVolumes } from './resolve.ts'
 
@@ -35,8 +34,6 @@ export function decidePod({ pod, isMounted, isReady }: PodView): PodStep {
     if (!isTerminated(pod)) return { do: 'end' }
     return { do: isMounted ? 'nothing' : 'remove' }
   }
-  // A scrubber ends at once: host paths hold no data of the cluster, and no server is contacted.
-  if (pod.phase === 'Running' && volumeOfScrubber(pod) !== undefined) return { do: 'end' }
   return { do: pod.phase === 'Pending' && isReady ? 'run' : 'nothing' }
 }
 

@@ -4,11 +4,6 @@ import { isRepublished } from './controller.ts'
 import type { MountSource } from './desired-state.ts'
 
 const named = { volumeName: 'v', name: 'data' }
-const content: MountSource = {
-  ...named,
-  is: 'content',
-  content: { kind: 'secret', name: 's', optional: false, mode: 0o644, items: undefined },
-}
 const inline: MountSource = { ...named, is: 'ephemeral', handle: 'h', source: { driver: 'd' } }
 const csi: MountSource = {
   ...named,
@@ -18,12 +13,11 @@ const csi: MountSource = {
   mountOptions: [],
   block: false,
   attach: false,
-  claim: undefined,
+  claim: 'default/data',
 }
 
 describe('an existing mount', () => {
   it.each([
-    ['of a Secret is written again', content, false, true],
     ['of a driver that asks for it is written again', csi, true, true],
     ['of a driver that does not stays', csi, false, false],
     ['that a pod declares, too', inline, true, true],
@@ -34,10 +28,10 @@ describe('an existing mount', () => {
 
   it('publishes each existing mount again once after it is marked as stale', () => {
     const actual = new ActualState()
-    actual.mark({ source: content, podUid: 'a', path: '/a' }, 'mounted')
-    actual.mark({ source: content, podUid: 'b', path: '/b' }, 'uncertain')
+    actual.mark({ source: csi, podUid: 'a', path: '/a' }, 'mounted')
+    actual.mark({ source: csi, podUid: 'b', path: '/b' }, 'uncertain')
     expect([actual.markStale('v'), [...(actual.get('v')?.stale ?? [])]]).toEqual([true, ['a']])
-    actual.mark({ source: content, podUid: 'a', path: '/a' }, 'mounted')
+    actual.mark({ source: csi, podUid: 'a', path: '/a' }, 'mounted')
     expect([...(actual.get('v')?.stale ?? [])]).toEqual([])
     expect(actual.markStale('unknown')).toBe(false)
   })

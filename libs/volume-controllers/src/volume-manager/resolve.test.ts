@@ -122,13 +122,4 @@ describe("a pod's volume", () => {
         `lifecycle mode: volume mode "Ephemeral" not supported by driver csi.example.com ${why}`,
     })
   })
-
-  it('resolves a volume of a migrated plugin to its CSI driver', () => {
-    const csi = { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' }
-    const inTree = { is: 'migrated' as const, plugin: 'kubernetes.io/aws-ebs', csi, accessModes: [] }
-    const source = { is: 'csi', volumeName: 'kubernetes.io/csi/ebs.csi.aws.com^vol-1', csi, attach: true }
-    expect(only({ claims, volumes: [{ ...bound.volume, csi: undefined, inTree }] })).toMatchObject({ source })
-    const volume = { metadata: { name: 'ebs.csi.aws.com-vol-1' }, spec: { csi, accessModes: ['ReadWriteOnce'] } }
-    expect(only({}, { volumes: [{ is: 'migrated', name: 'data', volume }] })).toMatchObject({ source })
-  })
 })

@@ -1,10 +1,9 @@
-import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { boundVolume, needsAttach } from '../attach-detach/resolve.ts'
-import { CLAIM_PROTECTION } from '../caches/annotations.ts'
 import type { Lookups } from '../caches/caches.ts'
+import { CLAIM_PROTECTION } from '../caches/metadata.ts'
 import type { CachedPod, PodVolume } from '../caches/pod.ts'
 import type { CachedDriver } from '../caches/storage.ts'
-import { csiSourceOf, type Volume } from '../caches/volume.ts'
+import type { Volume } from '../caches/volume.ts'
 import { ephemeralHandle, uniqueVolumeName } from '../volume-names.ts'
 import type { MountSource, PodMount } from './desired-state.ts'
 
@@ -26,38 +25,12 @@ export type Resolved =
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
   return pod.volumes.map((volume) => {
     if (!pod.use.mounts.has(volume.name) && !pod.use.devices.has(volume.name)) return { is: 'unused' }
-    if (volume.is === 'migrated') return resolveMigrated(pod, volume.volume, stores)
     return volume.is === 'claim' ? resolveClaim(pod, volume, stores) : resolveOwn(pod, volume, stores)
   })
 }
 
-function resolveMigrated(pod: CachedPod, { metadata, spec }: PersistentVolume, stores: Lookups): Resolved {
-  const csi = spec?.csi
-  if (csi == null) return { is: 'refused', why: `${metadata?.name} is no CSI volume` }
-  const source: MountSource = {
-    is: 'csi',
-    volumeName: uniqueVolumeName(csi),
-    name: metadata?.name ?? '',
-    csi,
-    accessModes: spec?.accessModes ?? [],
-    mountOptions: [],
-    block: false,
-    attach: needsAttach(csi.driver, stores),
-    claim: undefined,
-  }
-  return mountable(pod, source, { readOnly: csi.readOnly === true })
-}
-
-function resolveOwn(
-  pod: CachedPod,
-  volume: Exclude<PodVolume, { is: 'claim' | 'migrated' }>,
-  { drivers }: Lookups,
-): Resolved {
+function resolveOwn(pod: CachedPod, volume: Exclude<PodVolume, { is: 'claim' }>, { drivers }: Lookups): Resolved {
   const { name } = volume
-  if (volume.is === 'content') {
-    const volumeName = `kubernetes.io/${volume.source.kind.toLowerCase()}/${pod.uid}-${name}`
-    return mountable(pod, { is: 'content', volumeName, name, content: volume.source })
-  }
   if (volume.is === 'local') return mountable(pod, localSource(volume.plugin, name, pod))
   const { source } = volume
   const wrong = wrongLifecycle(source.driver, drivers.store.get(source.driver))
@@ -97,7 +70,7 @@ function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { is: 'claim' }
   const wrong = wrongMode(pod, volume.name, bound)
   if (wrong !== undefined) return { is: 'refused', why: wrong }
   const { readOnly } = volume
-  const csi = csiSourceOf(bound)
+  const { csi } = bound
   if (csi === undefined) return mountable(pod, localSource('persistentVolume', bound.key, pod), { readOnly })
   const { key: name, accessModes, mountOptions, volumeMode } = bound
   const source: MountSource = {

@@ -8,7 +8,7 @@ export interface LanesSetup {
   readonly lanes: Lanes
   /** Places a key from now on. The first letter of an unplaced key names its lane, without groups. */
   place(key: string, lane: number, ...limits: readonly GroupLimit[]): void
-  /** As a key of the lane of its first letter, without limits. */
+  /** Lets the key block other keys of the group. Its first letter names its lane. */
   precede(key: string, group: string): void
   push(...keys: readonly string[]): void
   /** Starts as many keys as may be started. */

@@ -40,7 +40,7 @@ async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
   }
 }
 
-/** As many writes as etcd takes in one transaction. */
+/** The limit of writes in one transaction of etcd. */
 const MOST = 120
 
 function nextOf(objects: readonly Put[]): Put {

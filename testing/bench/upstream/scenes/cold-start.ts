@@ -47,7 +47,7 @@ async function start({ figures }: Bench, ground: Ground, who: { app: App; side: 
   figures.note(app, side, { ...times, 'read from the disk (MiB)': readMib, 'major faults': majorFaults })
 }
 
-/** Writes back what is not on the disk yet, and drops the file from the kernel's page cache. */
+/** Writes changed pages to the disk, and drops the file from the kernel's page cache. */
 function dropPages(file: string): void {
   const args = [`of=${file}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none']
   execFileSync('dd', args, { timeout: FORGOTTEN_WITHIN_MS })

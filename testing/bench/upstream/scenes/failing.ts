@@ -22,7 +22,7 @@ export const failing: BenchScene = {
     `${FAILING_MS / 1000} s; their time is that until ControllerPublishVolume.`,
   async run(bench) {
     for (const bad of [0, bench.sized(BAD)]) {
-      bench.say(`  beside ${bad}`)
+      bench.printLine(`  beside ${bad}`)
       await beside(bench, bad)
     }
   },
@@ -30,7 +30,7 @@ export const failing: BenchScene = {
 
 async function beside(bench: Bench, bad: number): Promise<void> {
   await using ground = await bench.ground()
-  // As our chart grants it; the stock roles of attachers do not have events.
+  // The rule that our chart grants. The stock roles of attachers have no events.
   const events = [{ apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] }]
   await grantTo('attacher', 'csi-attacher-event', { api: ground.api, rules: events })
   const driver = await ground.driver('failing.example.com')

@@ -20,7 +20,7 @@ export const idle: BenchScene = {
     await interleaved(bench, async (side, round) => {
       for (const app of APPS) await start(bench, ground, { app, side, round })
     })
-    bench.say('  a minute of all four')
+    bench.printLine('  a minute of all four')
     await minute(bench, ground)
   },
 }

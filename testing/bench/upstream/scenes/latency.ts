@@ -33,7 +33,7 @@ export async function attachTimes(
 
 /** How long each volume waited from its request (wall time, by name) to its first call, in ms, shortest first. */
 export function timesToCall(calls: readonly Call[], requested: ReadonlyMap<string, number>): readonly number[] {
-  // Reversed: the first call of a volume is the one that stays.
+  // The list is reversed, so the first call of a volume stays.
   const starts = new Map(calls.toReversed().map((call) => [volumeOf(call), call.start]))
   return [...requested]
     .map(([name, from]) => (starts.get(`${name}-handle`) ?? Number.NaN) - from)

@@ -84,7 +84,7 @@ export async function populate(bench: Bench, ground: Ground): Promise<void> {
   }
   // The server has stored much at once; the first subject must not find it busy with that.
   await pause(DIGESTED_MS)
-  bench.say(`  ${count} objects of each kind made in ${((performance.now() - from) / 1000).toFixed(0)} s`)
+  bench.printLine(`  ${count} objects of each kind made in ${((performance.now() - from) / 1000).toFixed(0)} s`)
 }
 
 /** A pod with a claim, its volume, and the attachment of it, as in a cluster at rest. */

@@ -26,12 +26,12 @@ export const oneProcess: BenchScene = {
     'time. Beside the attacher alone no claims are expanded; beside two processes the server, the driver and the ' +
     'machine have the same work as beside one. A claim that fails is refused by the driver at once.',
   async run(bench) {
-    bench.say('  memory, idle')
+    bench.printLine('  memory, idle')
     await memory(bench, { label: 'RSS idle (MiB)', driver: 'idle.example.com', settledMs: QUIET_MS })
-    bench.say('  memory, with many objects')
+    bench.printLine('  memory, with many objects')
     const many = { label: 'RSS with 20,000 objects of each kind (MiB)', driver: DRIVER, settledMs: SETTLED_MS }
     await memory(bench, { ...many, prepare: (ground) => populate(bench, ground) })
-    bench.say('  attaches')
+    bench.printLine('  attaches')
     await latency(bench)
   },
 }
@@ -79,11 +79,11 @@ export async function startLayout(
 ): Promise<readonly Subject[]> {
   const driver = await ground.driver(name)
   const common = { driver, leaseNamespace, args, side: layout === 'original' ? 'original' : 'ours' } as const
-  if (layout === 'one') return [await ground.start({ ...common, app: 'attacher', both: true })]
+  if (layout === 'one') return [await ground.start({ ...common, app: 'attacher', together: 'both' })]
   if (layout === 'three') {
     const controllers = '--controllers=attacher,resizer,livenessprobe'
     const probe = [controllers, `--livenessprobe-health-port=${await freePort()}`]
-    return [await ground.start({ ...common, args: [...args, ...probe], app: 'attacher', both: true })]
+    return [await ground.start({ ...common, args: [...args, ...probe], app: 'attacher', together: 'both' })]
   }
   const subjects: Subject[] = []
   for (const app of APPS) subjects.push(await ground.start({ ...common, app }))
@@ -122,7 +122,7 @@ async function attaches(
   await bound(ground, driver.name, { name: 'claim-0' })
   await moreBound(ground, { count: claims, prefix: 'claim' })
   const common = { side: 'ours', driver } as const
-  const subject = await ground.start({ ...common, app: 'attacher', both: layout === 'one' })
+  const subject = await ground.start({ ...common, app: 'attacher', together: layout === 'one' ? 'both' : undefined })
   const other = layout === 'two' ? await ground.start({ ...common, app: 'resizer' }) : undefined
   await pause(QUIET_MS)
   const raising = ground.each(claims, (index) => raise(ground, `claim-${index}`))

@@ -20,7 +20,7 @@ export const starvation: BenchScene = {
     await using ground = await bench.ground()
     const [few, many] = [bench.sized(40), bench.sized(1000)]
     await interleaved({ ...bench, rounds: 1 }, (side) => starve(bench, ground, { side, round: 1, detaches: few }))
-    bench.say(`  ${many} detaches, ours`)
+    bench.printLine(`  ${many} detaches, ours`)
     await starve(bench, ground, { side: 'ours', round: 2, detaches: many })
   },
 }

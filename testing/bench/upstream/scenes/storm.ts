@@ -35,7 +35,7 @@ export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise
   await interleaved({ ...bench, rounds: 1 }, (side) =>
     storm({ side, round: 1, count: few, args: [], waves: 1, label: `${few}: ` }),
   )
-  bench.say(`  ${many}, ours`)
+  bench.printLine(`  ${many}, ours`)
   await storm({ side: 'ours', round: 2, count: many, args: [], waves: 1, label: `${many}: ` })
 }
 

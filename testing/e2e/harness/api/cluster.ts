@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { APPS } from '@csi-sidecars/sidecars'
-import type { Subject } from '../subject.ts'
+import { SUBJECTS, type Subject } from '../subject.ts'
 import type { Api } from './api.ts'
 import type { Certificate } from './certificate.ts'
 
 /** Permissions belong to the group, so that each test can have a user and an audit trail of its own. */
-export type Role = Subject | 'none'
+export type Role = Subject | 'pod' | 'none'
 
 export interface User {
   readonly name: string
@@ -49,6 +49,7 @@ export class Users {
     provisioner: [],
     snapshotter: [],
     both: [],
+    pod: [],
     none: [],
   }
 
@@ -58,8 +59,9 @@ export class Users {
       for (let index = USERS_OF_EACH_ROLE; index > 0; index -= 1) {
         const user = { name: `${role}-${index}`, token: randomUUID() }
         free.push(user)
-        const groups = (role === 'both' ? APPS : [role]).map((app) => `csi-${app}s`)
-        made.push({ ...user, groups })
+        const apps: readonly string[] =
+          role === 'pod' ? SUBJECTS.map(({ app }) => app) : role === 'both' ? APPS : [role]
+        made.push({ ...user, groups: apps.map((app) => `csi-${app}s`) })
       }
     }
     this.all = made

@@ -247,7 +247,7 @@ export class Gate {
       method,
       path: url.pathname,
       query,
-      ...placeOf(url.pathname),
+      ...resourcePathOf(url.pathname),
       watch: query['watch'] === 'true' || query['watch'] === '1',
       contentType: headers['content-type'],
       userAgent: headers['user-agent'],
@@ -331,14 +331,14 @@ function isOf(verb: string, { method, watch }: WireRequest): boolean {
   return verb === '*' || verb === (watch ? 'WATCH' : method)
 }
 
-interface Place {
+interface ResourcePath {
   readonly resource: string
   readonly namespace: string | undefined
   readonly name: string | undefined
 }
 
 /** `/apis/storage.k8s.io/v1/volumeattachments/a/status` -> volumeattachments/status, a. */
-function placeOf(path: string): Place {
+function resourcePathOf(path: string): ResourcePath {
   const parts = path.split('/').slice(1).map(decodeURIComponent)
   const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : []
   const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest[1] : undefined

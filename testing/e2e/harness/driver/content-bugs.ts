@@ -13,7 +13,7 @@ import type { Planted, WholeDriver } from './planted.ts'
 /** Mounts need root. */
 export const CAN_MOUNT = process.platform === 'linux' && process.getuid?.() === 0
 
-/** Bugs of snapshots, and of what volumes hold: both are there only with one of these bugs, or with none. */
+/** Bugs of snapshots, and of the content of volumes. The driver has both only with one of these bugs, or with none. */
 export const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   Object.entries({ ...SNAPSHOT_BUGS, ...(CAN_MOUNT ? CONTENT_BUGS : {}) }).map(([name, check]) => [
     name,

@@ -21,7 +21,7 @@ export const KILL_BUGS: Readonly<Record<string, Planted>> = {
       return own()
     }).put(whole)
   }),
-  /** Cannot read what it has stored. */
+  /** The driver cannot read its stored state. */
   'never-starts-again': found('alive', ({ controller }) => {
     if (controller.volumes.all.length > 0) process.exit(3)
   }),

@@ -23,7 +23,7 @@ interface Called<Q, R> {
 export interface Planted {
   readonly check: keyof typeof CHECKS
   readonly put: Bug
-  /** Is in snapshots or in what volumes hold. */
+  /** True for a bug of snapshots or of the content of volumes. */
   readonly holds?: boolean
 }
 

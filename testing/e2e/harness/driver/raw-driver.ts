@@ -39,7 +39,7 @@ export class RawDriver {
 
   async start(): Promise<void> {
     rmSync(this.socket, { force: true })
-    // The client validates what is sent; this server does not.
+    // The client validates sent headers; this server does not.
     const server = createServer({ maxSendHeaderBlockLength: 64 * 1024 * 1024, strictFieldWhitespaceValidation: false })
     server.on('session', (session) => {
       this.#sessions.add(session)

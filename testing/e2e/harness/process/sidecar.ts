@@ -85,7 +85,7 @@ export class Sidecar {
     return this.end(within)
   }
 
-  /** On a connection of its own, as a probe: one that was kept may be closed while this request is sent. */
+  /** Uses a separate connection, as a probe does. A kept connection may close while this request is sent. */
   async http(
     path: string,
     headers: Record<string, string> = {},

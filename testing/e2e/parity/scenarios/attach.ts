@@ -21,7 +21,7 @@ import { type Action, gone, type Scenario, type Step, scenario } from '../scenar
 const OUT_OF_SERVICE = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }
 const app = (what = 'app', on = 'n1') => pod(what, { node: on, claims: ['data'] })
 
-/** Two nodes, a bound claim; then what the scenario is about. */
+/** Starts with two nodes and a bound claim. The actions of the scenario follow. */
 function attach(name: string, options: VolumeOptions, ...steps: readonly (readonly Action[] | Step)[]): Scenario {
   const modes = options.modes === undefined ? {} : { modes: options.modes }
   return scenario(`attach: ${name}`, [node('n1'), node('n2'), volume('pv', options), claim('data', modes)], ...steps)

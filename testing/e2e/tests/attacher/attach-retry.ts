@@ -50,7 +50,7 @@ test('backoff resets after a success', async (t) => {
   await eventually('three more tries', () => volumeCalls(at.driver).length >= before + 3, { within: 4000 })
 })
 
-test('one that fails does not delay others', async (t) => {
+test('a failing attach does not delay others', async (t) => {
   const at = await scene(t)
   const bad = `${t.name('pv-bad')}-handle`
   at.driver.on('ControllerPublishVolume', ({ request }) =>

@@ -20,7 +20,7 @@ import {
 /** Tests of objects that are recreated under the same name while work for the deleted object runs. */
 
 const test = testsOf('attacher', 'identity', { only: 'ours' })
-/** Against the originals too. */
+/** Tests that also run with the originals. */
 const shared = testsOf('attacher', 'identity')
 
 const CALL_MS = 1000

@@ -20,7 +20,7 @@ import {
 /** Other writers change the objects of the attacher before its watch reports the change, once and repeatedly. */
 
 const test = testsOf('attacher', 'other writers', { only: 'ours' })
-/** Against the originals too. */
+/** Tests that also run with the originals. */
 const shared = testsOf('attacher', 'other writers')
 
 /**
@@ -45,7 +45,7 @@ test('a finalizer that its owner removes is not restored with ours', async (t) =
   equal([errors(at), volumeCalls(at.driver).length], [0, 1])
 })
 
-test('a finalizer and annotations of other writers are kept beside ours', async (t) => {
+test('a finalizer and annotations of other writers are kept with ours', async (t) => {
   const at = await scene(t)
   const others = { finalizers: ['example.com/b'], annotations: { other: 'kept' } }
   changedBefore(t, at, { metadata: others })

@@ -43,7 +43,7 @@ export function finalizerOf(driverName: string): string {
 }
 
 /** The node and the driver of an attachment. Without a driver, the driver of the test. */
-type Place = Pick<AttacherScene, 'node'> & { readonly driver?: { readonly name: string } }
+type AttachSite = Pick<AttacherScene, 'node'> & { readonly driver?: { readonly name: string } }
 
 export interface AttachParts {
   readonly pv?: VolumeParts
@@ -54,7 +54,7 @@ export interface AttachParts {
 /** A volume and its attachment to the scene's node, under the names `pv` and `va`. */
 export async function attach(
   t: TestContext,
-  { node, driver }: Place,
+  { node, driver }: AttachSite,
   { pv: parts, va = {}, suffix = '' }: AttachParts = {},
 ): Promise<{ pv: string; va: string }> {
   const pv = await t.createVolume(`pv${suffix}`, parts)
@@ -71,7 +71,7 @@ export function attached(t: TestContext, va = t.name('va'), wait: WaitOptions = 
 /** Attaches a volume, and waits until it is attached. */
 export async function attachAndWait(
   t: TestContext,
-  at: Place,
+  at: AttachSite,
   { within, ...parts }: AttachParts & Pick<WaitOptions, 'within'> = {},
 ): Promise<{ readonly pv: string; readonly va: string; readonly object: VolumeAttachment }> {
   const names = await attach(t, at, parts)
@@ -84,7 +84,7 @@ export function suffixes(count: number): readonly string[] {
 }
 
 /** Attaches a volume for each suffix, and waits until all are attached. */
-export async function attachAll(t: TestContext, at: Place, all: readonly string[]): Promise<void> {
+export async function attachAll(t: TestContext, at: AttachSite, all: readonly string[]): Promise<void> {
   await Promise.all(all.map((suffix) => attach(t, at, { suffix })))
   await allAttached(t, all)
 }

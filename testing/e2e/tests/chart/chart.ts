@@ -1,15 +1,34 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
-import { LEASES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import {
+  type KubeObject,
+  LEASES,
+  PERSISTENT_VOLUME_CLAIMS,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+} from '@csi-sidecars/kube-types'
 import { EXAMPLES, type Example, exampleFile, helmPath, render } from '../../../../charts/tests/helm.ts'
 import { podSpecs } from '../../../../charts/tests/manifest.ts'
 import { ApiFailure } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
-import { leaseName, type ReleasedSubject } from '../../harness/subject.ts'
+import { leaseName, type Subject } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { ATTACH, attachAndWait, attached, detachAndWait, finalizerOf } from '../attacher/scene.ts'
 import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/scene.ts'
+import { claimRef, provision, setPhase, deleted as volumeDeleted } from '../provisioner/scene.ts'
 import { ask, EXPAND, grown, resized } from '../resizer/scene.ts'
+import {
+  createContent,
+  createGroup,
+  createGroupClass,
+  createClass as createSnapshotClass,
+  gone,
+  groupReady,
+  installCrds,
+  ready,
+  remove,
+  snapshotDriver,
+} from '../snapshotter/scene.ts'
 import { surroundings } from '../work.ts'
 import { createAll, createNamespace, type Installation, installed, renderInto } from './rendered.ts'
 
@@ -18,6 +37,8 @@ import { createAll, createNamespace, type Installation, installed, renderInto } 
 const DRIVERLESS = { only: 'ours', target: 'real' } as const
 const test = helmPath() === undefined ? () => undefined : testsOf('attacher', 'chart')
 const resizerTest = helmPath() === undefined ? () => undefined : testsOf('resizer', 'chart')
+const provisionerTest = helmPath() === undefined ? () => undefined : testsOf('provisioner', 'chart')
+const snapshotterTest = helmPath() === undefined ? () => undefined : testsOf('snapshotter', 'chart')
 const bothTest = helmPath() === undefined ? () => undefined : testsOf('both', 'chart')
 if (helmPath() === undefined) process.stdout.write('no tests of the chart: Helm is missing\n')
 
@@ -53,7 +74,7 @@ test('its pods pass the Pod Security level that it promises', DRIVERLESS, async 
 /** The sidecar with exactly the arguments and the permissions that the chart renders, as its own service account. */
 async function ofDriver(
   t: TestContext,
-  app: ReleasedSubject,
+  app: Subject,
   { values, ...setup }: Omit<Installation, 'example'>,
 ): Promise<{ running: RunningSidecar; readiness: () => Promise<string> }> {
   const logging = { verbosity: 5 }
@@ -145,6 +166,114 @@ bothTest('process one works with one lease and the rights for it', DRIVERLESS, a
   await attachAndWait(t, { node })
   const leases = (await t.api.list(LEASES, t.name('storage'))).map(({ metadata }) => metadata?.name)
   equal(leases, ['one-lease'])
+  equal(refusedOf(t, running), [])
+})
+
+/** Creates, checks and deletes a snapshot and a group snapshot. */
+async function takeSnapshots(t: TestContext): Promise<void> {
+  await createSnapshotClass(t)
+  await createGroupClass(t)
+  const [name, group] = [await createContent(t), await createGroup(t)]
+  await ready(t)
+  await groupReady(t)
+  await remove(t, name)
+  await remove(t, group, VOLUME_GROUP_SNAPSHOT_CONTENTS)
+  await gone(t, name)
+  await gone(t, group, VOLUME_GROUP_SNAPSHOT_CONTENTS)
+}
+
+/** Provisions a volume, and deletes it when it is released. */
+async function provisionAndDelete(t: TestContext): Promise<void> {
+  const pv = (await provision(t, { suffix: '-new' })).metadata?.name ?? ''
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-new'), { metadata: { finalizers: null } })
+  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-new'))
+  await setPhase(t, pv, 'Released')
+  await volumeDeleted(t, pv)
+}
+
+snapshotterTest(
+  'the snapshotter works with the rendered arguments and rights, and lacks none',
+  DRIVERLESS,
+  async (t) => {
+    await installCrds(t)
+    const driver = await snapshotDriver(t)
+    const { running, readiness } = await ofDriver(t, 'snapshotter', { driver })
+    await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents')
+    await takeSnapshots(t)
+    equal(await readiness(), 'ok')
+    equal((await t.api.list(LEASES, t.name('storage'))).length, 1)
+    equal(refusedOf(t, running), [])
+  },
+)
+
+provisionerTest(
+  'the provisioner works with the rendered arguments and rights, and lacks none',
+  DRIVERLESS,
+  async (t) => {
+    await installCrds(t)
+    await t.createClass()
+    await createNode(t, t.name('a'))
+    await register(t, t.name('a'))
+    const namespace = t.name('storage')
+    const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', 'GET_CAPACITY'], topology: true })
+    driver.on('GetCapacity', { reply: { availableCapacity: 1024n } })
+    const { running, readiness } = await ofDriver(t, 'provisioner', {
+      driver,
+      values: { provisioner: { capacity: { enabled: true, immediateBinding: true, pollInterval: '1s' } } },
+      env: { NAMESPACE: namespace, POD_NAME: 'pod' },
+      prepare: () => createOwners(t, namespace),
+    })
+    await t.watching(running, 'persistentvolumeclaims', 'persistentvolumes', 'storageclasses')
+    await provisionAndDelete(t)
+    const path = `/apis/storage.k8s.io/v1/namespaces/${namespace}/csistoragecapacities`
+    const [capacity] = await eventually('an object', async () => {
+      const { items } = await t.api.call<{ items: KubeObject[] }>('GET', path)
+      return items.length > 0 && items
+    })
+    const owners = capacity?.metadata?.ownerReferences?.map(({ kind, name }) => `${kind} ${name}`)
+    equal(owners, ['Deployment deployment'])
+    equal(await readiness(), 'ok')
+    equal(refusedOf(t, running), [])
+  },
+)
+
+/** The pod of the provisioner, with the controllers above it. */
+async function createOwners(t: TestContext, namespace: string): Promise<void> {
+  const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'c' }] } }
+  const spec = { replicas: 0, selector: { matchLabels: { a: 'b' } }, template }
+  let owner: KubeObject | undefined
+  for (const [kind, group, body] of [
+    ['Deployment', '/apis/apps/v1', { spec }],
+    ['ReplicaSet', '/apis/apps/v1', { spec }],
+    ['Pod', '/api/v1', { spec: { ...template.spec, automountServiceAccountToken: false } }],
+  ] as const) {
+    const { name = '', uid = '' } = owner?.metadata ?? {}
+    const ownerReferences = owner && [{ apiVersion: owner.apiVersion, kind: owner.kind, name, uid, controller: true }]
+    const metadata = { namespace, name: kind.toLowerCase(), labels: { a: 'b' }, ownerReferences }
+    const object = { apiVersion: group.replace(/^\/apis?\//, ''), kind, metadata, ...body }
+    const made = await t.api.call<KubeObject>('POST', `${group}/namespaces/${namespace}/${kind.toLowerCase()}s`, {
+      body: object,
+    })
+    owner = { ...object, metadata: { ...made.metadata } } as KubeObject
+  }
+}
+
+bothTest('process one works with all sidecars, their leases and rights, and lacks none', DRIVERLESS, async (t) => {
+  await installCrds(t)
+  const driver = await snapshotDriver(t, ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME'])
+  const node = await surroundings(t)
+  const values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
+  const { running, readiness } = await ofDriver(t, 'both', { driver, values })
+  await t.watching(running, 'volumeattachments', 'persistentvolumes', 'csinodes', 'persistentvolumeclaims')
+  await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents', 'storageclasses')
+  await grown(t)
+  await t.createAttachment('va', { pv: t.name('pv'), node })
+  await attached(t)
+  await detachAndWait(t)
+  await provisionAndDelete(t)
+  await takeSnapshots(t)
+  equal(await readiness(), 'ok')
+  equal((await t.api.list(LEASES, t.name('storage'))).length, 4)
   equal(refusedOf(t, running), [])
 })
 

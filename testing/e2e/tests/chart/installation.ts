@@ -41,7 +41,7 @@ export function linesOf(path: string): readonly string[] {
 export interface Ground extends AsyncDisposable {
   readonly kubelet: Kubelet
   readonly driver: Driver
-  /** Runs a line in the root of the repository, as its reader does; returns what it printed. */
+  /** Runs a line in the root of the repository, as its reader does. Returns its output. */
   readonly shell: (line: string) => Promise<string>
 }
 

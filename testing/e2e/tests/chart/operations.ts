@@ -19,7 +19,7 @@ const test = installationTests('attacher', 'operations')
 
 /**
  * The first three need a node: it keeps logs, and the way to a pod's port leads through it. The tests of explain run
- * the fourth, whose exit code says what is stuck.
+ * the fourth, whose exit code reports stuck objects.
  */
 const NOT_HERE = [
   'kubectl -n <namespace> logs',
@@ -28,7 +28,7 @@ const NOT_HERE = [
   'kubectl csi',
 ]
 
-test('each line of the documentation does what it is there for', INSTALLATION, async (t) => {
+test('each command of the documentation has its effect', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   await vendorDeployment(t)

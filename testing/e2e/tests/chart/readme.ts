@@ -16,8 +16,8 @@ import {
 import { releasedChart } from './released.ts'
 
 /**
- * The commands of README.md as a reader copies them, on a real control plane with the real helm and kubectl. What
- * they install runs: a substitute for the kubelet starts a process for each sidecar's container.
+ * The commands of README.md as a reader copies them, on a real control plane with the real helm and kubectl. The
+ * installed sidecars run: a substitute for the kubelet starts a process for each sidecar's container.
  */
 
 const lines = linesOf('README.md')

@@ -6,7 +6,7 @@ import { type Manifest, podSpecs, sidecar } from '../../../../charts/tests/manif
 import type { Api } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
-import type { ReleasedSubject } from '../../harness/subject.ts'
+import { SUBJECTS, type Subject } from '../../harness/subject.ts'
 
 /** Kinds that need a CustomResourceDefinition. */
 const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
@@ -27,6 +27,8 @@ export interface Installation {
   readonly args?: (rendered: readonly string[]) => readonly string[]
   readonly binary?: string
   readonly env?: Readonly<Record<string, string>>
+  /** After the objects of the chart, before the start of the sidecar. */
+  readonly prepare?: () => Promise<void>
 }
 
 /** As `render`, with created namespaces of the test. Without custom resources. */
@@ -65,7 +67,7 @@ interface Installed {
 /** The sidecar as the chart starts it, with the values of an example and these, as its own service account. */
 export async function installed(
   t: TestContext,
-  app: ReleasedSubject,
+  app: Subject,
   { example, values, args: changed = (args) => args, ...setup }: Installation,
 ): Promise<Installed> {
   const namespace = t.name('storage')
@@ -78,12 +80,20 @@ export async function installed(
       fullnameOverride: t.name('chart'),
       driver: { name: t.driverName },
       socketDir: { mountPath: t.folder, fileName: basename(setup.driver.socket) },
-      ...(app === 'both' ? { process: 'one' } : { [app === 'attacher' ? 'resizer' : 'attacher']: { enabled: false } }),
+      ...(app === 'both'
+        ? { process: 'one' }
+        : Object.fromEntries(SUBJECTS.map(({ app: each }) => [each, { enabled: each === app }]))),
       ...values,
-      [section]: { metricsPort, additionalArgs: [`--kubeconfig=${kubeconfig}`], ...values?.[section] },
+      [section]: {
+        ...(app !== 'both' && { enabled: true }),
+        metricsPort,
+        additionalArgs: [`--kubeconfig=${kubeconfig}`],
+        ...values?.[section],
+      },
     },
   })
   await createAll(t, objects)
+  await setup.prepare?.()
   const account = podSpecs(objects)[0]?.serviceAccountName ?? ''
   const token = await tokenOf(t.api, namespace, account)
   const gate = await t.gate()

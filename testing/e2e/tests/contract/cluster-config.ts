@@ -98,7 +98,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await works(t, sidecar)
   })
 
-  test('an exec plugin that prints its bare token is logged, its token is not', { only: 'ours' }, async (t) => {
+  test('an exec plugin that prints its bare token is logged without the token', { only: 'ours' }, async (t) => {
     const sidecar = await reading(t, ({ user }) => {
       user['exec'] = plugin(t, `echo hunter2-${user['token']}`)
       delete user['token']
@@ -142,7 +142,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(proxy.asked, [])
   })
 
-  test('in the cluster: host and port of the environment, files of the service account', {
+  test('the configuration in the cluster: host and port of the environment, files of the service account', {
     target: 'real',
   }, async (t) => {
     // The files are in a place that only root can create, in a namespace of its own.

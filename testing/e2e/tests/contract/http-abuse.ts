@@ -10,7 +10,7 @@ const SLOW_CROWD = join(import.meta.dirname, '../../harness/slow-crowd.ts')
 /** The memory that stays after an abuse. */
 const KEPT_MIB = 24
 
-/** As in an image. */
+/** The environment of an image. */
 const env = { MALLOC_ARENA_MAX: '1' }
 
 const FLOODS: readonly (readonly [what: string, path: string, clients: number, only: 'ours' | undefined])[] = [

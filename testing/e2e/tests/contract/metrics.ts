@@ -62,7 +62,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   // A newer original may have a metric that we lack.
   test('the original has no metric that this project does not document', { only: 'originals' }, async (t) => {
     const metrics = await (await worked(t)).metrics()
-    const documented = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+    const documented = readFileSync(join(ROOT, 'docs/reference.md'), 'utf8')
     const names = [...metrics.families.keys()].filter((name) => !OF_GO_LIBRARIES.test(name))
     equal(
       names.filter((name) => !documented.includes(`\`${name}\``)),

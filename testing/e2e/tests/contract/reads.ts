@@ -27,7 +27,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal([...read].sort(), [...RESOURCES[app], ...pods].sort())
   })
 
-  // That of the one process begins with its own.
+  // The user agent of the one process begins with its own name.
   test('a user agent that begins with the name', { notOne: true }, async (t) => {
     const sidecar = await t.running()
     for (const { userAgent } of sidecar.gate.requests) match(userAgent ?? '', new RegExp(`^csi-${app}/`))

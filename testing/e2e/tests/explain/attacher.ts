@@ -72,7 +72,7 @@ test('a driver that disconnects ends the leader', async (t) => {
   await explainedAttachment(t, /a leader, and no replica leads/)
 })
 
-test('a driver whose container crashes beside the leader', async (t) => {
+test('a driver whose container crashes in the pod of the leader', async (t) => {
   const hostname = t.name('pod')
   const at = await scene(t, { args: ELECTED, hostname })
   await createLeader(t, { name: hostname, status: DRIVER_CRASHES })
@@ -161,7 +161,7 @@ test('a pod whose volume a pod in Terminating has, on a node that is not ready',
   await t.api.merge(NODES, { name: at.node, subresource: 'status' }, { status: { conditions: [ready] } })
   await podOn(t, 'old', { pvc, node: at.node })
   await podOn(t, 'late', { pvc, node: t.name('other') })
-  // No kubelet ends it within its grace period, which is over at its deletionTimestamp.
+  // No kubelet ends it within its grace period, which is over at its `deletionTimestamp`.
   await t.api.call('DELETE', `/api/v1/namespaces/default/pods/${old}`, { body: { gracePeriodSeconds: 1 } })
   await t.api.until(PODS, { namespace: 'default', name: old }, ({ metadata }) => metadata?.deletionTimestamp != null)
   const { ask } = await explained(t, ['pod', late], {

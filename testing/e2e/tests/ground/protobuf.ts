@@ -168,7 +168,7 @@ function isMessage({ metadata = {} }: KubeObject): boolean {
   return !('creationTimestamp' in metadata) || Object.values(metadata).includes(undefined)
 }
 
-/** As in JSON: without undefined values. */
+/** Returns the value without undefined fields, as JSON has it. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }

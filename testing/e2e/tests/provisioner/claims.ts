@@ -72,14 +72,6 @@ test('the beta annotations name provisioner and class', async (t) => {
   equal(pv.spec?.storageClassName, t.name('class'))
 })
 
-test('a class that appears is followed by its claims at once', { only: 'ours' }, async (t) => {
-  await scene(t, { args: ['--retry-interval-start=1m'] })
-  const uid = await createClaim(t, { spec: { storageClassName: t.name('late') } })
-  await pause(300)
-  await createClass(t, {}, 'late')
-  await provisioned(t, uid, 3_000)
-})
-
 test('a retry does not wait when the class is recreated after an infeasible request', async (t) => {
   const { driver } = await scene(t, {
     prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 3, message: 'no' } : { reply: {} })),

@@ -1,8 +1,8 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
 import { never, pause } from '../../harness/waiting.ts'
-import { calls, deleted, eventOf, FINALIZER, released, scene, setPhase } from './scene.ts'
+import { calls, createClass, deleted, eventOf, FINALIZER, released, scene, setPhase } from './scene.ts'
 
 const test = testsOf('provisioner', 'deletion')
 
@@ -93,4 +93,142 @@ test('a volume that is deleted first waits for its claim', async (t) => {
   await never('a call', () => driver.callsOf('DeleteVolume').length > 0, 500)
   await setPhase(t, name, 'Released')
   await deleted(t, name)
+})
+
+const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
+const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
+const OTHER = 'other.example.com'
+
+test('the annotations decide whose volume it is, and the driver of the source only without them', async (t) => {
+  const { driver } = await scene(t)
+  const foreign = { csi: { driver: OTHER, volumeHandle: 'h' } }
+  const cases: readonly (readonly [what: string, annotations: object, spec: object, ours: boolean])[] = [
+    ['a', {}, {}, true],
+    ['b', { [PROVISIONED_BY]: undefined }, {}, true],
+    ['c', { [PROVISIONED_BY]: undefined }, foreign, false],
+    ['d', { [PROVISIONED_BY]: OTHER }, {}, false],
+    ['e', { [PROVISIONED_BY]: OTHER, [MIGRATED_TO]: t.driverName }, {}, true],
+    ['f', {}, foreign, true],
+    ['g', { [PROVISIONED_BY]: undefined, [MIGRATED_TO]: t.driverName }, foreign, false],
+  ]
+  for (const [what, annotations, spec] of cases) await released(t, { what, annotations, spec })
+  for (const [what, , , ours] of cases) if (ours) await deleted(t, t.name(what))
+  const handles = new Set(driver.callsOf('DeleteVolume').map(({ request }) => request['volume_id']))
+  equal(handles, new Set(['a', 'b', 'e'].map((what) => `${t.name(what)}-handle`).concat('h')))
+})
+
+test('the calls and the requests of a deletion have their order', async (t) => {
+  const { driver, sidecar } = await scene(t)
+  const name = await released(t)
+  await deleted(t, name)
+  const [call] = driver.callsOf('DeleteVolume')
+  const writes = (await sidecar.gate.settledWrites('persistentvolumes')).slice(0, 2)
+  equal(
+    writes.map(({ method }) => method),
+    ['DELETE', 'PATCH'],
+  )
+  equal((writes[0]?.time ?? 0) >= (call?.end ?? Number.POSITIVE_INFINITY), true)
+})
+
+test('a volume without a CSI source is an event', async (t) => {
+  await scene(t)
+  const name = t.name('pv')
+  await t.create(PERSISTENT_VOLUMES, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name, annotations: { [PROVISIONED_BY]: t.driverName } },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      persistentVolumeReclaimPolicy: 'Delete',
+      hostPath: { path: '/tmp' },
+    },
+  })
+  await setPhase(t, name, 'Released')
+  const { type, reason } = await eventOf(t, name, 'invalid CSI PV')
+  equal([type, reason], ['Warning', 'VolumeFailedDelete'])
+})
+
+test('a driver without CREATE_DELETE_VOLUME is an event for volumes', async (t) => {
+  await scene(t, { driver: await t.driver({ controller: [] }) })
+  const text =
+    'CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported'
+  equal((await eventOf(t, await released(t), text)).reason, 'VolumeFailedDelete')
+})
+
+test('without annotations the class names the Secret, by templates of the claim', async (t) => {
+  const parameters = {
+    'csi.storage.k8s.io/secret-name': t.name(`for-\${pvc.name}`),
+    'csi.storage.k8s.io/secret-namespace': `\${pvc.namespace}`,
+  }
+  const { driver } = await scene(t, { class: { parameters } })
+  await t.createSecret({ user: 'u' }, 'for-a')
+  const spec = (claim: string): object => ({
+    storageClassName: t.name('class'),
+    claimRef: { namespace: t.namespace, name: claim, uid: '1' },
+  })
+  await deleted(t, await released(t, { what: 'secret', spec: spec('a') }))
+  await deleted(t, await released(t, { what: 'no-secret', spec: spec('b') }))
+  await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
+  await deleted(t, await released(t, { what: 'no-class', spec: spec('a') }))
+  const secrets = new Map(
+    driver.callsOf('DeleteVolume').map(({ request }) => [request['volume_id'], request['secrets']]),
+  )
+  equal([...secrets.values()], [{ user: 'u' }, undefined, undefined])
+  await createClass(t, {
+    parameters: { ...parameters, 'csi.storage.k8s.io/secret-name': `\${pvc.annotations['x']}` },
+  })
+  const name = await released(t, { what: 'annotated', spec: spec('a') })
+  const why = `error resolving value "\${pvc.annotations['x']}": invalid tokens: ["pvc.annotations['x']"]`
+  await eventOf(t, name, `failed to get secretreference for volume ${name}: ${why}`)
+})
+
+test('a deletion Secret that is gone, and half a pair, do not keep the volume', async (t) => {
+  const { driver, sidecar } = await scene(t)
+  const annotations = (name: string, namespace: string): object => ({
+    'volume.kubernetes.io/provisioner-deletion-secret-name': name,
+    'volume.kubernetes.io/provisioner-deletion-secret-namespace': namespace,
+  })
+  const gone = await released(t, { what: 'gone', annotations: annotations('none', t.namespace) })
+  await deleted(t, gone)
+  await deleted(t, await released(t, { what: 'half', annotations: annotations('none', '') }))
+  equal(
+    driver
+      .callsOf('DeleteVolume')
+      .map(({ request }) => request['secrets'])
+      .filter((secrets) => secrets !== undefined),
+    [],
+  )
+  await sidecar.line(`failed to get credentials for volume ${gone}: error getting secret none in namespace default`)
+})
+
+test('policies other than Delete lose the finalizer, also during the deletion', async (t) => {
+  const { driver } = await scene(t)
+  const spec = { persistentVolumeReclaimPolicy: 'Retain' }
+  const annotations = { [PROVISIONED_BY]: t.driverName }
+  const finalizers = ['example.com/mine', FINALIZER]
+  const name = await t.createVolume('pv', { metadata: { annotations, finalizers }, ...spec })
+  const names = async (): Promise<readonly string[] | undefined> =>
+    (await t.api.find(PERSISTENT_VOLUMES, { name }))?.metadata?.finalizers?.filter((each) => each.includes('.com/'))
+  await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
+  equal(await names(), ['example.com/mine'])
+  await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { finalizers } })
+  await t.api.delete(PERSISTENT_VOLUMES, { name })
+  await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
+  equal(driver.callsOf('DeleteVolume').length, 0)
+})
+
+test('a finalizer of another writer keeps the object, which is not worked on again', async (t) => {
+  const { driver } = await scene(t)
+  const metadata = {
+    annotations: { [PROVISIONED_BY]: t.driverName },
+    finalizers: [FINALIZER, 'example.com/mine'],
+  }
+  const name = await t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy: 'Delete' })
+  await setPhase(t, name, 'Released')
+  await deleted(t, name)
+  await pause(300)
+  const { length } = driver.callsOf('DeleteVolume')
+  await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { labels: { touched: '1' } } })
+  await never('another call', () => driver.callsOf('DeleteVolume').length > length, 500)
 })

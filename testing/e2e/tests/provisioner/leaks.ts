@@ -1,8 +1,22 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
+import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
+import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { calls, claimRef, createClaim, provisioned, type Scene, scene } from './scene.ts'
+import { eventually } from '../../harness/waiting.ts'
+import {
+  calls,
+  claimRef,
+  createClaim,
+  createClass,
+  deleted,
+  eventOf,
+  provisioned,
+  type Scene,
+  scene,
+  setPhase,
+} from './scene.ts'
 
 const test = testsOf('provisioner', 'leaks', { only: 'ours' })
 const FLAGS = ['--finalize-claims']
@@ -50,3 +64,137 @@ test('the finalizer is removed after the PersistentVolume and after a final answ
     !names.some((name) => name.startsWith('external-provisioner/'))
   await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), ({ metadata }) => isFree(metadata?.finalizers))
 })
+
+/** Makes the driver keep its volumes, and returns their IDs. */
+function keepVolumes(driver: Driver): ReadonlySet<unknown> {
+  const volumes = new Set<unknown>()
+  driver.on('CreateVolume', ({ request }) => {
+    volumes.add(`vol-${request['name']}`)
+    return { reply: {} }
+  })
+  driver.on('DeleteVolume', ({ request }) => {
+    volumes.delete(request['volume_id'])
+    return { reply: {} }
+  })
+  return volumes
+}
+
+const NEVER: Fault = { kind: 'wait', for: new Promise(() => {}) }
+const LOST: Fault = { kind: 'loseAnswer' }
+
+/** The requests of a creation, and the number of the request among those of its kind. */
+const REQUESTS = [
+  ['GET persistentvolumeclaims', 0, 'before the finalizer'],
+  ['PUT persistentvolumeclaims', 0, 'at the finalizer'],
+  ['POST persistentvolumes', 0, 'at the PersistentVolume'],
+  ['GET persistentvolumeclaims', 1, 'after the PersistentVolume'],
+  ['PUT persistentvolumeclaims', 1, 'at the end of the finalizer'],
+] as const
+
+for (const [kind, nth, where] of REQUESTS) {
+  for (const [fault, how] of [
+    [NEVER, 'before the request takes effect'],
+    [LOST, 'after the request took effect'],
+  ] as const) {
+    test(`a process killed ${where}, ${how}, leaks no volume`, async (t) => {
+      const { driver, sidecar } = await scene(t, { args: FLAGS })
+      const volumes = keepVolumes(driver)
+      let seen = 0
+      const { promise: reached, resolve } = Promise.withResolvers<void>()
+      sidecar.gate.inject(kind, fault, {
+        where: ({ watch, name }) => {
+          if (watch || (kind.startsWith('GET') && name === undefined)) return false
+          seen += 1
+          if (seen === nth + 1) resolve()
+          return seen > nth
+        },
+      })
+      const uid = await createClaim(t)
+      await reached
+      if (fault === LOST)
+        await eventually('the effect', () => sidecar.gate.requests.some(({ end }) => end !== undefined))
+      await sidecar.endBy('SIGKILL')
+      await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
+      await t.sidecar({ driver, args: FLAGS })
+      await eventually('the end of the claim', async () => {
+        const claim = await t.api.find(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
+        return (
+          claim === undefined || !claim.metadata?.finalizers?.some((name) => name.startsWith('external-provisioner/'))
+        )
+      })
+      const name = `pvc-${uid}`
+      if ((await t.api.find(PERSISTENT_VOLUMES, { name })) !== undefined) {
+        equal([...volumes], [`vol-${name}`])
+        await setPhase(t, name, 'Released')
+        await deleted(t, name)
+      }
+      equal([...volumes], [])
+    })
+  }
+}
+
+test('a volume that a broken class makes unreachable is followed up', async (t) => {
+  const { driver } = await scene(t, { args: ['--retry-interval-max=1s'] })
+  driver.on('CreateVolume', { code: 4, message: 'slow' })
+  const uid = await createClaim(t)
+  await eventOf(t, claimRef(t).name, 'slow')
+  await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
+  await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
+  await eventOf(t, claimRef(t).name, 'found unknown parameter key "csi.storage.k8s.io/x"')
+  driver.on('CreateVolume', { reply: {} })
+  await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
+  await provisioned(t, uid)
+})
+
+/** PersistentVolumes that another process stores during a creation: their fate, and that of the volume. */
+const RIVALS: readonly (readonly [
+  what: string,
+  rival: { handle: string; dying?: true; claim?: string },
+  kept: boolean,
+])[] = [
+  ['the same volume for the claim', { handle: 'mine' }, true],
+  ['the same volume for another claim', { handle: 'mine', claim: 'other' }, true],
+  ['another volume for the claim', { handle: 'other' }, false],
+  ['the same volume, and is being deleted', { handle: 'mine', dying: true }, false],
+]
+
+for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {
+  test(`a PersistentVolume that takes the name and names ${what}`, async (t) => {
+    const { driver, sidecar } = await scene(t)
+    const hold = sidecar.gate.holdWatches('persistentvolumes')
+    const { promise: stored, resolve } = Promise.withResolvers<void>()
+    driver.on('CreateVolume', ({ request }) => ({
+      reply: { volume: createdVolume(request, { volumeId: 'mine' }) },
+      after: stored,
+    }))
+    const uid = await createClaim(t)
+    await calls(driver, 'CreateVolume')
+    const name = `pvc-${uid}`
+    const csi = { driver: t.driverName, volumeHandle: handle }
+    const claimRefs = { namespace: t.namespace, name: claimRef(t).name, uid: claim ?? uid }
+    await t.create(PERSISTENT_VOLUMES, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name, finalizers: ['example.com/mine'] },
+      spec: {
+        capacity: { storage: '1Gi' },
+        accessModes: ['ReadWriteOnce'],
+        persistentVolumeReclaimPolicy: 'Delete',
+        claimRef: claimRefs,
+        csi,
+      },
+    })
+    if (dying) {
+      await setPhase(t, name, 'Released')
+      await t.api.delete(PERSISTENT_VOLUMES, { name })
+    }
+    resolve()
+    const text = kept && claim === undefined ? 'Successfully provisioned volume' : `the PersistentVolume ${name}`
+    await eventOf(t, claimRef(t).name, text)
+    equal(
+      driver.callsOf('DeleteVolume').map(({ request }) => request['volume_id']),
+      kept ? [] : ['mine'],
+    )
+    hold()
+  })
+}

@@ -1,12 +1,27 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { PERSISTENT_VOLUMES, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES, type PersistentVolumeClaim, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
+import { createdVolume } from '../../harness/driver/driver.ts'
 import type { Plain } from '../../harness/driver/plain.ts'
 import { testsOf } from '../../harness/test.ts'
-import { calls, claimRef, createClaim, eventOf, provision, provisioned, type SceneSetup, scene } from './scene.ts'
+import {
+  calls,
+  claimRef,
+  createClaim,
+  createClass,
+  eventOf,
+  FINALIZER,
+  provision,
+  type SceneSetup,
+  scene,
+} from './scene.ts'
 
 const test = testsOf('provisioner', 'request')
 type Spec = NonNullable<PersistentVolumeClaim['spec']>
+
+function pair(use: string, name: string, namespace = `\${pvc.namespace}`): Record<string, string> {
+  return { [`csi.storage.k8s.io/${use}secret-name`]: name, [`csi.storage.k8s.io/${use}secret-namespace`]: namespace }
+}
 
 /** The request for a claim. */
 async function requestOf(t: TestContext, setup: SceneSetup = {}, spec: Partial<Spec> = {}): Promise<Plain> {
@@ -58,10 +73,6 @@ test('--extra-create-metadata adds the names of claim and PersistentVolume', asy
 
 test('the Secret of the provisioner is sent, and all references are stored', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
-  const pair = (use: string, name: string): Record<string, string> => ({
-    [`csi.storage.k8s.io/${use}secret-name`]: name,
-    [`csi.storage.k8s.io/${use}secret-namespace`]: `\${pvc.namespace}`,
-  })
   const parameters = { ...pair('provisioner-', secret.name), ...pair('', `all-\${pvc.name}`) }
   const { driver } = await scene(t, { class: { parameters } })
   const pv = await provision(t)
@@ -91,13 +102,65 @@ const REFUSED: readonly (readonly [text: string, setup: SceneSetup, spec?: Parti
     'failed to get name and namespace template from params: either name and namespace for NodeStage secrets specified, Both must be specified',
     { class: { parameters: { 'csi.storage.k8s.io/node-stage-secret-name': 'a' } } },
   ],
+  ...[
+    ['a', '', 'NodeStage secrets specified in parameters but value of either namespace or name is empty'],
+    [
+      `\${pvc.annotations[1]}`,
+      'ns',
+      `error resolving value "\${pvc.annotations[1]}": invalid tokens: ["pvc.annotations[1]"]`,
+    ],
+    ['a-$x-$y', 'ns', 'error resolving value "a-$x-$y": invalid tokens: ["x" "y"]'],
+    ['a', `\${pvc.name}`, `error resolving value "\${pvc.name}": invalid tokens: ["pvc.name"]`],
+    ['A_b', 'ns', '"A_b" is not a valid secret name'],
+    ['a', 'x.y', '"x.y" is not a valid namespace name'],
+    [`-\${pvc.namespace}`, 'ns', `"-\${pvc.namespace}" resolved to "-default" which is not a valid secret name`],
+    ['a', `-\${pvc.namespace}`, `"-\${pvc.namespace}" resolved to "-default" which is not a valid namespace name`],
+  ].map(([name = '', namespace = '', text = '']): readonly [string, SceneSetup] => [
+    text,
+    { class: { parameters: pair('node-stage-', name, namespace) } },
+  ]),
+  [
+    'failed to get name and namespace template from params: Provisioner secrets specified in parameters with both "csi" and "csi.storage.k8s.io/" keys',
+    { class: { parameters: { csiProvisionerSecretName: 'a', ...pair('provisioner-', 'a', 'b') } } },
+  ],
+  [
+    'failed to get default name and namespace template from params: either name and namespace for Default secrets specified, Both must be specified',
+    { class: { parameters: { 'csi.storage.k8s.io/secret-name': 'a' } } },
+  ],
+  [
+    'volumeattributesclasses.storage.k8s.io "none" not found',
+    { controller: ['MODIFY_VOLUME'] },
+    { volumeAttributesClassName: 'none' },
+  ],
+  // The first of several faults is reported.
+  [
+    'error getting secret first in namespace default: secrets "first" not found',
+    {
+      class: {
+        parameters: {
+          ...pair('provisioner-', 'first', 'default'),
+          'csi.storage.k8s.io/node-stage-secret-name': 'a',
+          'csi.storage.k8s.io/x': '1',
+        },
+      },
+    },
+  ],
+  [
+    'failed to strip CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/pv/name"',
+    { controller: ['MODIFY_VOLUME'], class: { parameters: { 'csi.storage.k8s.io/pv/name': '1' } } },
+    { volumeAttributesClassName: 'none' },
+  ],
+  [
+    'CSI driver does not support VolumeAttributesClass',
+    { class: { parameters: { fsType: 'a', 'csi.storage.k8s.io/fstype': 'b' } } },
+    { volumeAttributesClassName: 'none', selector: {} },
+  ],
   [
     'error getting secret none in namespace default: secrets "none" not found',
     {
       class: {
         parameters: {
-          'csi.storage.k8s.io/provisioner-secret-name': 'none',
-          'csi.storage.k8s.io/provisioner-secret-namespace': 'default',
+          ...pair('provisioner-', 'none', 'default'),
         },
       },
     },
@@ -116,26 +179,15 @@ const REFUSED: readonly (readonly [text: string, setup: SceneSetup, spec?: Parti
 ]
 
 for (const [index, [text, setup, spec = {}]] of REFUSED.entries()) {
-  test(`an event says: ${text}`, async (t) => {
+  test(`an event reports case ${index}: ${text}`, async (t) => {
     const { driver } = await scene(t, setup)
+    if (spec.volumeAttributesClassName !== undefined) t.requires('volumeattributesclasses')
     await createClaim(t, { spec, suffix: `-${index}` })
     const { type, reason } = await eventOf(t, claimRef(t, `-${index}`).name, text)
     equal([type, reason], ['Warning', 'ProvisioningFailed'])
     equal(driver.callsOf('CreateVolume').length, 0)
   })
 }
-
-test('a Secret that appears is used within a second', { only: 'ours' }, async (t) => {
-  const parameters = {
-    'csi.storage.k8s.io/provisioner-secret-name': t.name('late'),
-    'csi.storage.k8s.io/provisioner-secret-namespace': t.namespace,
-  }
-  await scene(t, { class: { parameters }, args: ['--retry-interval-start=1m'] })
-  const uid = await createClaim(t)
-  await eventOf(t, claimRef(t).name, 'error getting secret')
-  await t.createSecret({ a: 'b' }, 'late')
-  await provisioned(t, uid, 3_000)
-})
 
 test('a driver without CREATE_DELETE_VOLUME is an event for claims', async (t) => {
   await scene(t, { driver: await t.driver({ controller: [] }) })
@@ -152,4 +204,153 @@ test('--volume-name-prefix and --volume-name-uuid-length make the name', async (
   const name = `vol-${uid.replaceAll('-', '').slice(0, 8)}`
   equal(call?.request['name'], name)
   await t.api.until(PERSISTENT_VOLUMES, { name }, () => true)
+})
+
+test('templates, the default pair and the old keys name secrets', async (t) => {
+  const secret = await t.createSecret({ user: 'u' })
+  const parameters = {
+    csiProvisionerSecretName: `$\{pvc.annotations['example.com/secret']}`,
+    csiProvisionerSecretNamespace: `$\{pvc.namespace}`,
+    ...pair('controller-publish-', `cp-$\{pv.name}`, 'other'),
+    ...pair('controller-modify-', `m-$\{pvc.namespace}`),
+    ...pair('', 'all'),
+  }
+  const { driver } = await scene(t, { class: { parameters } })
+  const pv = await provision(t, { annotations: { 'example.com/secret': secret.name } })
+  const { request } = driver.callsOf('CreateVolume')[0] ?? {}
+  equal(request?.['secrets'], { user: 'u' })
+  // The old keys are parameters for the driver, too.
+  equal(Object.keys(request?.['parameters'] ?? {}).sort(), [
+    'csiProvisionerSecretName',
+    'csiProvisionerSecretNamespace',
+  ])
+  const { controllerPublishSecretRef, nodeStageSecretRef } = pv.spec?.csi ?? {}
+  equal(controllerPublishSecretRef, { name: `cp-${pv.metadata?.name}`, namespace: 'other' })
+  equal(nodeStageSecretRef, { name: 'all', namespace: t.namespace })
+  const { annotations = {} } = pv.metadata ?? {}
+  equal(annotations['volume.kubernetes.io/controller-modify-secret-name'], `m-${t.namespace}`)
+  equal(annotations['volume.kubernetes.io/controller-modify-secret-namespace'], t.namespace)
+})
+
+test('the parameters of a VolumeAttributesClass are sent, and the volume names the class', async (t) => {
+  const class_ = t.name('gold')
+  await t.create(VOLUME_ATTRIBUTES_CLASSES, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttributesClass',
+    metadata: { name: class_ },
+    driverName: t.driverName,
+    parameters: { iops: '5' },
+  })
+  const { driver } = await scene(t, { controller: ['MODIFY_VOLUME'] })
+  const pv = await provision(t, { spec: { volumeAttributesClassName: class_ } })
+  equal(driver.callsOf('CreateVolume')[0]?.request['mutable_parameters'], { iops: '5' })
+  equal(pv.spec?.volumeAttributesClassName, class_)
+})
+
+test('without its gate the VolumeAttributesClass is ignored', async (t) => {
+  t.requires('volumeattributesclasses')
+  const { driver } = await scene(t, { args: ['--feature-gates=VolumeAttributesClass=false'] })
+  const pv = await provision(t, { spec: { volumeAttributesClassName: 'none' } })
+  equal(driver.callsOf('CreateVolume')[0]?.request['mutable_parameters'], undefined)
+  equal(pv.spec?.volumeAttributesClassName, undefined)
+})
+
+test('a VolumeAttributesClass of another driver is refused', async (t) => {
+  const class_ = t.name('foreign')
+  await t.create(VOLUME_ATTRIBUTES_CLASSES, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttributesClass',
+    metadata: { name: class_ },
+    driverName: 'other.example.com',
+    parameters: { a: 'b' },
+  })
+  await scene(t, { controller: ['MODIFY_VOLUME'] })
+  await createClaim(t, { spec: { volumeAttributesClassName: class_ } })
+  const text = `VAC ${class_} referenced in PVC is for driver other.example.com which does not match driver name ${t.driverName}`
+  await eventOf(t, claimRef(t).name, text)
+})
+
+/** Access modes of claims, in the request without and with SINGLE_NODE_MULTI_WRITER. */
+const ACCESS = [
+  ['ReadWriteOnce', 'SINGLE_NODE_WRITER', 'SINGLE_NODE_MULTI_WRITER'],
+  ['ReadOnlyMany', 'MULTI_NODE_READER_ONLY', 'MULTI_NODE_READER_ONLY'],
+  ['ReadWriteMany', 'MULTI_NODE_MULTI_WRITER', 'MULTI_NODE_MULTI_WRITER'],
+  ['ReadWriteOncePod', 'SINGLE_NODE_WRITER', 'SINGLE_NODE_SINGLE_WRITER'],
+] as const
+
+for (const [column, controller] of [
+  [1, []],
+  [2, ['SINGLE_NODE_MULTI_WRITER']],
+] as const) {
+  test(`access modes with the capabilities [${controller}]`, async (t) => {
+    const { driver } = await scene(t, { controller: [...controller] })
+    for (const [mode] of ACCESS) await provision(t, { suffix: `-${mode.toLowerCase()}`, spec: { accessModes: [mode] } })
+    const modes = driver.callsOf('CreateVolume').map(({ request }) => {
+      const [capability] = request['volume_capabilities'] as { access_mode: { mode: string } }[]
+      return capability?.access_mode.mode
+    })
+    equal(
+      modes,
+      ACCESS.map((row) => row[column]),
+    )
+  })
+}
+
+test('file systems come from the class, also by the old name, or from the flag', async (t) => {
+  const { driver, sidecar } = await scene(t, { args: ['--default-fstype=ext4'] })
+  const classes = { empty: { 'csi.storage.k8s.io/fstype': '' }, old: { FSType: 'xfs' }, none: {} }
+  for (const [name, parameters] of Object.entries(classes)) {
+    await createClass(t, { parameters }, name)
+    await provision(t, { suffix: `-${name}`, spec: { storageClassName: t.name(name) } })
+  }
+  const found = driver.callsOf('CreateVolume').map(({ request }) => {
+    const [capability] = request['volume_capabilities'] as { mount: { fs_type: string } }[]
+    return [capability?.mount.fs_type, request['parameters']]
+  })
+  equal(found, [
+    ['ext4', undefined],
+    ['xfs', { FSType: 'xfs' }],
+    ['ext4', undefined],
+  ])
+  const line = 'is deprecated and will be removed in a future release, please use'
+  equal(sidecar.linesWith(line).length, 1)
+})
+
+/** Sizes that a driver answers for a claim of 1k, and the capacity of the volume. */
+const SIZES: readonly (readonly [answer: bigint, capacity: string])[] = [
+  [0n, '1k'],
+  [1000n, '1k'],
+  [1024n, '1Ki'],
+  [1500n, '1500'],
+  [2_048_000n, '2000Ki'],
+  [1_000_000_000n, '1G'],
+  [3n * 1024n ** 3n, '3Gi'],
+  [9_223_372_036_854_775_807n, '9223372036854775807'],
+]
+
+test('the volume has the size of the answer', async (t) => {
+  const { driver } = await scene(t)
+  for (const [index, [capacityBytes, capacity]] of SIZES.entries()) {
+    driver.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request, { capacityBytes }) } }))
+    const pv = await provision(t, { suffix: `-${index}`, spec: { resources: { requests: { storage: '1k' } } } })
+    equal([index, pv.spec?.capacity?.['storage']], [index, capacity])
+  }
+})
+
+test('the volume has the mount options, the volume mode and the attributes', async (t) => {
+  const { driver } = await scene(t, {
+    args: ['--controller-publish-readonly', '--default-fstype=ext4'],
+    class: { mountOptions: ['ro'], reclaimPolicy: 'Retain' },
+  })
+  const volumeContext = { a: 'b', 'storage.kubernetes.io/csiProvisionerIdentity': 'mine' }
+  driver.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request, { volumeContext }) } }))
+  const pv = await provision(t, { spec: { volumeMode: 'Block', accessModes: ['ReadOnlyMany'] } })
+  const { mountOptions, volumeMode, accessModes, csi, persistentVolumeReclaimPolicy, nodeAffinity } = pv.spec ?? {}
+  equal([mountOptions, volumeMode, accessModes], [['ro'], 'Block', ['ReadOnlyMany']])
+  equal([csi?.readOnly, csi?.fsType, csi?.volumeAttributes], [true, undefined, volumeContext])
+  equal([persistentVolumeReclaimPolicy, nodeAffinity, pv.metadata?.labels], ['Retain', undefined, undefined])
+  const { name = '' } = pv.metadata ?? {}
+  await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
+  const two = await provision(t, { suffix: '-two', spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
+  equal([two.spec?.csi?.readOnly, two.spec?.csi?.fsType], [undefined, 'ext4'])
 })

@@ -126,10 +126,11 @@ export function eventOf(t: TestContext, name: string, text: string): Promise<Eve
 }
 
 /** Waits until the volume is deleted as far as the provisioner is concerned: Kubernetes has a finalizer of its own. */
-export function deleted(t: TestContext, name: string): Promise<true> {
-  return eventually(`${name} deleted`, async () => {
+export function deleted(t: TestContext, name: string, within?: number): Promise<boolean> {
+  const look = async (): Promise<boolean> => {
     const pv = await t.api.find(PERSISTENT_VOLUMES, { name })
     const { deletionTimestamp, finalizers = [] } = pv?.metadata ?? {}
     return pv === undefined || (deletionTimestamp != null && !finalizers.includes(FINALIZER))
-  })
+  }
+  return eventually(`${name} deleted`, look, { within })
 }

@@ -56,7 +56,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 }
 
-/** The user of the test gets what was missing. */
+/** The user of the test gets the missing permission. */
 async function permit(t: TestContext): Promise<void> {
   await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS[t.app].rules })
 }

@@ -8,7 +8,7 @@ import { eventually } from '../../harness/waiting.ts'
 import { attach, attached, attachFailed, getAttachment, LISTS, scene } from '../attacher/scene.ts'
 
 const test = testsOf('attacher', 'answers of a driver', { only: 'ours' })
-/** Against the originals too. */
+/** Tests that also run with the originals. */
 const shared = testsOf('attacher', 'answers of a driver')
 
 interface RawScene {
@@ -113,7 +113,7 @@ test('a compressed answer is Internal with a text, here and in the metrics', asy
   driver.kill()
 })
 
-test('an error message that is not ASCII is kept beside an unreadable header', async (t) => {
+test('an error message that is not ASCII is kept despite an unreadable header', async (t) => {
   const { driver, node, attacher } = await rawScene(t, ['--logging-format=json'])
   const bytes = (text: string): string => Buffer.from(text).toString('latin1')
   driver.answers['ControllerPublishVolume'] = (stream) =>

@@ -18,7 +18,7 @@ const ready = async (sidecar: RunningSidecar): Promise<boolean> => (await sideca
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'driver loss', { only: 'ours' })
-  /** Against the originals too. */
+  /** Tests that also run with the originals. */
   const shared = testsOf(app, 'driver loss')
   const { call } = FACTS[app]
 

@@ -54,7 +54,7 @@ function noOverlap(first: readonly Call[], second: readonly Call[]): void {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'leadership', { only: 'ours' })
-  /** Against the originals too. */
+  /** Tests that also run with the originals. */
   const shared = testsOf(app, 'leadership')
   const { call } = FACTS[app]
 

@@ -121,7 +121,7 @@ function overlaps(drivers: readonly Driver[]): readonly string[] {
   })
 }
 
-test('from the originals to ours, to the one process and back, under load: no overlap, nothing lost', {
+test('a rollout from the originals to ours, to the one process and back, under load: no overlap, nothing lost', {
   only: 'ours',
   alone: true,
   within: 400_000,

@@ -194,7 +194,7 @@ for (const testBoth of [test, resizer]) {
     { only: 'ours', target: 'emulator', alone: true },
     async (t) => {
       const driver = await t.fullDriver()
-      // As in an image.
+      // The environment of an image.
       const sidecar = await t.running({ driver, env: { MALLOC_ARENA_MAX: '1' }, args: ['-v=0'] })
       await eventually(`at most ${IDLE_MIB} MiB`, () => anonymousMiB(sidecar.pid) <= IDLE_MIB, { within: 30_000 })
       equal((await sidecar.http('/readyz')).code, 200)

@@ -73,7 +73,7 @@ resizer(
 )
 
 const LIMIT_MIB = 80
-/** Without a control group: the limit of memory that is not backed by files. */
+/** The limit of anonymous memory if there is no control group. */
 const ANONYMOUS_MIB = 50
 
 attacher(

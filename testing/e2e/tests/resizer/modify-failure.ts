@@ -140,7 +140,7 @@ test('reverted while it is infeasible: cancelled', async (t) => {
   await never('a call', () => modifies(at).length > before, 700)
 })
 
-test('in progress when the resizer starts: continues with the recorded class', async (t) => {
+test('a modification in progress when the resizer starts continues with the recorded class', async (t) => {
   const at = await modifying(t)
   at.driver.on('ControllerModifyVolume', 'hang')
   await want(t, t.name('gold'))

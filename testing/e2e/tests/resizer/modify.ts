@@ -59,7 +59,7 @@ test('writes, bodies, call, events, in order', async (t) => {
   await never('a second call', () => modifies(at).length > 1, 700)
 })
 
-test('from one class to the next, and back', async (t) => {
+test('a claim changes from one class to the next, and back', async (t) => {
   const at = await modifying(t)
   const tiers = ['gold', 'silver', 'gold']
   for (const tier of tiers) await modify(t, tier)

@@ -95,7 +95,7 @@ test('without a node step: writes, bodies, call, events, in order', async (t) =>
   ])
 })
 
-test('with a node step: kubelet does the rest', async (t) => {
+test('an expansion with a node step: kubelet does the rest', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', NODE_STEP)
   const { pv } = await raised(t)

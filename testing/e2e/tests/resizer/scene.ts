@@ -114,7 +114,7 @@ export async function raised(t: TestContext, { to = '2Gi', ...parts }: RaisedPar
   return made
 }
 
-/** One that has got it. */
+/** The claim with its new size. */
 export async function grown(
   t: TestContext,
   parts: RaisedParts = {},

@@ -1,6 +1,8 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { SECRETS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { secret } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
@@ -14,10 +16,11 @@ import {
   failed,
   gone,
   groupReady,
+  groupSnapshot,
+  installCrds,
   listed,
   ready,
   remove,
-  SNAPSHOT,
   scene,
   setStatus,
   snapshot,
@@ -75,11 +78,12 @@ test('a snapshot that is not ready is polled without a write', { only: 'ours' },
 })
 
 test('a failed creation is reported in the status and by an event for each of its two reasons', async (t) => {
+  await installCrds(t)
+  await createClass(t)
   const { driver } = await scene(t, {
     args: ['--retry-interval-start=100ms'],
     prepare: (each) => each.on('CreateSnapshot', INTERNAL),
   })
-  await createClass(t)
   await createContent(t)
   const error = 'failed to take snapshot of the volume vol-1: "rpc error: code = Internal desc = no"'
   await failed(t, `Failed to check and update snapshot content: ${error}`)
@@ -257,16 +261,77 @@ test('a content that is labelled for the node is worked on with --node-deploymen
   await ready(t)
 })
 
-test('an answer without a snapshot ends no process', { only: 'ours' }, async (t) => {
-  const { driver } = await scene(t, {
-    args: ['--retry-interval-start=100ms'],
-    prepare: (each) => each.on('CreateSnapshot', { reply: { snapshot: undefined } }),
+const EMPTY: Readonly<Record<string, (t: TestContext, driver: Driver) => Promise<unknown>>> = {
+  'CreateSnapshot without a snapshot': (t, driver) => {
+    driver.on('CreateSnapshot', { reply: { snapshot: undefined } })
+    return createContent(t)
+  },
+  'ListSnapshots with an entry without a snapshot': (t, driver) => {
+    driver.on('ListSnapshots', { reply: { entries: [{ snapshot: undefined }], nextToken: '' } })
+    return createGiven(t)
+  },
+}
+
+for (const [what, begin] of Object.entries(EMPTY)) {
+  test(`reports an answer to ${what}, and works on`, { only: 'ours' }, async (t) => {
+    await installCrds(t)
+    await createClass(t)
+    const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
+    await begin(t, driver)
+    await failed(t, new RegExp(`the driver answered ${what}`))
+    driver.on('CreateSnapshot', snapshot())
+    driver.on('ListSnapshots', listed())
+    await ready(t)
   })
+}
+
+test('reports an answer without a group, and works on', { only: 'ours' }, async (t) => {
+  await installCrds(t)
+  await createGroupClass(t)
+  const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
+  driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: undefined } })
+  const name = await createGroup(t)
+  await eventually('the event', async () =>
+    (await eventsOf(t, name)).some((text) => text.includes('CreateVolumeGroupSnapshot without a group snapshot')),
+  )
+  driver.on('CreateVolumeGroupSnapshot', groupSnapshot())
+  await groupReady(t)
+})
+
+test('an error without a message in the status ends no process', { only: 'ours' }, async (t) => {
+  await installCrds(t)
   await createClass(t)
+  const name = await createContent(t)
+  await setStatus(t, name, { readyToUse: false, error: {} })
+  const { driver } = await scene(t, { prepare: (each) => each.on('CreateSnapshot', INTERNAL) })
+  await failed(t, /desc = no/)
+  equal(driver.callsOf('CreateSnapshot').length, 1)
+})
+
+test('tries again although the watch is late', { only: 'ours' }, async (t) => {
+  await installCrds(t)
+  await createClass(t)
+  const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=200ms'] })
+  driver.on('CreateSnapshot', INTERNAL)
   await createContent(t)
-  await failed(t, /the driver answered CreateSnapshot without a snapshot/)
-  driver.on('CreateSnapshot', snapshot())
-  await ready(t)
+  await eventually('the first call', () => driver.callsOf('CreateSnapshot').length === 1)
+  const release = snapshotter.gate.holdWatches('volumesnapshotcontents')
+  await eventually('a second call', () => driver.callsOf('CreateSnapshot').length >= 2)
+  release()
+})
+
+test('a group content of the same name does not stop the retries of a content', { only: 'ours' }, async (t) => {
+  await installCrds(t)
+  await createClass(t)
+  await createGroupClass(t)
+  const { driver } = await scene(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=1s'] })
+  driver.on('CreateSnapshot', INTERNAL)
+  await createContent(t, { what: 'same' })
+  await failed(t, /desc = no/, t.name('same'))
+  await createGroup(t, { what: 'same' })
+  await groupReady(t, t.name('same'))
+  const before = driver.callsOf('CreateSnapshot').length
+  await eventually('two more calls', () => driver.callsOf('CreateSnapshot').length >= before + 2)
 })
 
 test('a class with an unknown reserved parameter sets no mark', { only: 'ours' }, async (t) => {
@@ -277,5 +342,4 @@ test('a class with an unknown reserved parameter sets no mark', { only: 'ours' }
   equal(wire(at), ['error'])
   await remove(t)
   await gone(t)
-  ok(SNAPSHOT.length > 0)
 })

@@ -1,6 +1,3 @@
-import { execFileSync } from 'node:child_process'
-import { globSync } from 'node:fs'
-import { join } from 'node:path'
 import {
   EVENTS,
   type Event,
@@ -14,7 +11,7 @@ import {
   type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import type { Cluster } from '../../harness/api/cluster.ts'
-import { kubectl } from '../../harness/api/kubectl.ts'
+import { installSnapshotCrds } from '../../harness/api/snapshot-crds.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Answer, Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
@@ -24,28 +21,20 @@ export const SNAPSHOT = 'snapshot.storage.kubernetes.io/volumesnapshot'
 export const GROUP = 'groupsnapshot.storage.kubernetes.io/volumegroupsnapshot'
 export const FINALIZER = `${SNAPSHOT}content-bound-protection`
 export const GROUP_FINALIZER = `${GROUP}content-bound-protection`
+/** The tokens of templates of Secrets. */
+export const NAME = ['$', '{volumesnapshotcontent.name}'].join('')
+export const GROUP_NAME = ['$', '{volumegroupsnapshotcontent.name}'].join('')
 export const SNAPSHOTS: Capabilities['controller'] = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS']
 
-/** The module with the CRDs of the Go original. */
-const CLIENT = 'github.com/kubernetes-csi/external-snapshotter/client/v8@v8.6.0'
 const installed = new WeakMap<Cluster, Promise<void>>()
 
 /** Installs the CRDs of the Go original on a real server, once. The emulator serves the kinds by itself. */
 export async function installCrds(t: TestContext): Promise<void> {
   if (t.target === 'emulator') return
-  const known = installed.get(t.cluster) ?? install(t)
+  const { url, adminToken } = t.cluster
+  const known = installed.get(t.cluster) ?? installSnapshotCrds(t.kubeconfig(url, adminToken))
   installed.set(t.cluster, known)
   await known
-}
-
-async function install(t: TestContext): Promise<void> {
-  const output = execFileSync('go', ['mod', 'download', '-json', CLIENT], { cwd: t.folder, encoding: 'utf8' })
-  const { Dir } = JSON.parse(output) as { Dir: string }
-  const folder = join(Dir, 'config', 'crd')
-  const files = globSync('*.storage.k8s.io_*.yaml', { cwd: folder }).flatMap((file) => ['-f', join(folder, file)])
-  const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
-  await kubectl(kubeconfig, 'apply', '--server-side', ...files)
-  await kubectl(kubeconfig, 'wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all')
 }
 
 export interface Scene {
@@ -60,6 +49,14 @@ export interface SceneSetup extends SidecarSetup {
 }
 
 const CONTENTS = ['volumesnapshotcontents', 'volumesnapshotclasses', 'volumegroupsnapshotcontents']
+
+/** A driver that creates snapshots and group snapshots. */
+export async function snapshotDriver(t: TestContext, more: Capabilities['controller'] = []): Promise<Driver> {
+  const driver = await t.driver({ controller: [...SNAPSHOTS, ...more] })
+  driver.on('CreateSnapshot', snapshot())
+  driver.on('CreateVolumeGroupSnapshot', groupSnapshot())
+  return driver
+}
 
 /** A driver with snapshots, and the snapshotter, watching. */
 export async function scene(
@@ -107,24 +104,38 @@ export function groupSnapshot(change: object = {}): Answer {
   return { reply: { groupSnapshot: { ...group, ...change } } }
 }
 
-export async function createClass(t: TestContext, parameters: Readonly<Record<string, string>> = {}): Promise<void> {
+interface ClassParts {
+  readonly driver?: string
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+export async function createClass(
+  t: TestContext,
+  parameters: Readonly<Record<string, string>> = {},
+  { driver = t.driverName, labels = {} }: ClassParts = {},
+): Promise<void> {
   await t.create(VOLUME_SNAPSHOT_CLASSES, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
     kind: 'VolumeSnapshotClass',
-    metadata: { name: t.name('class') },
-    driver: t.driverName,
+    metadata: { name: t.name('class'), labels },
+    driver,
     deletionPolicy: 'Delete',
     parameters,
   })
 }
 
-export async function createGroupClass(t: TestContext): Promise<void> {
+export async function createGroupClass(
+  t: TestContext,
+  parameters: Readonly<Record<string, string>> = {},
+  { driver = t.driverName, labels = {} }: ClassParts = {},
+): Promise<void> {
   await t.create(VOLUME_GROUP_SNAPSHOT_CLASSES, {
     apiVersion: 'groupsnapshot.storage.k8s.io/v1',
     kind: 'VolumeGroupSnapshotClass',
-    metadata: { name: t.name('class') },
-    driver: t.driverName,
+    metadata: { name: t.name('class'), labels },
+    driver,
     deletionPolicy: 'Delete',
+    parameters,
   })
 }
 
@@ -182,6 +193,19 @@ export async function createGroup(
     },
   })
   return name
+}
+
+/** A group content of snapshots that exist already. */
+export function createGivenGroup(
+  t: TestContext,
+  { what = 'group', metadata, spec = {} }: ContentParts = {},
+): Promise<string> {
+  const groupSnapshotHandles = {
+    volumeGroupSnapshotHandle: 'group-given',
+    volumeSnapshotHandles: ['given-1', 'given-2'],
+  }
+  const source = { source: { groupSnapshotHandles }, volumeGroupSnapshotClassName: undefined }
+  return createGroup(t, { what, ...(metadata && { metadata }), spec: { ...source, ...spec } })
 }
 
 export function getContent(t: TestContext, name = t.name('content')): Promise<VolumeSnapshotContent | undefined> {

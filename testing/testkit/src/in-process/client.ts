@@ -16,7 +16,7 @@ export interface InProcessClientOptions<E> {
   /** Makes the error of a refusal: `apiErrorOf` of the client library, which this package cannot import. */
   readonly errorOf: (status: Status) => E
   readonly gate?: RequestGate
-  /** Watches keep back what comes after their initial objects until `deliver` is called. */
+  /** Watches delay all changes after their initial objects until `deliver` is called. */
   readonly watchesLag?: boolean
   readonly userAgent?: string
   /** Without one, requests are the administrator's. */

@@ -36,7 +36,7 @@ export class FakeApi<E extends Error> {
     this.client = this.newClient({ gate: { pass: (...sent) => this.#pass(...sent) } })
   }
 
-  /** One that no fault concerns. */
+  /** A request without a fault. */
   newClient({ gate = OPEN_GATE, ...options }: Omit<InProcessClientOptions<E>, 'errorOf'> = {}): InProcessClient<E> {
     const pass: RequestGate['pass'] = (outgoing, effect, passing) => {
       const serve = (): ReturnType<typeof effect> => {

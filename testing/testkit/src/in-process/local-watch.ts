@@ -11,7 +11,7 @@ interface LocalWatchOptions<E> {
   readonly server: InProcessServer
   readonly request: LocalRequest
   readonly errorOf: (status: Status) => E
-  /** Keeps back what comes, but for initial objects that were asked for, until `deliver` is called. */
+  /** Delays all changes until `deliver` is called, except for requested initial objects. */
   readonly lags: boolean
 }
 
@@ -105,7 +105,7 @@ export class LocalWatch<T, E extends Error> {
       this.#late.push(frame)
       return
     }
-    // Nothing overtakes what is kept back.
+    // No event overtakes a delayed event.
     this.deliver()
     this.#push(frame)
     if (frame.type === 'BOOKMARK' && frame.initialEventsEnd) this.#initial = false
@@ -139,7 +139,7 @@ export class LocalWatch<T, E extends Error> {
   }
 }
 
-/** As a client reports a lost connection; code 0 is no answer. */
+/** The error of a client for a lost connection. Code 0 means no answer. */
 export const NO_ANSWER: Status = { kind: 'Status', code: 0, reason: '', message: 'connection reset by peer' }
 
 function parsed(text: string): { readonly type?: unknown; readonly object: KubeObject } | undefined {

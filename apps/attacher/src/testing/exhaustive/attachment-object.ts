@@ -5,7 +5,7 @@ import { DRIVER, FINALIZER } from '../views.ts'
 
 /**
  * A VolumeAttachment as a text of letters: Z: it is being deleted; O: a foreign finalizer; F: our finalizer; N: the
- * node ID; A: attached; M: metadata; X: attachError; D: detachError. Null: it does not exist.
+ * node ID; A: attached; M: metadata; X: `attachError`; D: `detachError`. Null: it does not exist.
  */
 export type Letters = string
 

@@ -3,8 +3,8 @@ import { parseAction } from './parse.ts'
 
 const claim = { name: 'a', size: '1Gi', class: '' }
 
-describe('a action', () => {
-  it('is taken with the fields of its form, trimmed', () => {
+describe('an action', () => {
+  it('keeps the fields of its form, trimmed', () => {
     expect(parseAction({ action: 'createClaim', values: { ...claim, name: ' a ' } })).toEqual({
       name: 'createClaim',
       values: claim,
@@ -49,7 +49,7 @@ describe('a action', () => {
       'Call must be one of: ControllerPublishVolume',
     ],
   ]
-  it.each(wrong)('is refused with a sentence: %s', (_, body, message) => {
+  it.each(wrong)('fails with a sentence: %s', (_, body, message) => {
     expect(() => parseAction(body)).toThrow(message)
   })
 })

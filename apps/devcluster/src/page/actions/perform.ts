@@ -20,7 +20,7 @@ export interface ActionParts {
   readonly clock: Clock
   /** Runs the demo up to a step. Undefined if there is no demo. */
   readonly runTo: ((step: number) => void) | undefined
-  /** Called with what fails after the answer. */
+  /** Called with a failure after the answer. */
   readonly onTrouble: (text: string) => void
 }
 
@@ -132,7 +132,7 @@ function schedulable(is: boolean): Patch {
   return { kind: 'merge', body: { spec: { unschedulable: is ? null : true } } }
 }
 
-/** As `kubectl drain` does, and then as a Deployment does: each pod is recreated under another name, not scheduled yet. */
+/** Drains the node like `kubectl drain`. Then it recreates each pod under another name, as a Deployment does. */
 async function drain(node: string, { cluster }: ActionParts, signal: AbortSignal): Promise<string> {
   const { client, caches } = cluster
   await client.patch(NODES, { name: node }, schedulable(false), { signal })

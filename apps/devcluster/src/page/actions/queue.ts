@@ -38,7 +38,7 @@ export class ActionQueue {
     this.#actions = actionsOf(this.#parts)
   }
 
-  /** Says what can be done, and to what. */
+  /** Returns the possible actions and their objects. */
   open(): void {
     const { cluster, say } = this.#options
     const { caches, driver } = cluster

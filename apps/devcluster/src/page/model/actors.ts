@@ -5,7 +5,7 @@ export const ACTORS = {
   you: { name: 'you', does: 'create, change and delete objects' },
   scheduler: { name: 'kube-scheduler', does: 'chooses a node for each pod' },
   'persistent-volume': { name: 'PV controller', does: 'binds claims to volumes' },
-  provisioner: { name: 'csi-provisioner', does: 'creates and deletes volumes' },
+  'csi-provisioner': { name: 'csi-provisioner', does: 'creates and deletes volumes' },
   'attach-detach': { name: 'attach/detach controller', does: 'asks for volumes on the nodes of their pods' },
   'csi-attacher': { name: 'csi-attacher', does: 'attaches and detaches volumes' },
   'csi-resizer': { name: 'csi-resizer', does: 'expands and modifies volumes' },
@@ -19,9 +19,9 @@ export function kubeletOf(node: string): ActorId {
 }
 
 const CALLERS: Readonly<Record<string, ActorId>> = {
-  CreateVolume: 'provisioner',
-  DeleteVolume: 'provisioner',
-  GetCapacity: 'provisioner',
+  CreateVolume: 'csi-provisioner',
+  DeleteVolume: 'csi-provisioner',
+  GetCapacity: 'csi-provisioner',
   ControllerPublishVolume: 'csi-attacher',
   ControllerUnpublishVolume: 'csi-attacher',
   ListVolumes: 'csi-attacher',
@@ -41,7 +41,7 @@ const PATHS = ['targetPath', 'stagingTargetPath', 'volumePath', 'stagingPath'] a
 
 type Call = Pick<LiveCall, 'method' | 'request'>
 
-/** The actor that makes such a call; undefined for the calls by which every client asks a driver what it is. */
+/** The actor that makes a call. Undefined for calls that every client makes, such as GetPluginInfo. */
 export function callerOf(call: Call, isNode: (name: string) => boolean): ActorId | undefined {
   if (!NODE_CALLS.has(call.method)) return CALLERS[call.method]
   const node = nodeOf(call, isNode)
@@ -69,6 +69,7 @@ export function actorOfComponent(component: string, about: { readonly driver: st
   if (component === 'kubelet' && about.node !== '') return kubeletOf(about.node)
   if (component.startsWith('external-resizer')) return 'csi-resizer'
   if (component.startsWith('external-attacher')) return 'csi-attacher'
-  if (component === about.driver) return 'provisioner'
+  // The name of the driver, the host and a random ID.
+  if (component.startsWith(`${about.driver}_`)) return 'csi-provisioner'
   return COMPONENTS.get(component) ?? (component === '' ? 'unknown' : component)
 }

@@ -12,7 +12,7 @@ export interface CachedEvent extends Cached {
   readonly isWarning: boolean
   readonly reason: string
   readonly message: string
-  /** The same again and again is one event that counts. */
+  /** A repeated event is one event with a count. */
   readonly count: number
   /** Milliseconds since 1970. Undefined if the Event has no time. */
   readonly at: number | undefined

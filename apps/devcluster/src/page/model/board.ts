@@ -10,7 +10,7 @@ export class Board {
   readonly #clock: Pick<Clock, 'now'>
   readonly #send: (frame: Frame) => void
   readonly #history = new History()
-  /** Each item as it was sent last, or will be with the next frame. */
+  /** The items as last sent, or as the next frame will send them. */
   readonly #current = new Map<string, string>()
   #set = new Map<string, Item>()
   #gone = new Set<string>()

@@ -38,7 +38,7 @@ export function callLine({ method, request, end }: LiveCall, who: string): Timel
   return { who, text: `${call} ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
 }
 
-/** As a person wants to read it: without what is empty, and never with a secret. */
+/** The message for a reader: without empty fields and without secrets. */
 export function jsonOf(message: Readonly<Record<string, unknown>>): string {
   const text = JSON.stringify(message, (key, value: unknown) => readable(key, value), 2) ?? ''
   return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text

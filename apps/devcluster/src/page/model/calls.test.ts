@@ -20,7 +20,7 @@ describe('a call', () => {
   const callers: [string, Partial<LiveCall>, string | undefined][] = [
     ['of the attacher', {}, 'csi-attacher'],
     ['of the resizer', { method: 'ControllerExpandVolume' }, 'csi-resizer'],
-    ['of the provisioner', { method: 'CreateVolume' }, 'provisioner'],
+    ['of the provisioner', { method: 'CreateVolume' }, 'csi-provisioner'],
     [
       "of a node's kubelet, by its folder",
       { method: 'NodePublishVolume', request: { targetPath: '/var/lib/kubelet/node-1/pods/x' } },
@@ -29,7 +29,7 @@ describe('a call', () => {
     ['of an unknown kubelet', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
     ['by which every client asks a driver what it is', { method: 'Probe' }, undefined],
   ]
-  it.each(callers)('%s is known by what it asks', (_, change, expected) => {
+  it.each(callers)('%s is recognized by its requests', (_, change, expected) => {
     expect(callerOf(call(change), isNode)).toBe(expected)
   })
 
@@ -38,7 +38,7 @@ describe('a call', () => {
     ['persistentvolume-controller', 'persistent-volume'],
     ['attachdetach-controller', 'attach-detach'],
     ['external-resizer csi.example.com', 'csi-resizer'],
-    ['csi.example.com', 'provisioner'],
+    ['csi.example.com_host_1234', 'csi-provisioner'],
     ['kubelet', 'kubelet/node-1'],
     ['another-controller', 'another-controller'],
     ['constructor', 'constructor'],
@@ -48,7 +48,7 @@ describe('a call', () => {
     expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
   })
 
-  it('is shown with request, answer and time, without what is empty and without secrets', () => {
+  it('shows request, answer and time, without empty fields and secrets', () => {
     const request = {
       volumeId: 'v',
       secrets: { password: 'hidden' },
@@ -67,11 +67,11 @@ describe('a call', () => {
     expect(lastCall('x', call(), START)).not.toHaveProperty('code')
   })
 
-  it('is cut where it is too long to be read', () => {
+  it('appears shortened if it is too long', () => {
     expect(jsonOf({ long: 'x'.repeat(10_000) }).length).toBeLessThan(4_100)
   })
 
-  it('is a line when it has ended', () => {
+  it('becomes a line when it has ended', () => {
     expect(callLine(call(), who)).toBeUndefined()
     expect(callLine(call({ end: ended(0) }), who)).toEqual({
       who,

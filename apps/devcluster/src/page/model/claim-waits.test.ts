@@ -2,7 +2,7 @@ import { attachment, boundPair, claim } from '@csi-sidecars/volume-controllers/t
 import { describe, expect, it } from '@jest/globals'
 import { fails, REPORTED, RUNNING, rowView, waits } from '../../testing/row-views.ts'
 import { rowOf } from './rows.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const { claim: bound } = boundPair()
 const reported = (reason: string): Partial<RowView> => ({
@@ -39,12 +39,12 @@ describe('a claim waits', () => {
     [
       'for its volume to be created',
       { claim: pending(), ...reported('ExternalProvisioning') },
-      ['works: claim data: provisioner: creates volume pvc-uid-data | message'],
+      ['works: claim data: csi-provisioner: creates volume pvc-uid-data | message'],
     ],
     [
       'for a driver that creates no volume',
       { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') },
-      ['trouble: claim data: provisioner: the driver creates no volume | CreateVolume: Internal: no (2 times)'],
+      ['trouble: claim data: csi-provisioner: the driver creates no volume | CreateVolume: Internal: no (2 times)'],
     ],
     [
       'for a volume that belongs to another',

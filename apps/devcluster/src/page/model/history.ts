@@ -1,10 +1,10 @@
-import { apply } from '../view/frames.ts'
 import type { Beginning, Frame, Item } from '../view/wire.ts'
+import { apply } from '../view/wire.ts'
 
 /** The approximate number of bytes that a page reads before it shows anything. */
 const MOST_BYTES = 2 * 1024 * 1024
 
-/** All frames, as many as are kept; what older ones have changed is in the items with which it begins. */
+/** The kept frames. The first items include the changes of older frames. */
 export class History {
   readonly #most: number
   readonly #base = new Map<string, Item>()

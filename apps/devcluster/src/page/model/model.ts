@@ -14,11 +14,10 @@ import { type CachedEvent, eventLine, eventProjection, lastEvent } from './api-e
 import { Board } from './board.ts'
 import { CallLog } from './call-log.ts'
 import { callLine, lastCall } from './call-text.ts'
-import { Handles } from './handles.ts'
 import { objectLine } from './object-lines.ts'
 import { allRows, observe, pendingClaimRows } from './observe.ts'
 import { rowOf } from './rows.ts'
-import { nodeOfEvent, rowsOfCall, rowsOfEvent, rowsOfObjectEvent } from './rows-of.ts'
+import { Handles, nodeOfEvent, rowsOfCall, rowsOfEvent, rowsOfObjectEvent } from './rows-of.ts'
 
 export interface ModelOptions {
   readonly caches: Caches
@@ -31,7 +30,7 @@ export interface ModelOptions {
   readonly send: (frame: Frame) => void
 }
 
-/** Up to this number of rows each step is a frame of its own; more are too many to follow. */
+/** The number of rows up to which each step is a separate frame. More frames are too many to follow. */
 const MOST_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 
@@ -55,7 +54,7 @@ export class PageModel {
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
   #gathering: Cancel | undefined
-  /** For each row, the time at which one of its waits counts as stuck. */
+  /** The timers of the rows: each fires when a wait of the row counts as stuck. */
   readonly #due = new Map<string, Cancel>()
 
   constructor(options: ModelOptions) {

@@ -69,7 +69,13 @@ describe('the time line shows', () => {
     ['a claim that is to go', 'claim', bound, { ...bound, deleting: true }, 'you: claim data deleted'],
     ['a claim that is gone', 'claim', bound, undefined, 'persistent-volume: claim data gone'],
     ['no claim that looks as before', 'claim', bound, { ...bound, resourceVersion: '2' }, undefined],
-    ['a volume that was created', 'volume', undefined, created, 'provisioner: PersistentVolume pv-1 of 1Gi created'],
+    [
+      'a volume that was created',
+      'volume',
+      undefined,
+      created,
+      'csi-provisioner: PersistentVolume pv-1 of 1Gi created',
+    ],
     ['a volume of a person', 'volume', undefined, volume(), 'you: PersistentVolume pv-1 of 1Gi created'],
     [
       'its phase',
@@ -86,7 +92,7 @@ describe('the time line shows', () => {
       { ...created, attributesClass: 'gold' },
       'csi-resizer: PersistentVolume pv-1 is of class gold',
     ],
-    ['its end', 'volume', created, undefined, 'provisioner: PersistentVolume pv-1 gone'],
+    ['its end', 'volume', created, undefined, 'csi-provisioner: PersistentVolume pv-1 gone'],
     ['a new pod', 'pod', undefined, pod({ nodeName: '' }), 'you: pod app created'],
     ['its node', 'pod', pod({ nodeName: '' }), pod(), 'scheduler: pod app scheduled to node-1'],
     ['its start', 'pod', pod(), pod({ phase: 'Running' }), 'kubelet/node-1: pod app Running'],

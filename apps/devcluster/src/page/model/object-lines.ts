@@ -72,7 +72,7 @@ function volumeLine(before: Volume | undefined, after: Volume | undefined): Time
   const is = after ?? before
   if (is === undefined) return undefined
   const { key, annotations, capacity, phase, attributesClass } = is
-  const creator = PROVISIONED_BY in annotations ? 'provisioner' : 'you'
+  const creator = PROVISIONED_BY in annotations ? 'csi-provisioner' : 'you'
   const name = `PersistentVolume ${short(key)}`
   if (after === undefined) return { who: creator, text: `${name} gone` }
   if (before === undefined) return { who: creator, text: `${name} of ${capacity} created` }

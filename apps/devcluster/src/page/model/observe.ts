@@ -16,7 +16,7 @@ import {
   VOLUMES_BY_HANDLE,
   type Volume,
 } from '@csi-sidecars/volume-controllers'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const CLAIM = 'claim/'
 const VOLUME = 'volume/'
@@ -51,7 +51,7 @@ function ownVolume(id: string, { claims, volumes }: Caches): Volume | undefined 
   return isOf(volume, owner) ? undefined : volume
 }
 
-/** Bound to it, or the one for which it was created. */
+/** Reports whether the claim is bound to the volume, or the volume was created for it. */
 function isOf({ key, claimRef }: Volume, { volumeName, uid }: Claim): boolean {
   return volumeName === key || (volumeName === '' && claimRef?.uid === uid)
 }
@@ -72,7 +72,7 @@ function bindingOf({ key }: Claim, caches: Caches): EventText | undefined {
   return report?.event
 }
 
-/** The rows that may show a volume: that of its claim, and one of its own. */
+/** The rows that may show a volume: the row of its claim, and a separate row. */
 export function rowsOfVolume({ key, claimRef }: Pick<Volume, 'key' | 'claimRef'>): readonly string[] {
   return claimRef === undefined ? [VOLUME + key] : [CLAIM + claimKeyOf(claimRef), VOLUME + key]
 }
@@ -86,7 +86,7 @@ export function rowsOfClaim(
   return [CLAIM + key, ...named, ...reserved]
 }
 
-/** One for each claim of it; a pod without has a row of its own. */
+/** The rows of a pod: one for each of its claims. A pod without claims has a separate row. */
 export function rowsOfPod(pod: Pick<CachedPod, 'key' | 'namespace' | 'volumes'>): readonly string[] {
   const keys = claimKeysOf(pod)
   return keys.length === 0 ? [POD + pod.key] : keys.map((key) => CLAIM + key)

@@ -9,10 +9,9 @@ import {
 import type { ObjectEvent } from '../../story/cluster-event.ts'
 import type { CachedEvent } from './api-event.ts'
 import { volumeOf } from './call-log.ts'
-import type { Handles } from './handles.ts'
 import { rowsOfAttachment, rowsOfClaim, rowsOfPod, rowsOfPodsOn, rowsOfVolume, rowsOfVolumeName } from './observe.ts'
 
-/** The rows that may look different after it; the one that it is about comes first. */
+/** The rows that an event may change. The row of the event's object comes first. */
 export function rowsOfObjectEvent(event: ObjectEvent, caches: Caches): readonly string[] {
   switch (event.is) {
     case 'claim':
@@ -86,4 +85,31 @@ export function nodeOfEvent({ kind, about }: CachedEvent, { pods }: Caches): str
   if (kind === 'Pod') return pods.store.get(about)?.nodeName ?? ''
   const users = kind === 'PersistentVolumeClaim' ? pods.store.byIndex(PODS_BY_CLAIM, about) : []
   return users.find(({ phase }) => phase === 'Running')?.nodeName ?? ''
+}
+
+/** The names by which calls know the volumes of rows: handles, and the chosen names of volumes in creation. */
+export class Handles {
+  readonly #ofRows = new Map<string, string>()
+  readonly #rows = new Map<string, string>()
+
+  of(row: string): string | undefined {
+    return this.#ofRows.get(row)
+  }
+
+  rowOf(handle: string): string | undefined {
+    return this.#rows.get(handle)
+  }
+
+  set(row: string, handle: string): void {
+    if (this.#ofRows.get(row) === handle) return
+    this.delete(row)
+    this.#ofRows.set(row, handle)
+    this.#rows.set(handle, row)
+  }
+
+  delete(row: string): void {
+    const handle = this.#ofRows.get(row)
+    if (handle !== undefined && this.#rows.get(handle) === row) this.#rows.delete(handle)
+    this.#ofRows.delete(row)
+  }
 }

@@ -3,7 +3,7 @@ import { attachment, boundPair, pod, volume } from '@csi-sidecars/volume-control
 import { describe, expect, it } from '@jest/globals'
 import { rowView } from '../../testing/row-views.ts'
 import { rowOf } from './rows.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const row = (change: Partial<RowView> = {}, id = 'claim/default/data') =>
   rowOf(id, rowView(change), { before: undefined, now: 0 })
@@ -30,7 +30,7 @@ describe('a row of the page', () => {
     })
   })
 
-  it('is stuck at once where no retry helps, later where one may, and never where it waits for a user', () => {
+  it('counts as stuck at once if no retry helps, later if one may, and never while it waits for a user', () => {
     const { volume: _, claim } = boundPair({ claim: { phase: 'Pending', volumeName: '' } })
     const stuckFor = (reason: string, minutes: number): readonly boolean[] => {
       const view = rowView({ claim, volume: undefined, pods: [], binding: { type: 'Normal', reason, message: '' } })
@@ -42,7 +42,7 @@ describe('a row of the page', () => {
     expect(stuckFor('WaitForFirstConsumer', 60)).toEqual([false])
   })
 
-  it('is gone with all of it', () => {
+  it('disappears with its last object', () => {
     expect(row({ claim: undefined, volume: undefined })).toBeUndefined()
   })
 

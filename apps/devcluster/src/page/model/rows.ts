@@ -2,7 +2,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { Attachment, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { isStuck, stuckFrom } from '@csi-sidecars/waits'
 import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 import { waitsOf } from './waits.ts'
 
 interface Moment {
@@ -35,7 +35,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
   }
 }
 
-/** Since when the same actor waits for the same. The message may change: it can contain a count. */
+/** The time since which the same actor waits for the same object. The message may change: it can contain a count. */
 function sinceOf(
   { who, about, why }: Pick<Wait, 'who' | 'about' | 'why'>,
   before: readonly Wait[],

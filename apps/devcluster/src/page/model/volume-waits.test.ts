@@ -1,18 +1,18 @@
 import { attachment, volume } from '@csi-sidecars/volume-controllers/testing/objects'
 import { describe, expect, it } from '@jest/globals'
 import { fails, IN_USE, waits } from '../../testing/row-views.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const attached = attachment({ attached: true })
 
 describe('a volume waits', () => {
   const released = { claimKey: undefined, claim: undefined, volume: volume({ phase: 'Released' }) }
   const rows: [string, Partial<RowView>, string[]][] = [
-    ['its volume to be deleted', released, ['works: volume pv-1: provisioner: deletes it']],
+    ['its volume to be deleted', released, ['works: volume pv-1: csi-provisioner: deletes it']],
     [
       'a driver that does not delete it',
       { ...released, failure: fails('DeleteVolume') },
-      ['trouble: volume pv-1: provisioner: the driver does not delete it | DeleteVolume: Internal: no (2 times)'],
+      ['trouble: volume pv-1: csi-provisioner: the driver does not delete it | DeleteVolume: Internal: no (2 times)'],
     ],
     [
       'a user who deletes what is kept',
@@ -22,7 +22,7 @@ describe('a volume waits', () => {
     [
       'nothing that cannot be',
       { ...released, volume: volume({ phase: 'Failed' }) },
-      ['trouble: volume pv-1: provisioner: it cannot be deleted'],
+      ['trouble: volume pv-1: csi-provisioner: it cannot be deleted'],
     ],
     [
       'its detach to be asked for',

@@ -104,7 +104,7 @@ export const ACTIONS = {
         name: 'sidecar',
         label: 'Sidecar',
         kind: 'choice',
-        choices: ['csi-attacher', 'csi-resizer'],
+        choices: ['csi-attacher', 'csi-resizer', 'csi-provisioner'],
         value: 'csi-attacher',
       },
     ],

@@ -6,7 +6,7 @@ import type { Actor, LastCall, LastEvent } from './wire.ts'
 /** If there are many kubelets, only busy ones are shown. */
 const MOST_IDLE = 16
 
-/** Who acts: what each is about, and the last that it said and called. */
+/** The components: the objects of each, its last event and its last call. */
 export class Actors {
   readonly #player: Player
   readonly #cards: Keyed<Actor, HTMLElement>

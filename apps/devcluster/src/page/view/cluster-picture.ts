@@ -5,10 +5,10 @@ import type { Player } from './player.ts'
 
 const MOVE_MS = 600
 const APPEAR_MS = 300
-/** More at once are not followed by an eye, and measuring them takes time. */
+/** The number of moves that are animated at once. More are hard to follow, and each takes time. */
 const MOST_MOVING = 60
 
-/** The cluster as a picture: nodes, pods and volumes. What changes its place moves there. */
+/** The cluster as a picture: nodes, pods and volumes. A pod or a volume that changes its place moves there. */
 export class ClusterPicture {
   readonly #player: Player
   readonly #list: Keyed<Box, HTMLLIElement>

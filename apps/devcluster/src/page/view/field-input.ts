@@ -4,7 +4,7 @@ import { fill, make, setText } from './dom.ts'
 /** The known values for each kind of field. */
 export type KnownValues = Readonly<Partial<Record<FieldKind, readonly string[]>>>
 
-/** Longer lists are no help. */
+/** The length of a useful list. */
 const MOST_VALUES = 200
 
 /** One field of a form: its label, its input and its error. */
@@ -40,7 +40,7 @@ export class FieldInput {
     return this.#input.value
   }
 
-  /** Says what is wrong, and puts the person there. */
+  /** Shows the error, and moves the focus to the field. */
   refuse(text: string): void {
     this.#input.setAttribute('aria-invalid', 'true')
     this.#input.setAttribute('aria-describedby', this.#error.id)
@@ -55,7 +55,7 @@ export class FieldInput {
     this.#error.hidden = true
   }
 
-  /** Offers what is there now. What was chosen stays chosen while it is there. */
+  /** Offers the known values. The chosen value stays chosen while it is known. */
   offer(known: KnownValues): void {
     if (!(this.#input instanceof HTMLSelectElement)) return
     const { kind, choices, optional, value = '' } = this.#field

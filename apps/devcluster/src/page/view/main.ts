@@ -11,7 +11,7 @@ import type { Beginning, Frame } from './wire.ts'
 
 /** Drawing takes a third of the time at most, so that a page of a thousand pods still responds to its user. */
 const SHARE = 3
-/** Two pictures: one that takes longer was work. */
+/** The time of two pictures of the screen. A longer frame is work. */
 const SLOW_MS = 34
 const LONGEST_PAUSE_MS = 500
 let isDue = false

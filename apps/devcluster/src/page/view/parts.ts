@@ -79,7 +79,7 @@ function scrolling(title: string): HTMLPreElement {
 export class EventText {
   readonly element = make('div', { class: 'event' })
 
-  /** `known`: the text next to it, which is not repeated. */
+  /** `known`: a text that is shown next to it and is not repeated. */
   draw(event: LastEvent | undefined, known: readonly (string | undefined)[] = []): void {
     this.element.hidden = event === undefined
     if (event === undefined) return

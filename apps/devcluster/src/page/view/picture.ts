@@ -20,14 +20,14 @@ export interface Box {
   readonly more: number
 }
 
-/** Beyond these numbers a picture shows less than a list. */
+/** The largest numbers of a readable picture. */
 const MOST_NODES = 12
 const MOST_CHIPS = 12
 
 const NO_NODE = { key: 'pods', name: 'Pods without a node', notes: [] }
 const NOT_ATTACHED = { key: 'volumes', name: 'Volumes on no node', notes: [] }
 
-/** The picture of the cluster: nodes in their order, then what is on none of them. */
+/** The picture of the cluster: nodes in their order, then the objects that are on no node. */
 export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box[]; readonly moreNodes: number } {
   const all = [...items]
   const nodes = all.filter((item) => item.is === 'node').sort((a, b) => BY_NAME.compare(a.name, b.name))

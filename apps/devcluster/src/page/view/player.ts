@@ -1,10 +1,10 @@
-import { apply, takeBack, type Undo } from './frames.ts'
 import type { Beginning, Frame, Item } from './wire.ts'
+import { apply, takeBack, type Undo } from './wire.ts'
 
 /** `live` shows the present. `stopped` shows one moment. `replaying` shows one moment after another. */
 export type Mode = 'live' | 'stopped' | 'replaying'
 
-/** Beyond so many frames the oldest are forgotten. */
+/** The number of kept frames. The oldest are dropped. */
 const MOST_FRAMES = 20_000
 /** A replay takes the time that things took, within what an eye can follow. */
 const SHORTEST_MS = 250
@@ -41,7 +41,7 @@ export class Player {
     return this.#frames.length
   }
 
-  /** When what is shown was so; undefined before the first frame. */
+  /** The time of the shown frame. Undefined before the first frame. */
   get time(): number | undefined {
     return this.#frames[this.at - 1]?.at
   }
@@ -85,7 +85,7 @@ export class Player {
     this.#due = 0
   }
 
-  /** To the next frame that has a line. */
+  /** Goes to the next frame that has a line. */
   step(): void {
     do this.#forward()
     while (this.at < this.length && this.#frames[this.at - 1]?.line === undefined)

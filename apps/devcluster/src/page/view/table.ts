@@ -2,10 +2,10 @@ import { byId, fill, Keyed, make, setText } from './dom.ts'
 import { CallDetails, EventText, sizeBar, tag, waitText } from './parts.ts'
 import { BY_NAME, short } from './picture.ts'
 import type { Player } from './player.ts'
-import { stillHolds } from './warnings.ts'
 import type { Item, LastCall, LastEvent, Place, Row } from './wire.ts'
+import { stillHolds } from './wire.ts'
 
-/** More rows are too many to read; the filter finds the others. */
+/** The number of shown rows. The filter finds the others. */
 const MOST_ROWS = 100
 
 type NameOf = (actor: string) => string

@@ -106,7 +106,7 @@ export interface LastCall {
   readonly tookMs?: number
   readonly code?: string
   readonly message?: string
-  /** As JSON, secrets left out. */
+  /** The message as JSON, without secrets. */
   readonly request: string
   readonly response?: string
 }
@@ -120,7 +120,7 @@ export interface Actor {
   readonly state: 'idle' | 'works' | 'fails' | 'away'
   /** CSI calls of it that are under way. */
   readonly open: number
-  /** How many waits are its turn, and how many of them are trouble. */
+  /** The number of waits in which it acts next, and the number of failing ones. */
   readonly turns: number
   readonly troubles: number
   /** The reason why the actor itself fails or is away. */
@@ -196,4 +196,37 @@ export interface ActionAnswer {
   readonly text: string
   /** The field of the form that is to blame. */
   readonly field?: string
+}
+
+/** The items that a frame has replaced. They undo the frame. */
+export type Undo = readonly (readonly [id: string, before: Item | undefined])[]
+
+/** Applies a frame to the items. */
+export function apply(items: Map<string, Item>, { items: set = [], gone = [] }: Frame): Undo {
+  const undo: [string, Item | undefined][] = []
+  for (const item of set) {
+    undo.push([item.id, items.get(item.id)])
+    items.set(item.id, item)
+  }
+  for (const id of gone) {
+    undo.push([id, items.get(id)])
+    items.delete(id)
+  }
+  return undo
+}
+
+export function takeBack(items: Map<string, Item>, undo: Undo): void {
+  for (const [id, before] of undo.toReversed()) {
+    if (before === undefined) items.delete(id)
+    else items.set(id, before)
+  }
+}
+
+/** The time of an event has no milliseconds, and it arrives a little later. */
+const EVENT_PRECISION_MS = 2000
+
+/** Reports whether an event still matters. A warning that is older than all current waits is over. */
+export function stillHolds({ said }: LastEvent, waits: readonly Wait[]): boolean {
+  if (said.bad !== true) return true
+  return waits.some(({ level, since }) => level !== 'works' && since <= said.at + EVENT_PRECISION_MS)
 }

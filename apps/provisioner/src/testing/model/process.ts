@@ -17,6 +17,7 @@ export const CLAIM_FINALIZER = 'external-provisioner/csi-example-com'
 const SETTINGS: ProvisionerSettings = {
   names: { driver: DRIVER, inTree: undefined },
   identity: '1-2-csi.example.com',
+  component: 'csi.example.com_host_uuid',
   claimFinalizer: CLAIM_FINALIZER,
   finalizeClaims: false,
   workers: 4,

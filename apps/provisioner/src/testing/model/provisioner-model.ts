@@ -1,6 +1,7 @@
 import { invariant } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
-import { type ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
+import { CODES, type CodeName, RpcError } from '@csi-sidecars/csi'
+import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
@@ -8,7 +9,7 @@ import {
   type PersistentVolumeClaim,
   STORAGE_CLASSES,
 } from '@csi-sidecars/kube-types'
-import { FakeApi } from '@csi-sidecars/testkit'
+import { FakeApi, type InFlight } from '@csi-sidecars/testkit'
 import { VOLUME_FINALIZER } from '../../caches/names.ts'
 import type { ProvisionerSettings } from '../../parts.ts'
 import { CLAIM_FINALIZER, Process } from './process.ts'
@@ -17,6 +18,18 @@ import { DRIVER, ModelStorage } from './storage.ts'
 export const CLAIMS = ['a', 'b'] as const
 const NAMESPACE = 'ns'
 const CLASS = { name: 'fast' }
+
+/** Answers of the API server, and no answer. */
+const API_FAULTS = [
+  { code: 0, reason: '', message: 'connection reset', outcomeUnknown: true },
+  { code: 409, reason: 'Conflict', message: 'the object has been modified' },
+  { code: 422, reason: 'Invalid', message: 'no' },
+  { code: 403, reason: 'Forbidden', message: 'no' },
+  { code: 500, reason: 'InternalError', message: 'etcd is away' },
+] as const
+/** After these the driver may continue the creation. */
+const NOT_FINAL = ['DeadlineExceeded', 'Unavailable', 'Aborted', 'Canceled'] as const satisfies readonly CodeName[]
+const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const satisfies readonly CodeName[]
 
 /** Several back-offs at their longest. */
 const LONG_MS = 10 * 60_000
@@ -66,6 +79,31 @@ export class ProvisionerModel {
   #end(): void {
     this.process = undefined
     this.hasCrashed = true
+  }
+
+  flightAt(pick: number): InFlight | undefined {
+    const flights = this.process?.gate.inFlight ?? []
+    return flights[pick % flights.length]
+  }
+
+  /** Fails a request or a call. A call without a final answer may be continued by the driver. */
+  failFlight({ label, applied, answer }: InFlight, fault: number): void {
+    if (!label.startsWith('call ')) {
+      const { code, reason, message } = API_FAULTS[fault % API_FAULTS.length] ?? API_FAULTS[0]
+      const outcomeUnknown = code === 0
+      // The server answers a refusal only if the request has not taken effect.
+      if (applied && code !== 0) return answer()
+      return answer(new ApiError({ code, reason, message, outcomeUnknown }))
+    }
+    const [, method, volume = ''] = label.split(' ')
+    const isFinal = fault % 2 === 0 && !applied && this.storage.handleOf(volume) === undefined
+    const codes: readonly CodeName[] = isFinal ? FINAL : NOT_FINAL
+    const code = codes[fault % codes.length] ?? 'Internal'
+    if (method === 'create') {
+      if (isFinal) this.storage.late.delete(volume)
+      else if (!applied && fault % 3 === 0) this.storage.late.add(volume)
+    }
+    answer(new RpcError(CODES[code], 'no'))
   }
 
   createClass(): void {

@@ -268,11 +268,11 @@ export class ModelRun {
         break
     }
     await this.settle()
-    // A call for the one that is gone may have been on its way.
+    // A call for the deleted object may have been running.
     if (this.#replaced !== replaced) backend.forget()
   }
 
-  /** All come to their senses, and time passes. */
+  /** Ends all faults, and lets time pass. */
   async end(): Promise<void> {
     const { fixture, backend } = this
     backend.expandsLike = 'done'

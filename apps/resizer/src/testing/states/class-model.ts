@@ -44,13 +44,13 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     if (this.options.faults) yield { name: 'crash', to: this.crashed(state), fair: false }
   }
 
-  /** Nothing is on its way, and claim, volume and back end have the class that is wanted, if one is. */
+  /** Reports whether nothing is pending, and claim, volume and back end have the requested class. */
   isGoal(state: ClassState): boolean {
     const { claim: number, pv, seenClaim, seenPv, queued, backoff, run, has } = state
     if (queued || backoff || run !== undefined || seenClaim !== number || seenPv !== pv) return false
     const { wantedClass, currentClass, modifying, conditions = [] } = this.claims.cached(number)
     if (conditions.some(({ type }) => type === CONDITION.modifying)) return false
-    // Taken back: what failed stays to be seen, as with the Go original.
+    // The request was taken back. The failure stays recorded, as with the Go original.
     if (wantedClass === '') return modifying?.status !== MODIFY_STATUS.inProgress
     if (modifying !== undefined || conditions.length > 0 || this.volumes.cached(pv).className !== wantedClass)
       return false

@@ -11,7 +11,7 @@ export type ClassRunState =
   | { readonly phase: 'call' | 'saveVolume' | 'saveClaim'; readonly target: string }
   | { readonly phase: 'saveFailure'; readonly target: string; readonly kind: 'infeasible' | 'final' | 'uncertain' }
 
-/** All that decides about one claim's class. Objects are numbers: see `Numbered`. */
+/** All facts that decide about one claim's class. Objects are numbers: see `Numbered`. */
 export interface ClassState {
   /** The state of the API server. */
   readonly claim: number
@@ -57,8 +57,8 @@ export interface ClassObjects {
   readonly claims: Numbered<PersistentVolumeClaim, ResizerClaim>
   readonly volumes: Numbered<PersistentVolume, ResizerVolume>
   readonly options: ClassOptions
-  /** The cache learns what the API server has; the event may put the claim to work. */
+  /** The cache gets the state of the API server. The event may start a run. */
   seeClaim(state: ClassState, cause: 'watch' | 'own'): ClassState
-  /** The next process knows what the API server has, and nothing else. */
+  /** The next process knows only the state of the API server. */
   crashed(state: ClassState): ClassState
 }

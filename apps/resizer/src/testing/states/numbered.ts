@@ -29,12 +29,12 @@ export class Numbered<W extends KubeObject, T extends Cached> {
     return this.#at(number).wire
   }
 
-  /** As a cache holds it. */
+  /** The object in the form of the cache. */
   cached(number: number): T {
     return this.#at(number).cached
   }
 
-  /** As the API server answers the patch. The patch is made once for each object and `key`, which says what it is made from. */
+  /** Answers the patch as the API server does. Builds the patch once for each object and `key`, which names its inputs. */
   patched(number: number, key: string, patchOf: () => Pick<Patch, 'body'>): number {
     const full = `${number} ${key}`
     const known = this.#patched.get(full)

@@ -62,7 +62,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     if (this.options.faults) yield { name: 'crash', to: this.crashed(state), fair: false }
   }
 
-  /** Nothing is on its way, the claim has what it asks for, and nothing is left of how it got there. */
+  /** Reports whether nothing is pending, the claim has the requested size, and its status shows no expansion. */
   isGoal(state: SizeState): boolean {
     const { claim: number, pv, seenClaim, seenPv, queued, timer, run, size, editsLeft } = state
     if (queued || timer !== 'none' || run !== undefined || seenClaim !== number || seenPv !== pv) return false

@@ -21,7 +21,7 @@ export type SizeRunState =
   | ({ readonly phase: 'saveFailure'; readonly infeasible: boolean } & Begun)
   | ({ readonly phase: 'saveVolume' | 'saveClaim'; readonly nodeStep: boolean; readonly answer: number } & Begun)
 
-/** All that decides about one claim's size. Objects are numbers: see `Numbered`. */
+/** All facts that decide about one claim's size. Objects are numbers: see `Numbered`. */
 export interface SizeState {
   /** The state of the API server. */
   readonly claim: number
@@ -78,10 +78,10 @@ export interface SizeObjects {
   readonly claims: Numbered<PersistentVolumeClaim, ResizerClaim>
   readonly volumes: Numbered<PersistentVolume, ResizerVolume>
   readonly options: SizeOptions
-  /** The cache learns what the API server has; the event may put the claim to work. */
+  /** The cache gets the state of the API server. The event may start a run. */
   seeClaim(state: SizeState, cause: 'watch' | 'own'): SizeState
   seePv(state: SizeState, cause: 'watch' | 'own'): SizeState
-  /** The next process knows what the API server has, and nothing else. */
+  /** The next process knows only the state of the API server. */
   crashed(state: SizeState): SizeState
 }
 

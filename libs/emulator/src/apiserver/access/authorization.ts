@@ -11,7 +11,7 @@ export type Access =
       readonly type: 'resource'
       readonly verb: string
       readonly group: string
-      /** With `/subresource`. */
+      /** The name of the resource, with `/subresource`. */
       readonly resource: string
       readonly namespace: string | undefined
       readonly name: string | undefined

@@ -12,7 +12,7 @@ interface Wanted {
   readonly extra: readonly (readonly [string, readonly string[]])[]
 }
 
-type Question = Pick<Access & { type: 'resource' }, 'group' | 'resource' | 'namespace' | 'name'>
+type ImpersonationCheck = Pick<Access & { type: 'resource' }, 'group' | 'resource' | 'namespace' | 'name'>
 
 const EXTRA = 'impersonate-extra-' as const
 const AUTHENTICATION = 'authentication.k8s.io'
@@ -22,7 +22,7 @@ const ANONYMOUS = 'system:anonymous'
 export function servedAs(store: Store, user: AuthenticatedUser, headers: HttpRequest['headers']): AuthenticatedUser {
   const wanted = wantedIn(headers)
   if (wanted === undefined) return user
-  for (const question of questionsOf(wanted)) {
+  for (const question of impersonationChecks(wanted)) {
     requireAccess(store, user, { type: 'resource', verb: 'impersonate', ...question })
   }
   return userOf(wanted)
@@ -54,9 +54,9 @@ function listAsGo(values: readonly string[]): string {
   return values.length === 0 ? '(nil)' : `{${values.map((each) => JSON.stringify(each)).join(', ')}}`
 }
 
-function questionsOf({ name, uid, groups, extra }: Wanted): readonly Question[] {
+function impersonationChecks({ name, uid, groups, extra }: Wanted): readonly ImpersonationCheck[] {
   const [account, namespace] = serviceAccountOf(name) ?? []
-  const of = (group: string, resource: string, named: string): Question => {
+  const of = (group: string, resource: string, named: string): ImpersonationCheck => {
     return { group, resource, namespace: undefined, name: named }
   }
   return [

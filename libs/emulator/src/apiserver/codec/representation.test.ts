@@ -17,7 +17,7 @@ test.each([
   [`application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1, ${TABLE}, application/json`, 'table'],
   [`application/json;q=0.1, ${TABLE};q=0.2`, 'table'],
   ['*/*', 'object'],
-])('of what a client accepts, %s, the emulator has the form %s', (accept, as) => {
+])('a client that accepts %s gets the form %s', (accept, as) => {
   expect(shapeOf(accept, new URLSearchParams(), BUILT_IN).as).toBe(as)
 })
 
@@ -39,7 +39,7 @@ test.each([
   await response.body?.cancel()
 })
 
-test('a client that prefers protobuf gets a refusal as protobuf, too, and what it has written as JSON', async () => {
+test('a client that prefers protobuf gets a refusal as protobuf, too, and the answer to a write as JSON', async () => {
   await using api = await startApiServer()
   const refused = await fetch(`${api.url}/api/v1/namespaces/none`, { headers: ACCEPT })
   expect([refused.status, refused.headers.get('content-type')]).toEqual([404, PROTOBUF])

@@ -48,7 +48,7 @@ export function reasonOf(code: number): string {
 }
 
 interface FailureOptions {
-  /** Without it that of the reason, or 500. */
+  /** Undefined: the code of the reason, or 500. */
   readonly code?: number
   readonly details?: FailureDetails | undefined
   readonly metadata?: JsonMap | undefined

@@ -10,7 +10,7 @@ export interface HttpRequest extends AsyncIterable<Uint8Array> {
 
 type RequestHeader = 'accept' | 'authorization' | 'content-length' | 'content-type' | 'user-agent'
 
-/** What it answers with. */
+/** The answer to a request. */
 export interface HttpResponse {
   readonly headersSent: boolean
   readonly writableNeedDrain: boolean

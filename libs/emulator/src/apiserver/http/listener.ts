@@ -10,7 +10,7 @@ import { refuse } from './reply.ts'
 export interface PortListener {
   readonly url: string
   readonly port: number
-  /** Says who answers what no web site has sent; to be called in the turn in which it was opened. */
+  /** Sets the handler of requests that no web site has sent. Call it in the turn in which the listener was opened. */
   serve(answer: RequestListener): unknown
   /** Ends all connections as well. */
   close(): Promise<void>

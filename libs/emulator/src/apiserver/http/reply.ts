@@ -18,7 +18,7 @@ export function send(response: HttpResponse, reply: HttpReply): void {
       warnings.map((each) => `299 - ${JSON.stringify(each)}`),
     )
   }
-  // As text it goes out together with the head, in one write.
+  // A text is sent together with the head, in one write.
   response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) })
   response.end(text)
 }

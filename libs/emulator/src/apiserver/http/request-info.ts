@@ -7,7 +7,7 @@ export type RequestInfo =
   | { readonly type: 'path'; readonly path: string; readonly verb: string }
   | ({ readonly type: 'resource' } & ResourceInfo)
 
-/** A resource as its path says it, whether it is served or not: rights are looked at first. */
+/** The resource in a path. It need not be served, because permissions are checked first. */
 export interface ResourceInfo {
   readonly verb: Verb
   readonly group: string
@@ -37,7 +37,7 @@ export function requestInfo(method: string, url: URL): RequestInfo {
   if (steps.at(-1) === '') steps.pop()
   const watchPrefix = steps[0] === 'watch'
   if (watchPrefix) steps.shift()
-  const place = placeOf(steps)
+  const place = resourcePathOf(steps)
   const verb = watchPrefix ? 'watch' : verbOf(method, place.name, url.searchParams)
   return { type: 'resource', verb, group, version, ...place }
 }
@@ -57,9 +57,9 @@ export function served(info: ResourceInfo, absent: ReadonlySet<ServedKind>): Res
   return { ...info, kind }
 }
 
-type Place = Pick<ResourceInfo, 'plural' | 'namespace' | 'name' | 'subresource'>
+type ResourcePath = Pick<ResourceInfo, 'plural' | 'namespace' | 'name' | 'subresource'>
 
-function placeOf(steps: readonly string[]): Place {
+function resourcePathOf(steps: readonly string[]): ResourcePath {
   // `namespaces/x` is a namespace, `namespaces/x/pods` is something in it, `namespaces/x/status` its status again.
   const inNamespace = steps[0] === 'namespaces' && steps.length > 2 && steps[2] !== 'status'
   const [plural = '', name, ...more] = inNamespace ? steps.slice(2) : steps

@@ -94,7 +94,7 @@ function resourceList(absent: Absent, groupVersion: string): object | undefined 
   const kinds = KINDS.filter((kind) => groupVersionOf(kind) === groupVersion && !absent.has(kind))
   if (kinds.length === 0) return undefined
   const resources = kinds.flatMap((kind) => [resourceOf(kind), ...subresourcesOf(kind)])
-  // Only that of the core group does not say its own version.
+  // Only the discovery document of the core group omits the version.
   const apiVersion = groupVersion === 'v1' ? {} : { apiVersion: 'v1' }
   return { kind: 'APIResourceList', ...apiVersion, groupVersion, resources }
 }

@@ -1,7 +1,7 @@
 import { badRequest, unprocessable } from '../http/api-failure.ts'
 import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../schema/json.ts'
 
-/** As many as the real server takes in one request. */
+/** The limit of the real server for one request. */
 const MOST_OPERATIONS = 10_000
 
 type Change = (parent: Json, key: string) => Json

@@ -15,16 +15,16 @@ export function applyStrategicMerge(target: Json | undefined, patch: Json, rules
 }
 
 /** The path of a merge in the object, and the merge strategy of its lists. */
-interface Place {
+interface MergePath {
   readonly path: readonly string[]
   readonly rules: ListRules
 }
 
-function inside({ path, rules }: Place, key: string): Place {
+function inside({ path, rules }: MergePath, key: string): MergePath {
   return { path: [...path, key], rules }
 }
 
-function mergeValue(target: Json | undefined, patch: Json, place: Place): Json {
+function mergeValue(target: Json | undefined, patch: Json, place: MergePath): Json {
   if (!isObject(patch)) return patch
   if (isObject(target)) return mergeMap(target, patch, place)
   // A new value is the patch itself, with any directive in it.
@@ -32,7 +32,7 @@ function mergeValue(target: Json | undefined, patch: Json, place: Place): Json {
   return mergeMap({}, fields, place)
 }
 
-function mergeMap(target: JsonMap, patch: JsonMap, place: Place): JsonMap {
+function mergeMap(target: JsonMap, patch: JsonMap, place: MergePath): JsonMap {
   const directive = patch['$patch']
   if (directive === 'replace') return withoutDirectives(patch)
   if (directive === 'delete') return {}
@@ -55,7 +55,7 @@ function mergeMap(target: JsonMap, patch: JsonMap, place: Place): JsonMap {
   return ordered(result, { target, patch }, place)
 }
 
-function mergeField(current: Json | undefined, value: Json, place: Place): Json {
+function mergeField(current: Json | undefined, value: Json, place: MergePath): Json {
   if (!isList(value)) return mergeValue(current, value, place)
   const how = place.rules(place.path)
   if (how === undefined) return value.map((item) => (isObject(item) ? withoutDirectives(item) : item))
@@ -69,7 +69,7 @@ function mergeField(current: Json | undefined, value: Json, place: Place): Json 
 function mergeByKey(
   { items, changes }: { readonly items: readonly Json[]; readonly changes: readonly Json[] },
   key: string,
-  place: Place,
+  place: MergePath,
 ): readonly Json[] {
   if (changes.some((change) => isObject(change) && change['$patch'] === 'replace')) {
     return changes.filter((change) => !(isObject(change) && '$patch' in change))
@@ -95,7 +95,7 @@ function mergeByKey(
   return inOrder(result, { order: kept, before: items, key })
 }
 
-/** As Go prints a map. */
+/** Returns a map in the notation of Go. */
 function goText(value: Json | undefined): string {
   if (isList(value)) return `[${value.map(goText).join(' ')}]`
   if (!isObject(value)) return value === null || value === undefined ? '<nil>' : String(value)
@@ -114,7 +114,7 @@ function retained(target: JsonMap, patch: JsonMap): Record<string, Json | undefi
 function ordered(
   result: Record<string, Json | undefined>,
   { target, patch }: { readonly target: JsonMap; readonly patch: JsonMap },
-  place: Place,
+  place: MergePath,
 ): JsonMap {
   for (const [directive, order] of Object.entries(patch)) {
     if (!directive.startsWith(ORDER) || !isList(order)) continue

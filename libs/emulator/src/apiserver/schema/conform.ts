@@ -2,7 +2,7 @@ import { Quantity, QuantityError } from '@csi-sidecars/kube-types'
 import { isList, isObject, type Json, type JsonMap, setOwn } from './json.ts'
 import type { Scalar, Schema, SchemaField, SchemaFieldType } from './schema.ts'
 
-/** A value that cannot be what its field is; the message is the decoder's. */
+/** A value that does not fit its field. The message is the decoder's. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }
@@ -19,7 +19,7 @@ export function conform(schema: Schema, value: JsonMap): Conformed {
   return { value: objectOf(schema, value, { path: '', unknown, owner: schema.name }), unknown }
 }
 
-interface Place {
+interface ValuePath {
   /** Dotted, with indexes. */
   readonly path: string
   readonly unknown: string[]
@@ -27,7 +27,7 @@ interface Place {
   readonly owner: string
 }
 
-function objectOf(schema: Schema, value: JsonMap, place: Place): JsonMap {
+function objectOf(schema: Schema, value: JsonMap, place: ValuePath): JsonMap {
   const result: Record<string, Json | undefined> = {}
   const { path, unknown } = place
   for (const field of schema.fields) {
@@ -44,7 +44,7 @@ function objectOf(schema: Schema, value: JsonMap, place: Place): JsonMap {
   return result
 }
 
-function fieldOf(field: SchemaField, given: Json, place: Place): Json | undefined {
+function fieldOf(field: SchemaField, given: Json, place: ValuePath): Json | undefined {
   const value = decoded(field.type, given, place)
   if (field.pointer) return value
   // A stored list without items comes back as none.
@@ -101,7 +101,7 @@ function zeroOf(schema: Schema): JsonMap {
   return made
 }
 
-function decoded(type: SchemaFieldType, given: Json, place: Place): Json {
+function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
   switch (type.is) {
     case 'object':
       if (!isObject(given)) throw mismatch(given, `v1.${type.schema.name}`, place)
@@ -125,12 +125,12 @@ function decoded(type: SchemaFieldType, given: Json, place: Place): Json {
 }
 
 /** A null in a list or a map means the empty value. */
-function itemOf(type: SchemaFieldType, given: Json, place: Place): Json {
+function itemOf(type: SchemaFieldType, given: Json, place: ValuePath): Json {
   if (given !== null) return decoded(type, given, place)
   return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']
 }
 
-function scalarOf(scalar: Scalar, given: Json, place: Place): Json {
+function scalarOf(scalar: Scalar, given: Json, place: ValuePath): Json {
   if (!fits(scalar, given)) {
     if (scalar === 'quantity') throw new DecodeError(QUANTITY_WRONG)
     const isTime = scalar === 'time' || scalar === 'microtime'
@@ -208,7 +208,7 @@ function bytes(text: string): string {
   throw new DecodeError(`illegal base64 data at input byte ${Math.max(at, 0)}`)
 }
 
-function mismatch(given: Json, wanted: string, place: Place): DecodeError {
+function mismatch(given: Json, wanted: string, place: ValuePath): DecodeError {
   const path = place.path.replace(/\[\d+\]/g, '')
   return new DecodeError(
     `json: cannot unmarshal ${shapeOf(given)} into Go struct field ${place.owner}.${path} of type ${wanted}`,

@@ -70,7 +70,7 @@ export function withField<T extends JsonMap>(object: T, key: string, value: Json
   return { ...object, [key]: value }
 }
 
-/** The object with another spec; one that is absent counts as empty. */
+/** Returns the object with another spec. An absent spec counts as empty. */
 export function withSpec<T extends JsonMap>(object: T, change: (spec: JsonMap) => JsonMap): T {
   return { ...object, spec: change(objectAt(object, 'spec') ?? {}) }
 }
@@ -102,7 +102,7 @@ export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   )
 }
 
-/** Freezes all of it. Stops at what is frozen already, so a small change of a large object costs little. */
+/** Freezes the whole value. Stops at frozen parts, so a small change of a large object costs little. */
 export function freezeJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)

@@ -14,7 +14,7 @@ export interface ServedKind {
   readonly subresources: readonly string[]
   /** A PUT may create it. */
   readonly createOnUpdate: boolean
-  /** A PUT need not say a resourceVersion. */
+  /** A PUT needs no `resourceVersion`. */
   readonly unconditionalUpdate: boolean
   /** DELETE answers the object, not a Status. */
   readonly returnsDeleted: boolean

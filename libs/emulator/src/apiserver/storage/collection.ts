@@ -99,7 +99,7 @@ export class KindCollection {
     return this.#history.slice(behind)
   }
 
-  /** The entries that differed at a revision, by key; undefined for what did not exist then. */
+  /** The entries that differed at a revision, by key; undefined for entries that did not exist then. */
   differencesAt(revision: number): ReadonlyMap<string, StoredEntry | undefined> {
     const then = new Map<string, StoredEntry | undefined>()
     for (const change of this.since(revision)) {

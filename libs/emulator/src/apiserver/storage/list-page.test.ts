@@ -30,7 +30,7 @@ function page(
   return { keys: entries.map(({ object }) => `${object.metadata.namespace}/${object.metadata.name}`), next, remaining }
 }
 
-test('a namespace is listed alone, also beside one whose name begins like it', () => {
+test('a namespace is listed alone, even if the name of another one begins like its name', () => {
   const collection = filled('a/x', 'a-b/x', 'ab/x', 'a/y')
   expect(page(collection, { namespace: 'a' }).keys).toEqual(['a/x', 'a/y'])
   expect(page(collection, {}).keys).toEqual(['a-b/x', 'a/x', 'a/y', 'ab/x'])
@@ -48,7 +48,7 @@ test('pages show the revision of the first one: without newer objects, with obje
   expect(page(collection, { revision: 16 }).keys).toEqual(['n/a', 'n/b', 'n/c'])
 })
 
-test('a token that is too old comes back with one for the rest as it is now', () => {
+test('the answer to an expired token has a token for the current rest', () => {
   const collection = filled('n/a', 'n/b')
   const { next } = page(collection, { query: 'limit=1', revision: 12 })
   collection.put('n/c', { metadata: { name: 'c', namespace: 'n' } }, 13)
@@ -63,7 +63,7 @@ test('a token that is too old comes back with one for the rest as it is now', ()
   expect(page(collection, { query: `continue=${String(fresh)}`, revision: 13 }).keys).toEqual(['n/b', 'n/c'])
 })
 
-test('one name is looked up, not searched', () => {
+test('a single name needs a lookup, not a search', () => {
   const collection = filled('n/a', 'm/a')
   expect(page(collection, { namespace: 'n', query: 'fieldSelector=metadata.name%3Da' }).keys).toEqual(['n/a'])
   expect(page(collection, { namespace: 'n', query: 'fieldSelector=metadata.name%3Dz' }).keys).toEqual([])

@@ -12,7 +12,7 @@ export interface ListScope {
   readonly key: string | undefined
   /** Keys of the scope start with it. */
   readonly prefix: string
-  /** Some objects are left out by labels or fields: what remains of a list is not counted then. */
+  /** Selectors leave out some objects, so the remaining objects of the list are not counted. */
   readonly selective: boolean
 }
 
@@ -69,7 +69,7 @@ export function listPage(
   return page(collection, scope, { revision: exact ?? revision, after: undefined, limit, inexact: exact === undefined })
 }
 
-/** A read may ask for a version at least; one that is still to come is waited for in vain. */
+/** A read may ask for a minimum version. The wait for a future version fails. */
 export function checkReadVersion(current: number, query: URLSearchParams): void {
   const asked = query.get('resourceVersion') ?? ''
   if (asked === '' || revisionIn(asked) <= current) return

@@ -23,7 +23,7 @@ export interface WriteTarget {
   readonly status: boolean
 }
 
-/** A stored object, or with dry run the one that would have been stored. */
+/** A stored object. With dry run, the object that would have been stored. */
 export interface WriteResult {
   readonly entry: Pick<StoredEntry, 'object' | 'text'>
   readonly created: boolean

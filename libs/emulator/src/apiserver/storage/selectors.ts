@@ -90,7 +90,7 @@ function fieldTerm(kind: ServedKind, part: string): { field: string; equal: bool
   return { field, equal: operator !== '!=', value }
 }
 
-/** Selectable fields are compared as text; one that is absent counts as empty, a flag as false. */
+/** Selectable fields are compared as text. An absent field counts as empty, an absent flag as false. */
 function selectedValue(object: ApiObject, field: string): string {
   if (field === 'source') return selectedValue(object, 'source.component')
   const found = at(object, ...field.split('.'))

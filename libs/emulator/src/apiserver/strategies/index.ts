@@ -31,7 +31,7 @@ export function strategyOf(kind: ServedKind): Strategy {
   return STRATEGIES[kind.kind] ?? ORDINARY
 }
 
-/** Fills what the writer left out; runs on everything that is written. */
+/** Fills the omitted fields of each written object. */
 export function defaulted(kind: ServedKind, object: ApiObject): ApiObject {
   const filled = withDefaults(schemaOf(kind), object)
   return strategyOf(kind).defaults?.(filled) ?? filled

@@ -118,7 +118,7 @@ function checkClaimUpdate(errors: FieldErrors, object: ApiObject, old: ApiObject
 
 const ZERO = Quantity.parse('0')
 
-/** The spec without what may change: once the volume's name, and of a bound claim the request and the class. */
+/** The spec without the fields that may change: once the volume's name, and the request and the class of a bound claim. */
 function comparedSpec(object: ApiObject, old: ApiObject): JsonMap {
   const spec = objectAt(object, 'spec') ?? {}
   const { volumeName, storageClassName, ...rest } = spec

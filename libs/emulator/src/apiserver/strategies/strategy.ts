@@ -27,7 +27,7 @@ export interface Strategy {
   readonly validateStatus?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
   /** Warnings for the writer. */
   readonly warnings?: (object: ApiObject, old: ApiObject | undefined) => readonly string[]
-  /** Completes a new object by what others say, as admission plugins do. */
+  /** Completes a new object from other objects, as admission plugins do. */
   readonly complete?: (store: Store, object: ApiObject) => ApiObject
   /** Checks against other objects, as admission plugins do; throws an ApiFailure. */
   readonly admit?: (store: Store, object: ApiObject, old: ApiObject | undefined) => void

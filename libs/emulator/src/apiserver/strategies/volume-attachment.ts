@@ -48,7 +48,7 @@ function checkStatus(errors: FieldErrors, object: ApiObject): void {
     const error = at(object, 'status', field)
     if (!isObject(error)) continue
     if (Buffer.byteLength(textAt(error, 'message') ?? '') > MOST_MESSAGE_BYTES) {
-      // The limit that the message names is the one of the metadata; so says the real server.
+      // The message names the limit of the metadata, as the message of the real server does.
       errors.tooLong(`status.${field}.message`, MOST_METADATA_BYTES)
     }
     errors.notBelow(`status.${field}.errorCode`, error['errorCode'], [0, 'must be between 0 and 2147483647, inclusive'])

@@ -9,7 +9,7 @@ interface SourceRule {
   readonly said?: string
   /** Texts that must not be empty. */
   readonly needs?: readonly string[]
-  /** Since when its driver is gone from Kubernetes. */
+  /** The text of the warning that the in-tree driver is removed. */
   readonly deprecated?: string
 }
 

@@ -8,7 +8,7 @@ import { VOLUME_COLUMNS } from './volume-columns.ts'
 
 const COLUMNS: Columns = { ...CORE_COLUMNS, ...VOLUME_COLUMNS, ...SNAPSHOT_COLUMNS }
 
-/** How much of the object each row brings along. */
+/** The part of the object that each row contains. */
 export type RowObject = 'None' | 'Metadata' | 'Object'
 
 export interface TableOptions {

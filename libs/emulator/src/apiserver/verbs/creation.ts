@@ -17,7 +17,7 @@ export function create(
 ): WriteResult {
   const { kind } = request
   const { object: given, warnings } = decoded(kind, request.object, options)
-  const named = withName(registry, given)
+  const named = withName(registry, request, given)
   const object = withMeta(named, { ...namespaceFor(request, named), ...systemFields(registry) })
   checkNamespace(registry, kind, object)
   if ((given.metadata.resourceVersion ?? '') !== '') {
@@ -49,11 +49,23 @@ function prepare(kind: ServedKind, object: ApiObject, now: string): ApiObject {
 const LONGEST_GENERATED = 63
 const SUFFIX_LENGTH = 5
 
-function withName(registry: ObjectRegistry, object: ApiObject): ApiObject {
+const NAMES_TRIED = 8
+
+/** Tries another name if an object has the generated name already. */
+function withName(
+  { clock, store }: ObjectRegistry,
+  { kind, namespace }: { kind: ServedKind; namespace: string | undefined },
+  object: ApiObject,
+): ApiObject {
   const { name = '', generateName = '' } = object.metadata
   if (name !== '' || generateName === '') return object
-  const suffix = nameSuffix(registry.clock, registry.store.revision)
-  return withMeta(object, { name: generateName.slice(0, LONGEST_GENERATED - SUFFIX_LENGTH) + suffix })
+  const prefix = generateName.slice(0, LONGEST_GENERATED - SUFFIX_LENGTH)
+  let generated = prefix
+  for (let left = NAMES_TRIED; left > 0; left -= 1) {
+    generated = prefix + nameSuffix(clock, store.revision)
+    if (store.of(kind).get(keyOf({ namespace, name: generated })) === undefined) break
+  }
+  return withMeta(object, { name: generated })
 }
 
 function namespaceFor(

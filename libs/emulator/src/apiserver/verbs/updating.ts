@@ -44,7 +44,7 @@ export function update(
   if (sameBesidesVersion(prepared, old)) return { entry: { object: old, text }, created: false, warnings }
   if (!isFinished(prepared))
     return { entry: commit(registry, target, { object: prepared, dryRun: options.dryRun }), created: false, warnings }
-  // Watchers are shown what was stored last, the writer what it wrote.
+  // Watchers get the last stored object, the writer gets the object that it sent.
   if (!options.dryRun) registry.store.remove(kind, keyOf(target), old)
   return { entry: unstored(prepared), created: false, warnings }
 }

@@ -85,7 +85,7 @@ export function frameText(type: FrameType | 'BOOKMARK' | 'ERROR', object: string
   return `{"type":"${type}","object":${object}}\n`
 }
 
-/** One that leaves the view of a watch is deleted there, one that enters is added. */
+/** An object that leaves the view of a watch is deleted there. An object that enters it is added. */
 function deliver(change: StoredChange, { matches, listener }: Watch, events: WatchEvents): void {
   const was = change.before !== undefined && matches(change.before.object)
   const is = change.type !== 'DELETED' && matches(change.entry.object)

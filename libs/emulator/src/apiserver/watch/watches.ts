@@ -62,7 +62,7 @@ export class Watches {
     }
   }
 
-  /** Reads what a watch asks for. Throws what the real server refuses before the stream begins. */
+  /** Reads the parameters of a watch. Throws the refusals of the real server before the stream begins. */
   requestOf(
     kind: ServedKind,
     parts: {

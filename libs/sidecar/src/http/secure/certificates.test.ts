@@ -21,7 +21,7 @@ test.each([
   expect(await pairSource('crt', 'key', replacedAfter(reads)).read()).toEqual(expected)
 })
 
-test('one that is replaced all the time is not read for ever', async () => {
+test('a file that is replaced all the time is not read for ever', async () => {
   const always = Array.from({ length: 100 }, (_, index) => index)
   expect(await pairSource('crt', 'key', replacedAfter(always)).read()).toHaveLength(2)
 })

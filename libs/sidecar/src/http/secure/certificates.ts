@@ -63,7 +63,7 @@ function takenByOpenSsl<T>(context: SecureContextOptions, value: T): T {
   return value
 }
 
-/** Without the reason of the parser, which may know parts of the key. */
+/** The error omits the reason of the parser, which may quote parts of the key. */
 function privateKey(pem: string): KeyObject {
   try {
     return createPrivateKey(pem)

@@ -14,7 +14,7 @@ export interface Security {
   guard(client: () => KubeClient): EndpointGuard | undefined
 }
 
-/** Reads what the flags name. Throws what is wrong with it. */
+/** Reads the files of the flags. Throws an error that names the unusable file. */
 export async function openSecurity({ standard, host, clock, log, atEnd }: StartContext): Promise<Security> {
   const { tls: settings, authorize, alwaysAllow } = securitySettings(standard.values)
   const tls = settings && (await openTls(settings, { clock, log, hostName: host.hostName }))

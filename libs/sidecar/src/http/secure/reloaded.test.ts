@@ -44,7 +44,7 @@ test('an unusable value is logged once, and the previous one stays', async () =>
   ])
 })
 
-test('one that was unusable for a while, and is again, is logged again', async () => {
+test('a file that becomes unusable a second time is logged again', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)

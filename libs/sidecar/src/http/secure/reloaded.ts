@@ -6,7 +6,7 @@ export interface FileSource<T> {
   readonly read: () => Promise<readonly string[]>
   /** Throws for texts that cannot be used. */
   readonly make: (texts: readonly string[]) => T
-  /** The lines for a new value, and for one that cannot be used. */
+  /** The lines for a new value, and for an unusable value. */
   readonly loaded: string
   readonly refused: string
 }

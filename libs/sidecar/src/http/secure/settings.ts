@@ -30,7 +30,7 @@ const FORWARD_SECRET = ['ECDSA', 'RSA'].flatMap((key) =>
   ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map((cipher) => `ECDHE-${key}-${cipher}`),
 )
 
-/** Throws what is wrong with the flags. */
+/** Throws an error that names the contradicting flags. */
 export function securitySettings(values: StandardValues): SecuritySettings {
   const given = (['authorize-metrics', 'tls-cert-file', 'tls-self-signed'] as const).find((flag) => values[flag])
   if (given !== undefined && values['http-endpoint'] === '') throw new Error(`--${given} needs --http-endpoint`)

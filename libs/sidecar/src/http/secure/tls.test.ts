@@ -14,13 +14,13 @@ const second = ca.server('second')
 const nameOf = (socket: TLSSocket): string => String(socket.getPeerCertificate().subject.CN)
 
 describe('the certificate', () => {
-  test('is what the files hold, and clients can verify it', async () => {
+  test('comes from the files, and clients can verify it', async () => {
     await using server = await SecureServer.start({ pair: first })
     const { status, body, socket } = await server.get('/livez', { ca: ca.cert, rejectUnauthorized: true })
     expect([status, body, nameOf(socket), socket.getProtocol()]).toEqual([200, 'ok', 'first', 'TLSv1.3'])
   })
 
-  test('is read again after a change, and new connections see the new one', async () => {
+  test('changes with its files for new connections', async () => {
     await using server = await SecureServer.start({ pair: first })
     expect(nameOf((await server.get('/livez')).socket)).toBe('first')
     server.writePair(second)
@@ -61,7 +61,7 @@ describe('the certificate', () => {
     )
   })
 
-  test('that the process makes itself is for its host', async () => {
+  test('names the host if the process creates it', async () => {
     await using server = await SecureServer.start({})
     const { socket } = await server.get('/livez')
     const { raw } = socket.getPeerCertificate()
@@ -86,13 +86,13 @@ describe('the handshake', () => {
     })
   }
 
-  test('has TLS 1.2 and 1.3', async () => {
+  test('offers TLS 1.2 and 1.3', async () => {
     await using server = await SecureServer.start({ pair: first })
     expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toMatch(/^TLSv1\.2 /)
     expect(await offer(server.port, {})).toMatch(/^TLSv1\.3 /)
   })
 
-  test('has TLS 1.3 alone where that is the least', async () => {
+  test('offers only TLS 1.3 if that is the least', async () => {
     await using server = await SecureServer.start({ pair: first, settings: { minVersion: 'TLSv1.3' } })
     expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toMatch(/^ERR_SSL_/)
     expect(await offer(server.port, {})).toMatch(/^TLSv1\.3 /)
@@ -111,7 +111,7 @@ describe('the handshake', () => {
     expect((await offer(server.port, { maxVersion: 'TLSv1.2', ciphers })).startsWith('TLSv1.2 ')).toBe(accepted)
   })
 
-  test('has the ciphers that were given, also after a change of the certificate', async () => {
+  test('offers the given ciphers, also after a change of the certificate', async () => {
     const ciphers = 'TLS_AES_128_GCM_SHA256:ECDHE-ECDSA-AES256-GCM-SHA384'
     await using server = await SecureServer.start({ pair: first, settings: { ciphers } })
     for (const pair of [first, second]) {
@@ -125,7 +125,7 @@ describe('the handshake', () => {
     }
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('of %s resumes no session', async (maxVersion) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('resumes no session with %s', async (maxVersion) => {
     await using server = await SecureServer.start({ pair: first })
     const options = { host: '127.0.0.1', port: server.port, rejectUnauthorized: false, maxVersion } as const
     const sessions: Buffer[] = []
@@ -156,7 +156,7 @@ describe('the handshake', () => {
     expect(systemClock.monotonic() - begin).toBeLessThan(2_000)
   })
 
-  test('in plain HTTP is the end of that connection, and of nothing else', async () => {
+  test('ends only the connection that sends plain HTTP', async () => {
     await using server = await SecureServer.start({ pair: first })
     await expect(fetch(`http://127.0.0.1:${server.port}/livez`)).rejects.toThrow('fetch failed')
     expect(await server.status('/livez')).toBe(200)

@@ -28,7 +28,7 @@ export interface Tls {
   stop(): void
 }
 
-/** Reads certificate, key and authorities. Throws for what cannot be used. */
+/** Reads certificate, key and authorities. Throws if one of them cannot be used. */
 export async function openTls(settings: TlsSettings, options: TlsOptions): Promise<Tls> {
   const { clock, log, hostName } = options
   const { pair: files, clientCaFile } = settings
@@ -64,7 +64,7 @@ function contextOf(settings: TlsSettings, pair: Pair, authorities: string | unde
   }
 }
 
-/** Calls again and again, with a pause after each end. */
+/** Repeats the call, with a pause after each end. */
 function repeat(clock: Clock, call: () => Promise<void>): { stop(): void } {
   let stopped = false
   let cancel = (): void => undefined

@@ -29,7 +29,7 @@ describe('a message', () => {
     ['Lease', { metadata: {}, spec: { leaseDurationSeconds: 15, renewTime: '2023-11-14T22:13:20.123456Z' } }],
     ['Secret', { metadata: {}, data: { key: 'YWJj' }, type: 'Opaque' }],
     ['CSIDriver', { metadata: {}, spec: { attachRequired: false, podInfoOnMount: true } }],
-  ])('of a %s holds what the object holds', (name, object) => {
+  ])('contains all fields of the object: %s', (name, object) => {
     expect(throughBytes(name, object)).toEqual(conform(schemaNamed(name), object).value)
   })
 

@@ -4,7 +4,7 @@ import { isList, isObject, type Json, type JsonMap } from '../../schema/json.ts'
 import type { Scalar, Schema, SchemaField, SchemaFieldType } from '../../schema/schema.ts'
 import { type Places, placesOf } from './places.ts'
 
-/** An object of a type as its message: what Go has no pointer for is written even when it is empty. */
+/** Returns an object as its message. Fields that are not pointers in Go are written even when they are empty. */
 export function encodeMessage(schema: Schema, object: JsonMap): Buffer {
   return new Encoder().encode(schema, object)
 }

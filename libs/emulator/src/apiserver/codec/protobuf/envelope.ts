@@ -6,7 +6,7 @@ import type { ListedPage } from '../../storage/list-page.ts'
 import { PREFIX } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
-/** A message with what says of which kind it is. */
+/** A message with its kind. */
 function enveloped(apiVersion: string, kind: string, message: Uint8Array): Buffer {
   const typeMeta = Buffer.concat([textField(1, apiVersion), textField(2, kind)])
   return Buffer.concat([PREFIX, bytesField(1, typeMeta), bytesField(2, message), textField(3, ''), textField(4, '')])

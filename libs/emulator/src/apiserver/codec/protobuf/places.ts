@@ -1,9 +1,9 @@
 import type { Schema, SchemaField } from '../../schema/schema.ts'
 
 /** The meaning of a field number: a field, or a message whose fields JSON has in the object around it. */
-type Place = { readonly field: SchemaField } | { readonly inline: Places }
+type FieldPlace = { readonly field: SchemaField } | { readonly inline: Places }
 /** The places by field number, in the order of the numbers. */
-export type Places = ReadonlyMap<number, Place>
+export type Places = ReadonlyMap<number, FieldPlace>
 
 const PLACES = new WeakMap<Schema, Places>()
 
@@ -17,7 +17,7 @@ export function placesOf(schema: Schema): Places {
 
 function placed(fields: readonly { readonly field: SchemaField; readonly numbers: readonly number[] }[]): Places {
   const byNumber = Map.groupBy(fields, ({ numbers: [number = 0] }) => number)
-  const places = [...byNumber].map(([number, fieldsThere]): [number, Place] => {
+  const places = [...byNumber].map(([number, fieldsThere]): [number, FieldPlace] => {
     const inner = fieldsThere.map(({ field, numbers: [, ...rest] }) => ({ field, numbers: rest }))
     const own = inner.find(({ numbers }) => numbers.length === 0)
     return [number, own === undefined ? { inline: placed(inner) } : { field: own.field }]

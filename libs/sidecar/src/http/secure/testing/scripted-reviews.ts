@@ -11,7 +11,7 @@ export class ScriptedReviews {
   /** The specs of all reviews. */
   readonly asked: unknown[] = []
   users: Readonly<Record<string, ReviewedUser>>
-  /** What it fails with. */
+  /** The error of each review while the API server is unreachable. */
   away: Error | undefined
   /** It never answers. */
   silent = false

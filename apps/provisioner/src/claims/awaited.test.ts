@@ -1,0 +1,77 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import type { Cause, Enqueuer } from '@csi-sidecars/controller'
+import { ApiError } from '@csi-sidecars/kube-client'
+import { expect, it } from '@jest/globals'
+import { AwaitedObjects } from './awaited.ts'
+
+const NOT_FOUND = new ApiError({ code: 404, reason: 'NotFound', message: 'not found' })
+
+function open() {
+  const clock = new FakeClock()
+  const versions = new Map<string, string>()
+  const reads: string[] = []
+  const woken: string[] = []
+  const get = async (_: unknown, { namespace, name }: { namespace?: string; name: string }): Promise<never> => {
+    const key = namespace === undefined ? name : `${namespace}/${name}`
+    reads.push(key)
+    const resourceVersion = versions.get(key)
+    if (resourceVersion === undefined) throw NOT_FOUND
+    return { metadata: { uid: key, resourceVersion } } as never
+  }
+  const awaited = new AwaitedObjects({ get } as never, clock)
+  const stop = awaited.source({ wake: ({ name = '' }: Cause) => woken.push(name) } as unknown as Enqueuer)
+  return { clock, versions, reads, woken, awaited, stop }
+}
+
+const secret = (name: string): Cause => ({ on: 'secret', name: `ns/${name}` })
+
+it('wakes the claims within a second when a missing object appears, and once for each change', async () => {
+  const { clock, versions, woken, awaited, stop } = open()
+  awaited.await('claim', [secret('a'), { on: 'class', name: 'cached' }])
+  await clock.advance(60_000)
+  expect(woken).toEqual([])
+  versions.set('ns/a', '1')
+  await clock.advance(1_000)
+  expect(woken).toEqual(['ns/a'])
+  await clock.advance(10_000)
+  expect(woken).toEqual(['ns/a'])
+  versions.set('ns/a', '2')
+  await clock.advance(1_500)
+  expect(woken).toEqual(['ns/a', 'ns/a'])
+  stop()
+})
+
+it('reads each object once for all claims, and less often the longer they wait', async () => {
+  const { clock, reads, awaited, stop } = open()
+  for (let claim = 0; claim < 1_000; claim += 1) awaited.await(`${claim}`, [secret('a')])
+  await clock.advance(7_000)
+  expect(reads).toHaveLength(10)
+  await clock.advance(3_600_000)
+  reads.length = 0
+  await clock.advance(60_000)
+  expect(reads.length).toBeLessThanOrEqual(3)
+  stop()
+})
+
+it('sends few requests for many objects, and reads each of them', async () => {
+  const { clock, reads, awaited, stop } = open()
+  for (let claim = 0; claim < 100; claim += 1) awaited.await(`${claim}`, [secret(`${claim}`)])
+  await clock.advance(7_000)
+  expect(reads).toHaveLength(100)
+  expect(new Set(reads).size).toBe(100)
+  stop()
+})
+
+it('reads nothing while no claim waits, and after the term', async () => {
+  const { clock, reads, awaited, stop } = open()
+  awaited.await('a', [secret('a')])
+  awaited.await('b', [secret('b')])
+  awaited.forget('a')
+  awaited.await('b', [])
+  await clock.advance(10_000)
+  expect(reads).toEqual([])
+  stop()
+  awaited.await('a', [secret('a')])
+  await clock.advance(10_000)
+  expect(reads).toEqual([])
+})

@@ -1,0 +1,38 @@
+import { CODES, type CodeName, RpcError } from '@csi-sidecars/csi'
+import { describe, expect, it } from '@jest/globals'
+import { ProvisionError } from '../request/failure.ts'
+import { AnswerError, failureOf } from './failure.ts'
+
+type State = ReturnType<typeof failureOf>['state']
+
+const rpc = (name: CodeName, options: object = {}): RpcError => new RpcError(CODES[name], 'no', options)
+const BACKGROUND: readonly CodeName[] = ['Canceled', 'DeadlineExceeded', 'Unavailable', 'Aborted']
+
+describe('a failed creation', () => {
+  it.each((Object.keys(CODES) as CodeName[]).filter((name) => name !== 'OK'))(
+    'has its state by the code %s',
+    (name) => {
+      const isRunning = BACKGROUND.includes(name)
+      expect(failureOf(rpc(name), { mayReschedule: false }).state).toBe(isRunning ? 'background' : 'final')
+      const rescheduled = name === 'ResourceExhausted' ? 'reschedule' : 'final'
+      expect(failureOf(rpc(name), { mayReschedule: true }).state).toBe(isRunning ? 'background' : rescheduled)
+    },
+  )
+
+  it.each<[string, unknown, { state: State; answered: boolean; infeasible?: boolean }]>([
+    ['an invalid argument', rpc('InvalidArgument'), { state: 'final', answered: true, infeasible: true }],
+    ['an unreadable answer', rpc('Internal', { origin: 'client' }), { state: 'background', answered: true }],
+    ['a volume that is gone', new AnswerError('x', { mayExist: false }), { state: 'final', answered: true }],
+    ['a volume that may exist', new AnswerError('x', { mayExist: true }), { state: 'background', answered: true }],
+    ['an error before the call', new ProvisionError('x'), { state: 'unchanged', answered: false }],
+    ['another node', new ProvisionError('x', { reschedule: true }), { state: 'reschedule', answered: false }],
+    ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
+  ])('has the consequences of %s', (_, error, expected) => {
+    expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
+  })
+
+  it('has the causes that its error names', () => {
+    const waitsFor = [{ on: 'secret', name: 'ns/a' }]
+    expect(failureOf(new ProvisionError('x', { waitsFor }), { mayReschedule: false }).waitsFor).toBe(waitsFor)
+  })
+})

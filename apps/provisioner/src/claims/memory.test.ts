@@ -1,0 +1,63 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { ClaimMemory, type Followed } from './memory.ts'
+
+const PAUSE_MS = 60_000
+let clock: FakeClock
+let memory: ClaimMemory
+
+beforeEach(() => {
+  clock = new FakeClock()
+  memory = new ClaimMemory(clock, PAUSE_MS)
+})
+
+describe('the pause of an infeasible claim', () => {
+  it('ends after its time', async () => {
+    memory.pause('a', 'class')
+    await clock.advance(PAUSE_MS - 1)
+    expect(memory.pausedForMs('a', 'class')).toBe(1)
+    await clock.advance(1)
+    expect(memory.pausedForMs('a', 'class')).toBe(0)
+  })
+
+  it.each<[string, () => void, string]>([
+    ['a class with another UID', () => {}, 'other'],
+    ['the end of the claim', () => memory.forget('a'), 'class'],
+    ['a new driver', () => memory.onDriverReturn(), 'class'],
+  ])('ends with %s', (_, change, classUid) => {
+    memory.pause('a', 'class')
+    expect(memory.pausedForMs('a', 'class')).toBe(PAUSE_MS)
+    change()
+    expect(memory.pausedForMs('a', classUid)).toBe(0)
+  })
+
+  it('concerns no other claim', () => {
+    memory.pause('a', 'class')
+    expect(memory.pausedForMs('b', 'class')).toBe(0)
+  })
+})
+
+describe('an event', () => {
+  it('is news if the message is another one, or after a quarter of an hour', async () => {
+    expect([memory.isNews('a', 'x'), memory.isNews('a', 'x'), memory.isNews('b', 'x')]).toEqual([true, false, true])
+    expect([memory.isNews('a', 'y'), memory.isNews('a', 'x')]).toEqual([true, true])
+    await clock.advance(15 * 60_000)
+    expect(memory.isNews('a', 'x')).toBe(true)
+  })
+
+  it('is news after the end of the claim', () => {
+    expect([memory.begins('a'), memory.begins('a')]).toEqual([true, false])
+    memory.forget('a')
+    expect(memory.begins('a')).toBe(true)
+  })
+})
+
+describe('a creation that may be running', () => {
+  it('is followed until it has ended, also if its claim is gone', () => {
+    memory.inProgress.set('a', {} as Followed)
+    memory.forget('a')
+    expect(memory.follows('a')).toBe(true)
+    memory.ended('a')
+    expect(memory.follows('a')).toBe(false)
+  })
+})

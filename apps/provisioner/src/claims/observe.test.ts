@@ -1,0 +1,70 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { beforeEach, expect, it } from '@jest/globals'
+import type { Claim } from '../caches/claim.ts'
+import type { Class } from '../caches/cluster.ts'
+import { CLAIMS_BY_UID } from '../caches/open.ts'
+import type { Volume } from '../caches/volume.ts'
+import type { ProvisionerSettings } from '../parts.ts'
+import { ClaimMemory, type Followed, type Unsaved } from './memory.ts'
+import { type ObserveDeps, observeClaim } from './observe.ts'
+
+const CLAIM = { key: 'ns/a', uid: 'uid', classField: 'fast', wanted: { annotations: {} } } as unknown as Claim
+const CLASS = { key: 'fast', uid: 'class-uid' } as Class
+const FORMER = { key: 'fast', uid: 'former-uid' } as Class
+const VOLUME = { key: 'pvc-uid', claimUid: 'uid' } as Volume
+const SETTINGS = { volumeNamePrefix: 'pvc', volumeNameUuidLength: -1, node: undefined } as ProvisionerSettings
+
+let memory: ClaimMemory
+let claims: readonly Claim[]
+let classes: Map<string, Class>
+let volumes: Map<string, Volume>
+let settings: ProvisionerSettings
+
+const observed = () => {
+  const byIndex = (index: string, value: string): readonly Claim[] =>
+    index === CLAIMS_BY_UID ? claims.filter(({ uid }) => uid === value) : []
+  const stores = { claims: { store: { byIndex } }, volumes: { store: volumes }, classes: { store: classes } }
+  return observeClaim('uid', { ...stores, topology: undefined, memory, settings } as ObserveDeps)
+}
+
+beforeEach(() => {
+  memory = new ClaimMemory(new FakeClock(), 60_000)
+  claims = [CLAIM]
+  classes = new Map([['fast', CLASS]])
+  volumes = new Map()
+  settings = SETTINGS
+})
+
+it.each<[string, () => void, object]>([
+  ['a new claim', () => {}, { claim: CLAIM, class: CLASS, volumeName: 'pvc-uid', existing: undefined }],
+  ['a claim without a class', () => classes.clear(), { class: undefined, pausedForMs: 0 }],
+  ['the volume of the claim', () => volumes.set('pvc-uid', VOLUME), { existing: VOLUME }],
+  ['a running creation', () => follow(), { claim: CLAIM, class: CLASS, inProgress: true }],
+  ['a running creation of a deleted claim', () => deleted(), { claim: CLAIM, class: FORMER, inProgress: true }],
+  ['a volume that is stored later', () => memory.unsaved.set('pvc-uid', {} as Unsaved), { unsaved: true }],
+  ['an infeasible claim', () => memory.pause('uid', 'class-uid'), { pausedForMs: 60_000 }],
+  ['an infeasible claim with a new class', () => memory.pause('uid', 'former-uid'), { pausedForMs: 0 }],
+  ['a name that cannot exist', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existing: undefined }],
+  ['a short name', () => rename({ volumeNameUuidLength: 2 }), { volumeName: 'pvc-ui' }],
+])('observes %s', (_, change, view) => {
+  change()
+  expect(observed()).toMatchObject(view)
+})
+
+it('does not observe a claim that is bound or deleted', () => {
+  claims = []
+  expect(observed()).toBeUndefined()
+})
+
+function follow(): void {
+  memory.inProgress.set('uid', { claim: CLAIM, class: FORMER } as Followed)
+}
+
+function deleted(): void {
+  follow()
+  claims = []
+}
+
+function rename(rule: Partial<ProvisionerSettings>): void {
+  settings = { ...SETTINGS, ...rule }
+}

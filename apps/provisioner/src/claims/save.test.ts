@@ -1,0 +1,44 @@
+import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { describe, expect, it } from '@jest/globals'
+import { decideConflict } from './save.ts'
+
+const CREATED = { volumeId: 'vol-1', secretRef: undefined, migrated: false }
+const CLAIM = { uid: 'uid' }
+const DYING = { deletionTimestamp: '2026-01-01T00:00:00Z' }
+
+function existing(parts: { metadata?: object; spec?: object; phase?: string }): PersistentVolume {
+  const { metadata, spec, phase = 'Bound' } = parts
+  const csi = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
+  return {
+    metadata: { name: 'pvc-uid', ...metadata },
+    spec: { csi, claimRef: CLAIM, persistentVolumeReclaimPolicy: 'Delete', ...spec },
+    status: { phase },
+  } as PersistentVolume
+}
+
+const other = { csi: { driver: 'csi.example.com', volumeHandle: 'vol-2' } }
+
+describe('the fate of a new volume whose name is taken', () => {
+  it.each<[string, ReturnType<typeof decideConflict>, Parameters<typeof existing>[0], object?]>([
+    ['the same volume for the claim', 'stored', {}],
+    ['the same volume for another claim', 'kept', { spec: { claimRef: { uid: 'other' } } }],
+    ['the same volume for no claim', 'kept', { spec: { claimRef: undefined } }],
+    ['another volume', 'unwanted', { spec: other }],
+    ['the same volume, bound and being deleted', 'stored', { metadata: DYING }],
+    ['the same volume, released and being deleted', 'unwanted', { metadata: DYING, phase: 'Released' }],
+    [
+      'the same volume, released, retained and being deleted',
+      'stored',
+      { metadata: DYING, phase: 'Released', spec: { persistentVolumeReclaimPolicy: 'Retain' } },
+    ],
+    ['a volume of another kind', 'kept', { spec: { csi: undefined, hostPath: { path: '/' } } }],
+    ['another volume, and the new one is migrated', 'kept', { spec: other }, { migrated: true }],
+    [
+      'an in-tree volume with a handle that no plugin understands',
+      'kept',
+      { spec: { csi: undefined, awsElasticBlockStore: { volumeID: 'aws://' } } },
+    ],
+  ])('if a PersistentVolume names %s: %s', (_, fate, parts, created = {}) => {
+    expect(decideConflict(existing(parts), { claimUid: 'uid', created: { ...CREATED, ...created } })).toBe(fate)
+  })
+})

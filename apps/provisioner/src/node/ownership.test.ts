@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals'
+import { Ownership } from './ownership.ts'
+
+const NODE = { baseDelayMs: 100, maxDelayMs: 350 }
+
+function atTime() {
+  const time = { now: 0, random: 0.25 }
+  const ownership = new Ownership({ monotonic: () => time.now, random: () => time.random })
+  return { time, ownership, waitMs: () => ownership.waitMs('uid', NODE) }
+}
+
+describe('Ownership', () => {
+  it('counts the first delay down from the first look', () => {
+    const { time, waitMs } = atTime()
+    expect(waitMs()).toBe(75)
+    time.now = 60
+    expect(waitMs()).toBe(15)
+    time.now = 1000
+    expect(waitMs()).toBe(0)
+  })
+
+  it('doubles the delay after each failed try, up to the maximum, from the next look on', () => {
+    const { time, ownership, waitMs } = atTime()
+    waitMs()
+    for (const expected of [175, 325, 325]) {
+      ownership.again('uid')
+      time.now += 5000
+      expect(waitMs()).toBe(expected)
+    }
+  })
+
+  it('begins with the first delay again after the claim is forgotten', () => {
+    const { ownership, waitMs } = atTime()
+    ownership.again('uid')
+    ownership.forget('uid')
+    expect(waitMs()).toBe(75)
+  })
+})

@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Claim, WantedVolume } from '../caches/claim.ts'
+import { bytesOf, capabilitiesOf, createVolumeRequest, driverParameters, fsTypeOf, volumeNameOf } from './request.ts'
+
+const UID = '12345678-9abc-def0-1234-56789abcdef0'
+const CLAIM = { key: 'ns/a', uid: UID, size: '1Gi' } as Claim
+
+describe('the name of a volume', () => {
+  it.each<[string, string, number, string]>([
+    [UID, 'pvc', -1, `pvc-${UID}`],
+    [UID, 'vol', 10, 'vol-123456789a'],
+    [UID, 'pvc', 32, 'pvc-123456789abcdef0123456789abcdef0'],
+    [UID, 'pvc', 0, 'pvc-'],
+  ])(
+    'of the UID %s with the prefix %s and the length %d is %s',
+    (uid, volumeNamePrefix, volumeNameUuidLength, name) => {
+      expect(volumeNameOf(uid, { volumeNamePrefix, volumeNameUuidLength })).toBe(name)
+    },
+  )
+
+  it.each([
+    [UID, '', 'volume name prefix cannot be of length 0'],
+    ['', 'pvc', 'corrupted PVC object, it is missing UID'],
+  ])('of the UID %j with the prefix %j is refused', (uid, volumeNamePrefix, error) => {
+    expect(() => volumeNameOf(uid, { volumeNamePrefix, volumeNameUuidLength: -1 })).toThrow(error)
+  })
+})
+
+describe('the parameters', () => {
+  it.each<[object, string, boolean]>([
+    [{}, 'ext4', false],
+    [{ 'csi.storage.k8s.io/fstype': 'xfs' }, 'xfs', false],
+    [{ 'csi.storage.k8s.io/fstype': '' }, 'ext4', false],
+    [{ FSType: 'xfs' }, 'xfs', true],
+  ])('%j name the file system', (parameters, fsType, deprecated) => {
+    expect(fsTypeOf(parameters as Record<string, string>, 'ext4')).toEqual({ fsType, deprecated })
+  })
+
+  it('with two file systems are refused', () => {
+    expect(() => fsTypeOf({ fstype: 'a', FSTYPE: 'b' }, '')).toThrow('fstype specified in parameters with both')
+  })
+
+  it('reach the driver without the reserved ones', () => {
+    const own = { a: '1', csiProvisionerSecretName: '2', 'csi.storage.k8s.io': '3' }
+    expect(driverParameters({ ...own, 'csi.storage.k8s.io/secret-name': 'x' })).toEqual(own)
+    expect(() => driverParameters({ 'csi.storage.k8s.io/pvc/name': 'x' })).toThrow('found unknown parameter key')
+  })
+})
+
+it.each<[string | undefined, bigint]>([
+  [undefined, 0n],
+  ['nonsense', 0n],
+  ['1500m', 2n],
+  ['1e30', 2n ** 63n - 1n],
+])('a claim of %j asks for %s bytes', (size, bytes) => {
+  expect(bytesOf(size)).toBe(bytes)
+})
+
+it('an access mode that does not exist is refused', () => {
+  const wanted = { accessModes: ['ReadWriteOnce', 'New'] } as unknown as WantedVolume
+  expect(() => capabilitiesOf(wanted, { mountOptions: [] }, { fsType: '', singleNodeMultiWriter: false })).toThrow(
+    'New',
+  )
+})
+
+it('the names of claim and volume replace equal parameters', () => {
+  const parts = { claim: CLAIM, name: 'pv', capabilities: [], source: undefined, topology: undefined, secrets: {} }
+  const request = createVolumeRequest({
+    ...parts,
+    parameters: { 'csi.storage.k8s.io/pv/name': 'x', a: '1' },
+    extraMetadata: true,
+    mutableParameters: { m: '1' },
+  })
+  expect(request).toMatchObject({
+    capacityRange: { requiredBytes: 2n ** 30n, limitBytes: 0n },
+    parameters: {
+      a: '1',
+      'csi.storage.k8s.io/pvc/name': 'a',
+      'csi.storage.k8s.io/pvc/namespace': 'ns',
+      'csi.storage.k8s.io/pv/name': 'pv',
+    },
+    mutableParameters: { m: '1' },
+  })
+})

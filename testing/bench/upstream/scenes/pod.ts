@@ -1,0 +1,397 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  VOLUME_ATTACHMENTS,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+} from '@csi-sidecars/kube-types'
+import { claim } from '../../../e2e/harness/api/objects.ts'
+import { installSnapshotCrds } from '../../../e2e/harness/api/snapshot-crds.ts'
+import { kubeconfigOf } from '../../../e2e/harness/context.ts'
+import { type Call, createdVolume, type Driver, requiredBytes } from '../../../e2e/harness/driver/driver.ts'
+import { temporaryFolder } from '../../../e2e/harness/process/processes.ts'
+import { type App, SUBJECTS } from '../../../e2e/harness/subject.ts'
+import { eventually, pause } from '../../../e2e/harness/waiting.ts'
+import type { Ground } from '../ground.ts'
+import { attach, classOf, copiesOfFirst, growing, nodeOf, nodes, raise } from '../objects.ts'
+import type { Observer } from '../observer.ts'
+import { type Bench, type BenchScene, interleaved } from '../scene.ts'
+import type { Side } from '../side.ts'
+import type { Subject } from '../subject.ts'
+import { DRIVER, populate } from './loaded.ts'
+
+const QUIET_MS = 10_000
+const MINUTE_MS = 60_000
+const SETTLED_MS = 25_000
+const STANDBY_MS = 4000
+/** The original provisioner needs 0.6 s for each claim under its default limits, with a margin. */
+const PER_OBJECT_MS = 2500
+
+const WHOLE = '--controllers=attacher,resizer,provisioner,snapshotter'
+const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
+const WORKERS: Readonly<Record<App, string>> = {
+  attacher: 'worker-threads=100',
+  resizer: 'workers=100',
+  provisioner: 'worker-threads=100',
+  snapshotter: 'worker-threads=100',
+}
+const APPS = SUBJECTS.map(({ app }) => app)
+
+/** All sidecars of a driver's controller pod: one process of ours, or the four originals. */
+export const wholePod: BenchScene = {
+  name: 'pod',
+  title: 'The whole controller pod',
+  conditions:
+    'Attacher, resizer, provisioner and snapshotter: ours in one process, the originals in four. Figures are sums. ' +
+    'Each phase of a life begins when the phase before has ended for all volumes. The driver answers at once. The ' +
+    'bench does what the other controllers do (binding, releasing), outside the times.',
+  async run(bench) {
+    await atRest(bench)
+    await withManyObjects(bench)
+    for (const limits of ['default flags', 'raised limits'] as const) await life(bench, limits)
+    await handover(bench)
+  },
+}
+
+/** Starts the processes of one side. They have Leases of their own in a namespace of their own. */
+async function start(
+  ground: Ground,
+  side: Side,
+  {
+    driver,
+    leaseNamespace,
+    raised = false,
+    hostname,
+  }: { driver: Driver; leaseNamespace: string; raised?: boolean; hostname?: string },
+): Promise<readonly Subject[]> {
+  const common = { side, driver, leaseNamespace, ...(hostname === undefined ? {} : { hostname }) }
+  if (side === 'ours') {
+    const workers = APPS.map((app) => `--${app}-${WORKERS[app]}`)
+    const args = [WHOLE, ...(raised ? [...LIMITS, ...workers] : [])]
+    return [await ground.start({ ...common, app: 'attacher', together: 'pod', args })]
+  }
+  return await Promise.all(
+    APPS.map((app) => ground.start({ ...common, app, args: raised ? [...LIMITS, `--${WORKERS[app]}`] : [] })),
+  )
+}
+
+function sum(subjects: readonly Subject[], what: 'rss' | 'anonymous' | 'peak' | 'cpuSeconds'): number {
+  return subjects.reduce((total, subject) => total + subject.cost()[what], 0)
+}
+
+async function stopAll(subjects: readonly Subject[]): Promise<void> {
+  await Promise.all(subjects.map((subject) => subject.stop()))
+}
+
+/** An API server that serves snapshots. */
+async function snapshotGround(bench: Bench): Promise<Ground> {
+  const ground = await bench.ground()
+  const { url, ca, adminToken } = ground.cluster
+  const kubeconfig = join(temporaryFolder('admin'), 'kubeconfig')
+  writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: adminToken })))
+  try {
+    await installSnapshotCrds(kubeconfig)
+    // The server refuses a kind for a moment after it has established it.
+    await eventually('the kinds of snapshots', () => ground.api.list(VOLUME_SNAPSHOT_CONTENTS))
+  } catch (error) {
+    await ground[Symbol.asyncDispose]()
+    throw error
+  }
+  return ground
+}
+
+async function leading(ground: Ground, subjects: readonly Subject[], leaseNamespace: string): Promise<number> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${leaseNamespace}/leases`
+  const [first] = subjects
+  if (first === undefined) throw new Error('no process was started')
+  return await first.until('all Leases', async () => {
+    const { items } = await ground.api.call<{ items: readonly LeaseObject[] }>('GET', path)
+    const times = items.filter(({ spec }) => spec.holderIdentity !== '').map(({ spec }) => Date.parse(spec.acquireTime))
+    return times.length === APPS.length && Math.max(...times)
+  })
+}
+
+interface LeaseObject {
+  readonly spec: { readonly holderIdentity: string; readonly acquireTime: string }
+}
+
+async function atRest(bench: Bench): Promise<void> {
+  bench.printLine('  at rest')
+  await using ground = await snapshotGround(bench)
+  await interleaved({ ...bench, rounds: 1 }, async (side) => {
+    const leaseNamespace = `${side}-rest`
+    await ground.namespace(leaseNamespace)
+    const driver = await ground.driver(`${side}.rest.example.com`)
+    const subjects = await start(ground, side, { driver, leaseNamespace })
+    const started = Math.min(...subjects.map(({ sidecar }) => sidecar.started))
+    const led = await leading(ground, subjects, leaseNamespace)
+    await pause(QUIET_MS)
+    const before = sum(subjects, 'cpuSeconds')
+    const from = Date.now()
+    await pause(MINUTE_MS)
+    const to = Date.now()
+    const [rss, anonymous, cpu] = (['rss', 'anonymous', 'cpuSeconds'] as const).map((what) => sum(subjects, what))
+    await stopAll(subjects)
+    const requests = (await Promise.all(subjects.map((subject) => subject.requests()))).flat()
+    bench.figures.note('pod', side, {
+      'exec to all Leases (s)': (led - started) / 1000,
+      'idle: RSS (MiB)': rss ?? Number.NaN,
+      'idle: of it anonymous (MiB)': anonymous ?? Number.NaN,
+      'idle: CPU per minute (s)': (cpu ?? Number.NaN) - before,
+      'idle: requests per minute': requests.filter(({ time }) => time >= from && time < to).length,
+      watches: requests.filter(({ verb, time }) => verb === 'watch' && time < from).length,
+    })
+  })
+}
+
+async function withManyObjects(bench: Bench): Promise<void> {
+  bench.printLine('  with many objects')
+  await using ground = await snapshotGround(bench)
+  await populate(bench, ground)
+  await snapshotClass(ground, DRIVER)
+  await snapshotContent(ground, DRIVER, 'content-0')
+  const status = { readyToUse: true, snapshotHandle: 'snap-0', creationTime: 1, restoreSize: 1 }
+  await ground.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name: 'content-0', subresource: 'status' }, { status })
+  await copiesOfFirst(ground, { count: bench.sized(5000), prefix: 'content' }, [
+    { resource: VOLUME_SNAPSHOT_CONTENTS, name: 'content-0' },
+  ])
+  await interleaved({ ...bench, rounds: 1 }, async (side) => {
+    const leaseNamespace = `${side}-many`
+    await ground.namespace(leaseNamespace)
+    const subjects = await start(ground, side, { driver: await ground.driver(DRIVER), leaseNamespace })
+    await pause(SETTLED_MS)
+    bench.figures.note('pod', side, {
+      '20,000 objects of each kind: RSS (MiB)': sum(subjects, 'rss'),
+      '20,000 objects of each kind: RSS at its peak (MiB)': sum(subjects, 'peak'),
+      '20,000 objects of each kind: CPU of start and fill (s)': sum(subjects, 'cpuSeconds'),
+    })
+    await stopAll(subjects)
+  })
+}
+
+async function snapshotClass(ground: Ground, driver: string): Promise<void> {
+  await ground.api.create(VOLUME_SNAPSHOT_CLASSES, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshotClass',
+    metadata: { name: classOf(driver) },
+    driver,
+    deletionPolicy: 'Delete',
+  })
+}
+
+/** Creates the content for the volume `vol-<name>`, in the place of the snapshot-controller. */
+async function snapshotContent(ground: Ground, driver: string, name: string): Promise<void> {
+  await ground.api.create(VOLUME_SNAPSHOT_CONTENTS, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshotContent',
+    metadata: { name, finalizers: ['snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection'] },
+    spec: {
+      driver,
+      deletionPolicy: 'Delete',
+      volumeSnapshotClassName: classOf(driver),
+      source: { volumeHandle: `vol-${name}` },
+      volumeSnapshotRef: { namespace: 'default', name, uid: `uid-of-${name}` },
+    },
+  })
+}
+
+function snapshotReply({ request }: Call): { reply: object } {
+  const source = String(request['source_volume_id'])
+  const snapshot = {
+    snapshotId: `snap-${String(request['name'])}`,
+    sourceVolumeId: source,
+    sizeBytes: 1024n,
+    creationTime: { seconds: 1_700_000_000n, nanos: 0 },
+    readyToUse: true,
+    groupSnapshotId: '',
+    accessibleTopology: [],
+  }
+  return { reply: { snapshot } }
+}
+
+/** One life of many volumes, phase by phase. */
+async function life(bench: Bench, limits: 'default flags' | 'raised limits'): Promise<void> {
+  bench.printLine(`  lives with ${limits}`)
+  await using ground = await snapshotGround(bench)
+  const count = bench.sized(500)
+  const rounds = limits === 'default flags' ? 1 : bench.rounds
+  await interleaved({ ...bench, rounds }, async (side, round) => {
+    const name = `${side}-${round}.life.example.com`
+    const leaseNamespace = `${side}-${round}`
+    await ground.namespace(leaseNamespace)
+    const driver = await ground.driver(name)
+    driver.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request) } }))
+    driver.on('CreateSnapshot', snapshotReply)
+    driver.on('ControllerExpandVolume', ({ request }) => ({
+      reply: { capacityBytes: requiredBytes(request), nodeExpansionRequired: false },
+    }))
+    await nodes(ground, name)
+    await growing(ground, name)
+    await snapshotClass(ground, name)
+    const subjects = await start(ground, side, { driver, leaseNamespace, raised: limits === 'raised limits' })
+    await leading(ground, subjects, leaseNamespace)
+    const from = Date.now()
+    const cpuBefore = sum(subjects, 'cpuSeconds')
+    const times = await phases({ ground, driver: name, prefix: `${side}-${round}`, count, subjects })
+    const cpu = sum(subjects, 'cpuSeconds') - cpuBefore
+    const peak = sum(subjects, 'peak')
+    await stopAll(subjects)
+    const requests = (await Promise.all(subjects.map((subject) => subject.requests()))).flat()
+    const whole = Object.values(times).reduce((total, seconds) => total + seconds, 0)
+    const label = `${count} volumes, ${limits}: `
+    const labelled = Object.entries(times).map(([what, seconds]) => [`${label}${what} (s)`, seconds])
+    bench.figures.note('pod', side, {
+      ...Object.fromEntries(labelled),
+      [`${label}the whole life (s)`]: whole,
+      [`${label}CPU (s)`]: cpu,
+      [`${label}requests for a volume`]: requests.filter(({ time }) => time >= from).length / count,
+      [`${label}RSS at its peak (MiB)`]: peak,
+    })
+    await ground.clear(VOLUME_ATTACHMENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES)
+  })
+}
+
+interface Life {
+  readonly ground: Ground
+  readonly driver: string
+  readonly prefix: string
+  readonly count: number
+  readonly subjects: readonly Subject[]
+}
+
+/** The time of each phase, from its first request until all volumes are through, in seconds. */
+async function phases({ ground, driver, prefix, count, subjects }: Life): Promise<Readonly<Record<string, number>>> {
+  const { api } = ground
+  using volumes = await ground.observe(PERSISTENT_VOLUMES)
+  using claims = await ground.observe(PERSISTENT_VOLUME_CLAIMS)
+  using attachments = await ground.observe(VOLUME_ATTACHMENTS)
+  using contents = await ground.observe(VOLUME_SNAPSHOT_CONTENTS)
+  const nameOf = (index: number): string => `${prefix}-${index}`
+  const each = (make: (name: string) => Promise<unknown>) => ground.each(count, (index) => make(nameOf(index)))
+  const isOurs = ({ spec }: PersistentVolume): boolean => spec?.csi?.driver === driver
+  const times: Record<string, number> = {}
+  const timed = async <T extends KubeObject>(
+    what: string,
+    make: (name: string) => Promise<unknown>,
+    { seen, holds, wanted = count }: { seen: Observer<T>; holds: (object: T) => boolean; wanted?: number },
+  ): Promise<void> => {
+    const from = performance.now()
+    await each(make)
+    await seen.until(`are ${what}`, holds, { count: wanted, within: 30_000 + count * PER_OBJECT_MS })
+    times[what] = (performance.now() - from) / 1000
+    for (const subject of subjects) subject.mustRun()
+  }
+
+  const annotations = { 'volume.kubernetes.io/storage-provisioner': driver }
+  await timed(
+    'created',
+    (name) => {
+      const wanted = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })
+      return api.create(PERSISTENT_VOLUME_CLAIMS, wanted)
+    },
+    { seen: volumes, holds: isOurs },
+  )
+  const volumeOf = await bind(ground, isOurs)
+  await timed('attached', (name) => attach(ground, driver, { name: volumeOf(name), node: nodeOf(driver) }), {
+    seen: attachments,
+    holds: ({ spec, status }) => spec.attacher === driver && status?.attached === true,
+  })
+  await timed('expanded', (name) => raise(ground, name), {
+    seen: claims,
+    holds: ({ metadata, status }) =>
+      metadata?.name?.startsWith(`${prefix}-`) === true && status?.capacity?.['storage'] === '2Gi',
+  })
+  await timed('snapshot', (name) => snapshotContent(ground, driver, name), {
+    seen: contents,
+    holds: ({ metadata, spec, status }) =>
+      spec?.driver === driver && status?.readyToUse === true && !JSON.stringify(metadata).includes('being-created'),
+  })
+  await timed('without snapshots', (name) => removeSnapshot(ground, name), {
+    seen: contents,
+    holds: ({ spec }) => spec?.driver === driver,
+    wanted: 0,
+  })
+  await timed('detached', (name) => api.delete(VOLUME_ATTACHMENTS, { name: volumeOf(name) }), {
+    seen: attachments,
+    holds: ({ spec }) => spec.attacher === driver,
+    wanted: 0,
+  })
+  const release = { status: { phase: 'Released' } }
+  await timed(
+    'deleted',
+    (name) => api.merge(PERSISTENT_VOLUMES, { name: volumeOf(name), subresource: 'status' }, release),
+    {
+      seen: volumes,
+      holds: (volume) => isOurs(volume) && !isDeleted(volume),
+      wanted: 0,
+    },
+  )
+  return times
+}
+
+/** Binds all claims to their volumes, and returns which volume a claim has. */
+async function bind(
+  ground: Ground,
+  isOurs: (volume: PersistentVolume) => boolean,
+): Promise<(claimName: string) => string> {
+  const { api } = ground
+  const found = (await api.list(PERSISTENT_VOLUMES)).filter(isOurs)
+  const names = new Map(found.map(({ metadata, spec }) => [spec?.claimRef?.name ?? '', metadata?.name ?? '']))
+  const claims = [...names.keys()]
+  const volumeOf = (claimName: string): string => names.get(claimName) ?? ''
+  const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }
+  await ground.each(claims.length, async (index) => {
+    const name = claims[index] ?? ''
+    const ref = { namespace: 'default', name }
+    await api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { volumeName: volumeOf(name) } })
+    await api.merge(PERSISTENT_VOLUME_CLAIMS, { ...ref, subresource: 'status' }, { status })
+    const bound = { status: { phase: 'Bound' } }
+    await api.merge(PERSISTENT_VOLUMES, { name: volumeOf(name), subresource: 'status' }, bound)
+  })
+  return volumeOf
+}
+
+/** Deletes a snapshot as the snapshot-controller does. */
+async function removeSnapshot({ api }: Ground, name: string): Promise<void> {
+  const annotations = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' }
+  await api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
+  await api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
+}
+
+/** Ignores the finalizer of Kubernetes, because no controller removes it here. */
+function isDeleted({ metadata }: PersistentVolume): boolean {
+  const kept = metadata?.finalizers ?? []
+  return metadata?.deletionTimestamp != null && kept.every((finalizer) => finalizer === 'kubernetes.io/pv-protection')
+}
+
+/** The time from SIGTERM of the leading pod until the other pod holds all Leases. */
+async function handover(bench: Bench): Promise<void> {
+  bench.printLine('  handover')
+  await using ground = await snapshotGround(bench)
+  await interleaved(bench, async (side, round) => {
+    const leaseNamespace = `${side}-${round}`
+    await ground.namespace(leaseNamespace)
+    const name = `${side}-${round}.handover.example.com`
+    const first = await start(ground, side, { driver: await ground.driver(name), leaseNamespace, hostname: 'first' })
+    await leading(ground, first, leaseNamespace)
+    const second = await start(ground, side, { driver: await ground.driver(name), leaseNamespace, hostname: 'second' })
+    await pause(STANDBY_MS)
+    const from = Date.now()
+    for (const { sidecar } of first) sidecar.signal('SIGTERM')
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${leaseNamespace}/leases`
+    await eventually(
+      'the other pod leads',
+      async () => {
+        const { items } = await ground.api.call<{ items: readonly LeaseObject[] }>('GET', path)
+        return items.every(({ spec }) => spec.holderIdentity.startsWith('second'))
+      },
+      { within: 60_000, every: 20 },
+    )
+    bench.figures.note('pod', side, { 'SIGTERM to the next leaders (s)': (Date.now() - from) / 1000 })
+    await Promise.all([...first, ...second].map((subject) => subject.kill()))
+  })
+}

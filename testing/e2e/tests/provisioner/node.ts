@@ -1,0 +1,247 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { CSI_STORAGE_CAPACITIES, EVENTS, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { userWith } from '../../harness/api/user.ts'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import { CAPACITY_RULES } from './capacity.ts'
+import {
+  calls,
+  claimRef,
+  createClaim,
+  createClass,
+  deleted,
+  eventOf,
+  GI,
+  provision,
+  provisioned,
+  released,
+  SELECTED_NODE,
+} from './scene.ts'
+
+const test = testsOf('provisioner', 'node')
+const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
+/** A wait that no test sees the end of. */
+const LONG = '--node-deployment-base-delay=30s'
+
+interface Site {
+  readonly node: string
+  readonly driver: Driver
+  readonly sidecar: RunningSidecar
+}
+
+interface SiteSetup {
+  readonly what?: string
+  readonly args?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+  readonly segments?: Readonly<Record<string, string>>
+  readonly prepare?: (driver: Driver) => void
+}
+
+/** One node with its driver and its provisioner. */
+async function site(t: TestContext, setup: SiteSetup = {}): Promise<Site> {
+  const { what = 'a', args = [], env = {}, segments, prepare } = setup
+  const node = t.name(what)
+  const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME'], topology: true })
+  const accessibleTopology = { segments: segments ?? { host: what } }
+  driver.on('NodeGetInfo', { reply: { nodeId: node, maxVolumesPerNode: 0n, accessibleTopology } })
+  driver.on('GetCapacity', { reply: { availableCapacity: BigInt(GI) } })
+  prepare?.(driver)
+  const sidecar = await t.sidecar({
+    driver,
+    args: ['--node-deployment', '--node-deployment-base-delay=500ms', ...args],
+    env: { NODE_NAME: node, ...env },
+    user: await userWith(t, CAPACITY_RULES, `role-${what}`),
+  })
+  await t.watching(sidecar, 'persistentvolumeclaims', 'persistentvolumes', 'storageclasses')
+  return { node, driver, sidecar }
+}
+
+async function selected(t: TestContext, suffix = ''): Promise<string | undefined> {
+  const { metadata } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
+  return metadata?.annotations?.[SELECTED_NODE]
+}
+
+const taken = (t: TestContext, node: string, suffix = ''): Promise<true> =>
+  eventually(`a claim of ${node}`, async () => (await selected(t, suffix)) === node)
+
+const on = (node: string) => ({ annotations: { [SELECTED_NODE]: node } })
+const creates = ({ driver }: Pick<Site, 'driver'>): number => driver.callsOf('CreateVolume').length
+const segments = (...hosts: string[]) => hosts.map((host) => ({ segments: { host } }))
+
+test('the claim of a node is provisioned there, and no node is read', async (t) => {
+  await createClass(t, LATE)
+  const here = await site(t)
+  const other = await site(t, { what: 'b' })
+  const pv = await provision(t, on(here.node))
+  equal([creates(here), creates(other)], [1, 0])
+  const [call] = here.driver.callsOf('CreateVolume')
+  const topologies = segments('a')
+  equal(call?.request['accessibility_requirements'], { requisite: topologies, preferred: topologies })
+  ok(pv.spec?.csi?.volumeAttributes?.['storage.kubernetes.io/csiProvisionerIdentity']?.endsWith(`-${here.node}`))
+  equal(here.sidecar.gate.openWatches('nodes') + here.sidecar.gate.openWatches('csinodes'), 0)
+})
+
+test('--strict-topology --immediate-topology=false leaves the request as it is', async (t) => {
+  await createClass(t, LATE)
+  const here = await site(t, { args: ['--strict-topology', '--immediate-topology=false'] })
+  await provision(t, on(here.node))
+  const topologies = segments('a')
+  const [call] = here.driver.callsOf('CreateVolume')
+  equal(call?.request['accessibility_requirements'], { requisite: topologies, preferred: topologies })
+})
+
+test('one of the nodes takes a claim with immediate binding, after a question for its capacity', async (t) => {
+  const parameters = { type: 'ssd', 'csi.storage.k8s.io/fstype': 'xfs' }
+  await createClass(t, { parameters })
+  const sites = [await site(t), await site(t, { what: 'b' })]
+  await provision(t)
+  await pause(700)
+  const owner = sites.find((each) => creates(each) > 0)
+  equal(await selected(t), owner?.node)
+  equal(
+    sites.reduce((sum, each) => sum + creates(each), 0),
+    1,
+  )
+  const [call] = owner?.driver.callsOf('GetCapacity') ?? []
+  equal(call?.request, {
+    accessible_topology: { segments: { host: owner === sites[0] ? 'a' : 'b' } },
+    parameters: { type: 'ssd' },
+    volume_capabilities: [{ access_mode: { mode: 'SINGLE_NODE_WRITER' }, mount: { fs_type: 'xfs' } }],
+  })
+})
+
+/** Claims without a selected node that this node leaves alone. */
+const LEFT: readonly (readonly [what: string, parts: object, args?: readonly string[]])[] = [
+  ['with late binding', LATE],
+  ['with --node-deployment-immediate-binding=false', {}, ['--node-deployment-immediate-binding=false']],
+  [
+    'whose class does not allow the node',
+    { allowedTopologies: [{ matchLabelExpressions: [{ key: 'host', values: ['b'] }] }] },
+  ],
+]
+
+for (const [what, parts, args = []] of LEFT) {
+  test(`a claim is left alone ${what}`, async (t) => {
+    await createClass(t, parts)
+    const here = await site(t, { args })
+    await createClaim(t)
+    await pause(1_500)
+    equal([here.driver.callsOf('GetCapacity').length, await selected(t)], [0, undefined])
+  })
+}
+
+test('a claim whose class allows the node is taken', async (t) => {
+  const expression = { key: 'host', values: ['x', 'a'] }
+  await createClass(t, { allowedTopologies: [{ matchLabelExpressions: [expression] }] })
+  const here = await site(t)
+  await provision(t)
+  equal(await selected(t), here.node)
+})
+
+test('a node without enough capacity leaves the claim alone, without an event', async (t) => {
+  await createClass(t)
+  const here = await site(t, { prepare: (each) => each.on('GetCapacity', { reply: { availableCapacity: 5n } }) })
+  await createClaim(t)
+  await calls(here.driver, 'GetCapacity')
+  await pause(500)
+  equal(await selected(t), undefined)
+  const events = await t.api.list(EVENTS, t.namespace)
+  equal(events.filter(({ involvedObject }) => involvedObject.name === claimRef(t).name).length, 0)
+})
+
+test('a claim is taken although the capacity is unknown', async (t) => {
+  await createClass(t)
+  const here = await site(t, { prepare: (each) => each.on('GetCapacity', { code: 13, message: 'broken' }) })
+  await provision(t)
+  equal(await selected(t), here.node)
+})
+
+test('a request that cannot be made is taken, so that its event is seen', async (t) => {
+  await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
+  const here = await site(t)
+  await createClaim(t)
+  await taken(t, here.node)
+  await eventOf(t, claimRef(t).name, 'found unknown parameter key')
+})
+
+test('ResourceExhausted frees the claim, and all begins again', async (t) => {
+  await createClass(t)
+  const here = await site(t, {
+    prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 8, message: 'full' } : { reply: {} })),
+  })
+  await provision(t)
+  equal([creates(here), here.driver.callsOf('GetCapacity').length], [2, 2])
+  await eventOf(t, claimRef(t).name, 'rpc error: code = ResourceExhausted desc = full')
+})
+
+test('a node gives up once another node has the claim, and waits again when the claim is free', async (t) => {
+  await createClass(t)
+  const here = await site(t, { args: ['--node-deployment-base-delay=2s', '--node-deployment-max-delay=2s'] })
+  await createClaim(t)
+  const select = (node: string | null) =>
+    t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
+  await select('other')
+  await never('a question', () => here.driver.callsOf('GetCapacity').length > 0, 2_500)
+  await select(null)
+  await taken(t, here.node)
+})
+
+test('a claim that waits for its node holds no worker', { only: 'ours' }, async (t) => {
+  await createClass(t)
+  const here = await site(t, { args: [LONG, '--node-deployment-max-delay=30s', '--worker-threads=1'] })
+  await createClaim(t, { suffix: '-free' })
+  await pause(300)
+  const uid = await createClaim(t, { suffix: '-own', ...on(here.node) })
+  await provisioned(t, uid, 3_000)
+})
+
+test('a claim with its class in the beta annotation is taken', { only: 'ours' }, async (t) => {
+  await createClass(t)
+  const here = await site(t)
+  const annotations = { 'volume.beta.kubernetes.io/storage-class': t.name('class') }
+  await provision(t, { annotations, spec: { storageClassName: undefined } })
+  equal(await selected(t), here.node)
+})
+
+test('a node deletes the volumes that it can reach', async (t) => {
+  await createClass(t)
+  const here = await site(t)
+  const affinity = (values: readonly string[]) => ({
+    required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'host', operator: 'In', values }] }] },
+  })
+  const other = await released(t, { what: 'other', spec: { nodeAffinity: affinity(['b']) } })
+  const own = await released(t, { what: 'own', spec: { nodeAffinity: affinity(['a']) } })
+  const free = await released(t, { what: 'free' })
+  await deleted(t, own)
+  await deleted(t, free)
+  await pause(500)
+  const ids = here.driver.callsOf('DeleteVolume').map(({ request }) => request['volume_id'])
+  ok(!ids.includes(`${other}-handle`))
+})
+
+for (const [length, label] of [
+  [10, (node: string) => `external-provisioner-${node}`],
+  [45, (node: string) => `external-53f40b57-${node}`],
+  [60, () => undefined],
+] as const) {
+  test(`a node with a name of ${length} letters publishes the capacity of its topology`, async (t) => {
+    await createClass(t, LATE)
+    const what = 'n'.repeat(length - t.name('').length)
+    const here = await site(t, {
+      what,
+      segments: { host: 'a', zone: 'z' },
+      args: ['--enable-capacity', '--capacity-ownerref-level=-1'],
+      env: { NAMESPACE: t.namespace },
+    })
+    const object = await eventually('an object', async () => {
+      const all = await t.api.list(CSI_STORAGE_CAPACITIES, t.namespace)
+      return all.find(({ storageClassName }) => storageClassName === t.name('class'))
+    })
+    const managedBy = object.metadata?.labels?.['csi.storage.k8s.io/managed-by'] ?? ''
+    if (length === 60) ok(/^external-provisioner-[0-9a-f]{8}$/.test(managedBy), managedBy)
+    else equal(managedBy, label(here.node))
+    equal([object.nodeTopology, object.capacity], [{ matchLabels: { host: 'a', zone: 'z' } }, '1Gi'])
+  })
+}

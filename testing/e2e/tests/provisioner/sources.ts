@@ -1,0 +1,431 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
+} from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { refusal } from '../../harness/api/gate.ts'
+import { userWith } from '../../harness/api/user.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { type Call, createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import { installCrds } from '../snapshotter/scene.ts'
+import {
+  type ClaimParts,
+  calls,
+  claimRef,
+  createClaim,
+  createClass,
+  eventOf,
+  GI,
+  provision,
+  provisioned,
+  type Scene,
+  type SceneSetup,
+  scene,
+  setPhase,
+} from './scene.ts'
+
+const test = testsOf('provisioner', 'sources')
+type Spec = NonNullable<PersistentVolumeClaim['spec']>
+
+const GROUP = 'snapshot.storage.k8s.io'
+const ALLOW = 'snapshot.storage.kubernetes.io/allow-volume-mode-change'
+const SNAPSHOT_FINALIZER = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection'
+const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protection'
+/** The example finalizer keeps an object in deletion. */
+const HELD = 'example.com/held'
+const SECOND = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
+
+/** A driver with sources: its volumes name the source that they were made from. */
+async function ready(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
+  await installCrds(t)
+  const controller = setup.controller ?? ['CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME']
+  const prepare = setup.prepare ?? ((driver: Driver) => driver.on('CreateVolume', withSource))
+  return await scene(t, { ...setup, controller, prepare })
+}
+
+const withSource = ({ request }: Pick<Call, 'request'>) => ({
+  reply: { volume: createdVolume(request, { contentSource: { type: undefined } }) },
+})
+
+interface SnapshotParts {
+  readonly what?: string
+  readonly finalizers?: readonly string[]
+  /** Undefined: the snapshot is not bound. */
+  readonly status?: object | undefined
+  /** Null: there is no content. */
+  readonly content?: { readonly annotations?: object; readonly spec?: object; readonly status?: object } | null
+}
+
+/** A ready snapshot of 1 GiB, unless the parts differ. Returns its name. */
+async function createSnapshot(t: TestContext, parts: SnapshotParts = {}): Promise<string> {
+  const { what = 'snap', finalizers = [], content = {} } = parts
+  const ref = { namespace: t.namespace, name: t.name(what) }
+  const head = { apiVersion: `${GROUP}/v1`, kind: 'VolumeSnapshot' }
+  const spec = { source: { volumeSnapshotContentName: t.name(what) } }
+  const made = await t.create(VOLUME_SNAPSHOTS, { ...head, metadata: { ...ref, finalizers: [...finalizers] }, spec })
+  const status = { boundVolumeSnapshotContentName: t.name(what), readyToUse: true, restoreSize: '1Gi' }
+  const given = 'status' in parts ? parts.status : {}
+  if (given !== undefined) {
+    await t.api.merge(VOLUME_SNAPSHOTS, { ...ref, subresource: 'status' }, { status: { ...status, ...given } })
+  }
+  if (content === null) return ref.name
+  await t.create(VOLUME_SNAPSHOT_CONTENTS, {
+    apiVersion: `${GROUP}/v1`,
+    kind: 'VolumeSnapshotContent',
+    metadata: { name: t.name(what), annotations: { ...content.annotations } },
+    spec: {
+      driver: t.driverName,
+      deletionPolicy: 'Delete',
+      source: { snapshotHandle: 'handle' },
+      volumeSnapshotRef: { ...ref, uid: made.metadata?.uid },
+      ...content.spec,
+    },
+  })
+  const contentStatus = { status: { readyToUse: true, snapshotHandle: 'handle', ...content.status } }
+  await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name: t.name(what), subresource: 'status' }, contentStatus)
+  return ref.name
+}
+
+const restoring = (t: TestContext, what = 'snap'): Partial<Spec> => ({
+  dataSource: { apiGroup: GROUP, kind: 'VolumeSnapshot', name: t.name(what) },
+})
+
+async function finalizersOf(t: TestContext, what = 'snap'): Promise<readonly string[]> {
+  const snapshot = await t.api.find(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name(what) })
+  return snapshot?.metadata?.finalizers ?? []
+}
+
+const unprotected = (t: TestContext, what?: string): Promise<true> =>
+  eventually('no finalizer', async () => !(await finalizersOf(t, what)).includes(SNAPSHOT_FINALIZER))
+
+/** An event with exactly this message, and no call. */
+async function refused(t: TestContext, message: string, suffix = ''): Promise<void> {
+  const event = await eventOf(t, claimRef(t, suffix).name, message)
+  equal([event.type, event.reason, event.message], ['Warning', 'ProvisioningFailed', message])
+  equal(t.drivers[0]?.callsOf('CreateVolume').length, 0)
+}
+
+test('a restored volume names its snapshot, which has a finalizer during the call', async (t) => {
+  let during: Promise<readonly string[]> | undefined
+  await ready(t, {
+    prepare: (driver) =>
+      driver.on('CreateVolume', (call) => {
+        during ??= finalizersOf(t)
+        return { ...withSource(call), after: during.then(() => undefined) }
+      }),
+  })
+  await createSnapshot(t)
+  await provision(t, { spec: restoring(t) })
+  equal(t.drivers[0]?.callsOf('CreateVolume')[0]?.request['volume_content_source'], {
+    snapshot: { snapshot_id: 'handle' },
+  })
+  ok((await during)?.includes(SNAPSHOT_FINALIZER))
+  await unprotected(t)
+})
+
+const OTHER_MODE = `requested volume default/CLAIM modifies the mode of the source volume but does not have permission to do so. `
+const BLOCK = { sourceVolumeMode: 'Block' }
+
+/** SNAP and CLAIM stand for the names. */
+const REFUSED_SNAPSHOTS: readonly (readonly [why: string, parts: SnapshotParts, claim?: Partial<Spec>])[] = [
+  ['snapshot SNAP not bound', { status: undefined }],
+  ['error getting snapshotcontent SNAP for snapshot SNAP', { content: null }],
+  [
+    'snapshotcontent SNAP for snapshot SNAP is bound to a different snapshot',
+    { content: { spec: { volumeSnapshotRef: { namespace: 'default', name: 'other', uid: 'x' } } } },
+  ],
+  [
+    'snapshotcontent SNAP for snapshot SNAP is not handled by CSI driver of StorageClass CLASS',
+    { content: { spec: { driver: 'other.example.com' } } },
+  ],
+  ['snapshot SNAP is not Ready', { status: { readyToUse: false } }],
+  ['snapshot handle SNAP is not available', { content: { status: { snapshotHandle: null } } }],
+  [
+    `requested volume size ${GI} is less than the size ${2 * GI} for the source snapshot SNAP`,
+    { status: { restoreSize: '2Gi' } },
+  ],
+  [`${OTHER_MODE}${ALLOW} annotation is not present on snapshotcontent SNAP`, { content: { spec: BLOCK } }],
+  [
+    `${OTHER_MODE}${ALLOW} is set to false on snapshotcontent SNAP`,
+    { content: { spec: BLOCK, annotations: { [ALLOW]: 'F' } } },
+  ],
+  [
+    `${OTHER_MODE}failed to convert ${ALLOW} annotation value to boolean with error: strconv.ParseBool: parsing "yes": invalid syntax`,
+    { content: { spec: BLOCK, annotations: { [ALLOW]: 'yes' } } },
+  ],
+]
+
+test('an event of the claim names the reason why its snapshot cannot be restored', async (t) => {
+  await ready(t)
+  for (const [index, [why, parts, spec]] of REFUSED_SNAPSHOTS.entries()) {
+    const what = `snap-${index}`
+    const snapshot = await createSnapshot(t, { ...parts, what })
+    await createClaim(t, { suffix: `-${index}`, spec: { ...restoring(t, what), ...spec } })
+    const names = { SNAP: snapshot, CLAIM: claimRef(t, `-${index}`).name, CLASS: t.name('class') }
+    const text = why.replaceAll(/SNAP|CLAIM|CLASS/g, (name) => names[name as keyof typeof names])
+    const prefix = `error getting handle for DataSource Type VolumeSnapshot by Name ${snapshot}: `
+    await refused(t, `${prefix}${text}`, `-${index}`)
+    equal(await finalizersOf(t, what), [])
+  }
+})
+
+test('a missing snapshot and a wrong group of a snapshot are events', async (t) => {
+  await ready(t)
+  const name = t.name('none')
+  await createClaim(t, { spec: restoring(t, 'none') })
+  const missing = `error getting snapshot ${name} from api server: volumesnapshots.${GROUP} "${name}" not found`
+  await refused(t, `error getting handle for DataSource Type VolumeSnapshot by Name ${name}: ${missing}`)
+  const apiGroup = 'other.example.com'
+  await createClaim(t, { suffix: '-group', spec: { dataSource: { apiGroup, kind: 'VolumeSnapshot', name } } })
+  // The server drops sources of unknown kinds from `dataSource`.
+  const { spec } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-group'))
+  if (spec?.dataSource == null) return
+  const text = `the PVC source does not belong to the right APIGroup. Expected ${GROUP}, Got ${apiGroup}`
+  await refused(t, text, '-group')
+})
+
+test('an allowed change of the volume mode is made, and any change without the check', async (t) => {
+  await ready(t)
+  await createSnapshot(t, { content: { spec: BLOCK, annotations: { [ALLOW]: 'T' } } })
+  await provision(t, { spec: restoring(t) })
+})
+
+test('--prevent-volume-mode-conversion=false allows each change of the volume mode', async (t) => {
+  await ready(t, { args: ['--prevent-volume-mode-conversion=false'] })
+  await createSnapshot(t, { content: { spec: BLOCK } })
+  await provision(t, { spec: restoring(t) })
+})
+
+test('a snapshot in deletion is restored only if the restore had begun', async (t) => {
+  await ready(t, { args: ['--snapshot-orphan-sweep-interval=0'] })
+  for (const [what, finalizers] of Object.entries({ new: [HELD], begun: [HELD, SNAPSHOT_FINALIZER] })) {
+    const name = await createSnapshot(t, { what, finalizers })
+    await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name })
+  }
+  await createClaim(t, { suffix: '-new', spec: restoring(t, 'new') })
+  const name = t.name('new')
+  const prefix = `error getting handle for DataSource Type VolumeSnapshot by Name ${name}: `
+  await refused(t, `${prefix}snapshot ${name} is being deleted`, '-new')
+  await provision(t, { suffix: '-begun', spec: restoring(t, 'begun') })
+  await unprotected(t, 'begun')
+})
+
+test('a provisioner without the permission to update snapshots restores them unprotected', async (t) => {
+  const rules = FACTS.provisioner.rules.map((rule) =>
+    rule.resources.includes('volumesnapshots') ? { ...rule, verbs: ['get'] } : rule,
+  )
+  await ready(t, { user: await userWith(t, rules) })
+  await createSnapshot(t)
+  await provision(t, { spec: restoring(t) })
+})
+
+test('a failed write of the finalizer is an event, and the call waits for it', async (t) => {
+  const { driver, sidecar } = await ready(t, { args: SECOND })
+  await createSnapshot(t)
+  const failing = sidecar.gate.inject('PUT volumesnapshots', refusal(500, 'InternalError', 'broken'))
+  const uid = await createClaim(t, { spec: restoring(t) })
+  await eventOf(t, claimRef(t).name, 'broken')
+  equal(driver.callsOf('CreateVolume').length, 0)
+  failing.end()
+  await provisioned(t, uid)
+})
+
+test('the last of two restores removes the finalizer of the snapshot', { only: 'ours' }, async (t) => {
+  let finish: () => void = () => undefined
+  const first = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const { driver } = await ready(t, {
+    prepare: (each) =>
+      each.on('CreateVolume', (call, nth) => ({ ...withSource(call), ...(nth === 0 && { after: first }) })),
+  })
+  await createSnapshot(t)
+  const slow = await createClaim(t, { suffix: '-slow', spec: restoring(t) })
+  await calls(driver, 'CreateVolume')
+  await provision(t, { suffix: '-fast', spec: restoring(t) })
+  await never('a free snapshot', async () => !(await finalizersOf(t)).includes(SNAPSHOT_FINALIZER), 700)
+  finish()
+  await provisioned(t, slow)
+  await unprotected(t)
+})
+
+test('the sweep frees the snapshots that no pending claim needs', async (t) => {
+  await installCrds(t)
+  const finalizers = [HELD, SNAPSHOT_FINALIZER]
+  await createSnapshot(t, { what: 'forgotten', finalizers })
+  await createSnapshot(t, { what: 'needed', finalizers })
+  // Another provisioner owns the claim.
+  const annotations = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com' }
+  await createClaim(t, { annotations, spec: restoring(t, 'needed') })
+  await ready(t, { args: ['--snapshot-orphan-sweep-interval=500ms'] })
+  await unprotected(t, 'forgotten')
+  equal(await finalizersOf(t, 'forgotten'), [HELD])
+  await pause(1_000)
+  equal(await finalizersOf(t, 'needed'), finalizers)
+  await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
+  await unprotected(t, 'needed')
+})
+
+test('a snapshot that becomes ready is restored at once', { only: 'ours' }, async (t) => {
+  await ready(t, { args: ['--retry-interval-start=1m'] })
+  const name = await createSnapshot(t, { status: { readyToUse: false } })
+  const uid = await createClaim(t, { spec: restoring(t) })
+  await eventOf(t, claimRef(t).name, 'is not Ready')
+  const ref = { namespace: t.namespace, name, subresource: 'status' }
+  await t.api.merge(VOLUME_SNAPSHOTS, ref, { status: { readyToUse: true } })
+  await provisioned(t, uid, 3_000)
+})
+
+test('a claim of another kind of source is left to its populator', async (t) => {
+  const { driver } = await ready(t)
+  const dataSourceRef = { apiGroup: 'populator.example.com', kind: 'Data', name: 'x' }
+  await createClaim(t, { spec: { dataSourceRef } })
+  const event = await eventOf(t, claimRef(t).name, 'Assuming an external populator will provision the volume')
+  equal([event.type, event.reason, event.source?.component], ['Normal', 'Provisioning', 'external-provisioner'])
+  await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
+})
+
+test('a driver without snapshots or clones is an event', async (t) => {
+  await ready(t, { controller: [] })
+  const text = (what: string): string => `CSI driver does not support ${what} capability is not reported`
+  await createClaim(t, { spec: restoring(t) })
+  await refused(t, text('snapshot restore: controller CREATE_DELETE_SNAPSHOT'))
+  await createClaim(t, { suffix: '-clone', spec: cloning(t) })
+  await refused(t, text('clone operations: controller CLONE_VOLUME'), '-clone')
+})
+
+const cloning = (t: TestContext, suffix = '-source'): Partial<Spec> => ({
+  dataSource: { kind: 'PersistentVolumeClaim', name: claimRef(t, suffix).name },
+})
+
+interface Original extends ClaimParts {
+  readonly pv?: object
+  readonly csi?: object | null
+  readonly claimPhase?: string
+  readonly phase?: string
+}
+
+/** A bound claim with a volume of the driver. */
+async function createOriginal(
+  t: TestContext,
+  { pv, csi, claimPhase = 'Bound', phase = 'Bound', ...parts }: Original = {},
+) {
+  const { suffix = '-source', spec } = parts
+  const name = t.name(`pv${suffix}`)
+  const uid = await createClaim(t, { ...parts, suffix, spec: { volumeName: name, ...spec } })
+  const ref = claimRef(t, suffix)
+  const owner = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...ref, uid }
+  const source = csi === null ? { csi: null, hostPath: { path: '/x' } } : { csi: { volumeHandle: 'original', ...csi } }
+  await t.createVolume(`pv${suffix}`, { claimRef: owner, storageClassName: t.name('class'), ...source, ...pv })
+  await setPhase(t, name, phase)
+  const status = { phase: claimPhase, accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { ...ref, subresource: 'status' }, { status })
+}
+
+test('a clone names its source, whose claim has a finalizer and keeps it', async (t) => {
+  const { driver } = await ready(t)
+  await createClass(t, {}, 'other')
+  await createOriginal(t)
+  await provision(t, { spec: { ...cloning(t), storageClassName: t.name('other') } })
+  const [call] = driver.callsOf('CreateVolume')
+  equal(call?.request['volume_content_source'], { volume: { volume_id: 'original' } })
+  await pause(500)
+  const source = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-source'))
+  ok(source.metadata?.finalizers?.includes(CLONE_FINALIZER))
+})
+
+const UNUSABLE = 'claim in dataSource not bound or invalid'
+const MODES = 'the source PVC and destination PVCs must have the same volume mode for cloning.  '
+const OTHER_CLAIM = { kind: 'PersistentVolumeClaim', namespace: 'default', name: 'other', uid: 'x' }
+
+const REFUSED_CLONES: readonly (readonly [why: string, original: Original, claim?: Partial<Spec>])[] = [
+  ['the PVC DataSource NAME must have a status of Bound.  Got {Pending', { claimPhase: 'Pending' }],
+  ['the source PVC (NAME) storageclass cannot be empty', { spec: { storageClassName: undefined } }],
+  [
+    `error, new PVC request must be greater than or equal in size to the specified PVC data source, requested ${GI} but source is ${2 * GI}`,
+    { spec: { resources: { requests: { storage: '2Gi' } } } },
+  ],
+  [UNUSABLE, { spec: { volumeName: 'missing' } }],
+  [UNUSABLE, { csi: null }],
+  [UNUSABLE, { csi: { driver: 'other.example.com' } }],
+  [UNUSABLE, { pv: { claimRef: OTHER_CLAIM } }],
+  [UNUSABLE, { phase: 'Released' }],
+  [`${MODES}Source is Block, but new PVC requested Filesystem`, { pv: { volumeMode: 'Block' } }],
+  [`${MODES}Source is Filesystem, but new PVC requested Block`, {}, { volumeMode: 'Block' }],
+]
+
+test('an event of the claim names the reason why its source cannot be cloned', async (t) => {
+  const { driver } = await ready(t)
+  for (const [index, [why, original, spec]] of REFUSED_CLONES.entries()) {
+    const suffix = `-source-${index}`
+    await createOriginal(t, { ...original, suffix })
+    await createClaim(t, { suffix: `-${index}`, spec: { ...cloning(t, suffix), ...spec } })
+    const { name } = claimRef(t, suffix)
+    const text = `error getting handle for DataSource Type PersistentVolumeClaim by Name ${name}: ${why.replaceAll('NAME', name)}`
+    const { message } = await eventOf(t, claimRef(t, `-${index}`).name, text)
+    ok(why.endsWith('{Pending') ? message?.startsWith(text) : message === text)
+    equal(driver.callsOf('CreateVolume').length, 0)
+  }
+})
+
+test('a missing source claim and a source claim in deletion are events', async (t) => {
+  await ready(t)
+  await createClaim(t, { spec: cloning(t) })
+  const { name } = claimRef(t, '-source')
+  const prefix = `error getting handle for DataSource Type PersistentVolumeClaim by Name ${name}: `
+  const missing = `error getting PVC ${name} (namespace "${t.namespace}") from api server: persistentvolumeclaim "${name}" not found`
+  await refused(t, `${prefix}${missing}`)
+  await createOriginal(t, { suffix: '-gone' })
+  const gone = claimRef(t, '-gone')
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, gone, { metadata: { finalizers: [HELD] } })
+  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, gone)
+  await createClaim(t, { suffix: '-late', spec: cloning(t, '-gone') })
+  const text = `error getting handle for DataSource Type PersistentVolumeClaim by Name ${gone.name}: `
+  await refused(t, `${text}the PVC DataSource ${gone.name} is currently being deleted`, '-late')
+})
+
+test('a deleted source claim is released once no clone is pending', async (t) => {
+  await ready(t, {
+    args: SECOND,
+    prepare: (driver) => driver.on('CreateVolume', { code: 4, message: 'slow' }),
+  })
+  await createOriginal(t)
+  await createClaim(t, { suffix: '-clone', spec: cloning(t) })
+  const ref = claimRef(t, '-source')
+  const isProtected = (claim: PersistentVolumeClaim): boolean =>
+    claim.metadata?.finalizers?.includes(CLONE_FINALIZER) === true
+  await t.api.until(PERSISTENT_VOLUME_CLAIMS, ref, isProtected)
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { metadata: { finalizers: [HELD, CLONE_FINALIZER] } })
+  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, ref)
+  await pause(700)
+  ok(isProtected(await t.api.get(PERSISTENT_VOLUME_CLAIMS, ref)))
+  await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-clone'))
+  await t.api.until(PERSISTENT_VOLUME_CLAIMS, ref, (claim) => !isProtected(claim))
+  ok((await t.api.find(PERSISTENT_VOLUMES, { name: t.name('pv-source') })) !== undefined)
+})
+
+test('an answer without the source is refused, and its volume is deleted', async (t) => {
+  const { driver } = await ready(t, {
+    prepare: (each) => each.on('CreateVolume', (call, nth) => (nth === 0 ? { reply: {} } : withSource(call))),
+  })
+  await createSnapshot(t)
+  await provision(t, { spec: restoring(t) })
+  await eventOf(t, claimRef(t).name, 'volume content source missing')
+  equal(driver.callsOf('DeleteVolume').length, 1)
+})
+
+test('a source in another namespace is refused without the gate', async (t) => {
+  await ready(t)
+  const dataSourceRef = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: 'x', namespace: 'other' }
+  await createClaim(t, { spec: { dataSourceRef } })
+  const { spec } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
+  // Most servers drop the namespace.
+  if (spec?.dataSourceRef?.namespace === undefined) return
+  await refused(t, 'dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled')
+})

@@ -1,0 +1,361 @@
+import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { LEASES } from '@csi-sidecars/kube-types'
+import type { SidecarSetup, TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
+import { testsOf, WITHOUT_API } from '../../harness/test.ts'
+import { eventually, never, pause } from '../../harness/waiting.ts'
+import { calls, createClaim, createClass, deleted, provision, provisioned, released, scene } from './scene.ts'
+
+const test = testsOf('provisioner', 'start')
+const START_LINE = 'Started provisioner controller'
+
+/** Arguments that do not parse, and the error. */
+const REFUSED: readonly (readonly [args: string, error: string])[] = [
+  ['--nope=1', 'unknown flag: --nope'],
+  ['-nope', "unknown shorthand flag: 'n' in -nope"],
+  ['-csi-address=/a', "unknown shorthand flag: 'c' in -csi-address=/a"],
+  ['-=x', "unknown shorthand flag: '=' in -=x"],
+  ['---x', 'bad flag syntax: ---x'],
+  ['--=x', 'bad flag syntax: --=x'],
+  ['--csi-address', 'flag needs an argument: --csi-address'],
+  ['-v', "flag needs an argument: 'v' in -v"],
+  ['-vx', 'invalid argument "x" for "-v, --v" flag: strconv.ParseUint: parsing "x": invalid syntax'],
+  ['--timeout=10', 'invalid argument "10" for "--timeout" flag: '],
+  ['--worker-threads=-1', 'invalid argument "-1" for "--worker-threads" flag: '],
+  ['--volume-name-uuid-length=x', 'invalid argument "x" for "--volume-name-uuid-length" flag: '],
+  ['--strict-topology=yes', 'invalid argument "yes" for "--strict-topology" flag: '],
+  ['--kube-api-burst=a', 'invalid argument "a" for "--kube-api-burst" flag: parse error'],
+  ['--feature-gates=A', 'invalid argument "A" for "--feature-gates" flag: malformed pair, expect string=bool'],
+  ['--logtostderr=true', 'unknown flag: --logtostderr'],
+  ['--version junk --nonsense', 'unknown flag: --nonsense'],
+]
+
+/** Arguments that parse. */
+const ACCEPTED = [
+  '--version',
+  'junk --version',
+  '-v5 --version',
+  '-v 5 --version',
+  '-v=5 --version',
+  '--version -- --nonsense',
+  '--version=false --version',
+  '--leader-election false --version',
+  '--worker-threads=0 --version',
+  '--worker-threads 7 --version',
+  '--volume-name-prefix= --volume-name-uuid-length=33 --version',
+  '--kube-api-qps=-1 --timeout=0 --version',
+  '--feature-gates=WatchList=true,AllBeta=false,CrossNamespaceVolumeDataSource=true --version',
+  '--metrics-address=:1 --http-endpoint=:2 --version',
+  '--kubeconfig=/nonexistent --version',
+]
+
+const words = (line: string): string[] => line.split(' ')
+const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
+
+/** Starts that end before the driver is asked: the exit code, and the end of the line that says why. */
+const ENDS: readonly (readonly [args: string, code: number, text: string])[] = [
+  ['--logging-format=xml --feature-gates=X=true', 1, 'LoggingConfiguration is invalid'],
+  ['--feature-gates=X=true --version', 255, 'unrecognized feature gate: X'],
+  ['--node-deployment --version', 255, NO_NODE],
+  ['--metrics-address=:1 --http-endpoint=:2', 1, 'only one of `--metrics-address` and `--http-endpoint` can be set.'],
+  ['--kubeconfig=/nonexistent', 255, 'Failed to create config: stat /nonexistent: no such file or directory'],
+  ['', 255, 'Failed to create config: unable to load in-cluster configuration'],
+]
+
+// The one process knows more flags, and shows them in groups.
+const ALONE = { ...WITHOUT_API, notOne: true }
+
+test('arguments that do not parse end the start with the error, the usage and exit code 2', ALONE, async (t) => {
+  for (const [args, error] of REFUSED) {
+    const { code, stdout, stderr } = await t.exec(words(args))
+    equal({ args, code, stdout }, { args, code: 2, stdout: '' })
+    ok(stderr.includes(error), `${args}: ${stderr.slice(-300)}`)
+    ok(/Usage of .*csi-provisioner:\n +--/.test(stderr))
+  }
+})
+
+test('arguments that parse are followed by the version and exit code 0', ALONE, async (t) => {
+  for (const args of ACCEPTED) {
+    const { code, stdout, binary } = await t.exec(words(args))
+    equal({ args, code }, { args, code: 0 })
+    match(stdout, new RegExp(`^${binary} v\\d+\\.\\d+\\.\\d+\\S*\n$`))
+  }
+})
+
+test('the help lists all flags with two dashes and the gates', ALONE, async (t) => {
+  for (const help of ['-h', '--help']) {
+    const { code, stdout, stderr, binary } = await t.exec([help])
+    equal({ code, stdout }, { code: 0, stdout: '' })
+    ok(stderr.startsWith(`Usage of ${binary}:\n`))
+    const flags = [...stderr.matchAll(/^ +(?:-., )?--(\S+)/gm)].map(([, name]) => name)
+    equal(flags, flags.toSorted())
+    for (const flag of ['capacity-poll-interval', 'enable-pprof', 'master', 'strict-topology', 'worker-threads'])
+      ok(flags.includes(flag), flag)
+    match(stderr, /ReleaseLeaderElectionOnExit=true\|false \(/)
+    match(stderr.replaceAll(/\n\s+\t?/g, ' '), /--retry-interval-max duration .*?\(default 5m0s\)/)
+  }
+})
+
+test('a wrong command line ends the start before the driver is asked', ALONE, async (t) => {
+  for (const [args, code, text] of ENDS) {
+    const outcome = await t.exec(words(args))
+    equal({ args, code: outcome.code }, { args, code })
+    ok(outcome.stderr.includes(text), `${args}: ${outcome.stderr}`)
+  }
+})
+
+test('$KUBECONFIG wins over --kubeconfig', ALONE, async (t) => {
+  const { code, stderr } = await t.exec(['--kubeconfig=/one'], { env: { KUBECONFIG: '/two' } })
+  equal(code, 255)
+  ok(stderr.includes('Failed to create config: stat /two: no such file or directory'), stderr)
+})
+
+test('a length of the UID that no UID has ends the start', { ...ALONE, only: 'ours' }, async (t) => {
+  for (const length of [-2, 33]) {
+    const { code, text } = await ended(t, { args: [`--volume-name-uuid-length=${length}`] })
+    equal(code, 1)
+    ok(text.includes('--volume-name-uuid-length must be -1, or between 0 and 32'), text)
+  }
+})
+
+test('removed flags and gates cause a warning each', { ...WITHOUT_API, only: 'ours' }, async (t) => {
+  const flags = ['provisioner=x', 'enable-leader-election=false', 'leader-election-type=leases']
+  const more = ['connection-timeout=1s', 'provisioning-retry-count=1', 'deletion-retry-count=1']
+  const args = [...flags, ...more, 'feature-gates=HonorPVReclaimPolicy=true'].map((flag) => `--${flag}`)
+  const { sidecar } = await scene(t, { args })
+  equal(sidecar.linesWith('Warning: this flag was removed').length, 6)
+  equal(sidecar.linesWith('Ignoring feature gate that is always on').length, 1)
+  await provision(t)
+})
+
+/** The sidecar with a healthy driver, until it ends. */
+async function ended(
+  t: TestContext,
+  { prepare, driver: given, ...setup }: SidecarSetup & { prepare?: (driver: Driver) => void },
+): Promise<{ readonly code: number | null; readonly text: string; readonly driver: Driver }> {
+  const driver = given ?? (await t.driver({ controller: ['CREATE_DELETE_VOLUME'] }))
+  prepare?.(driver)
+  const sidecar = await t.sidecar({ driver, ...setup })
+  const { code } = await sidecar.end()
+  return { code, text: sidecar.stderr, driver }
+}
+
+const INTERNAL = { code: 13, message: 'no' } as const
+const OF_DRIVER = 'rpc error: code = Internal desc = no'
+
+/** Answers of the driver that end the start. */
+const DRIVERS: readonly (readonly [method: string, answer: Parameters<Driver['on']>[1], code: number, text: string])[] =
+  [
+    ['Probe', INTERNAL, 1, `CSI driver probe failed: ${OF_DRIVER}`],
+    ['GetPluginInfo', INTERNAL, 255, `Error getting CSI driver name: ${OF_DRIVER}`],
+    [
+      'GetPluginInfo',
+      { reply: { name: '', vendorVersion: '1', manifest: {} } },
+      255,
+      'Error getting CSI driver name: driver name is empty',
+    ],
+    ['GetPluginCapabilities', INTERNAL, 255, `Error getting CSI driver capabilities: ${OF_DRIVER}`],
+    ['ControllerGetCapabilities', INTERNAL, 255, `Error getting CSI driver capabilities: ${OF_DRIVER}`],
+    [
+      'ControllerGetCapabilities',
+      'hang',
+      255,
+      'Error getting CSI driver capabilities: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+    ],
+  ]
+
+test('answers of the driver end the start with their reason', { ...WITHOUT_API, notOne: true }, async (t) => {
+  for (const [method, answer, code, text] of DRIVERS) {
+    const outcome = await ended(t, { args: ['--timeout=1s'], prepare: (driver) => driver.on(method, answer) })
+    equal({ method, code: outcome.code }, { method, code })
+    ok(outcome.text.includes(text), outcome.text)
+  }
+})
+
+test('an address that is no path ends the start', { ...WITHOUT_API, notOne: true }, async (t) => {
+  const { code, text } = await ended(t, { args: ['--csi-address=tcp://localhost:1'] })
+  equal(code, 1)
+  ok(text.includes('OnConnectionLoss callback only supported for unix:// addresses'), text)
+})
+
+test('an address in use ends the start', { ...WITHOUT_API, notOne: true }, async (t) => {
+  const { sidecar } = await scene(t)
+  const { code, text } = await ended(t, { args: [`--http-endpoint=127.0.0.1:${sidecar.port}`] })
+  equal(code, 255)
+  const address = `("127.0.0.1:${sidecar.port}") and metrics path ("/metrics")`
+  ok(text.includes(`Failed to start HTTP server at specified address ${address}: listen tcp`), text)
+})
+
+test('the driver is asked in the order of the start, and a driver that is not ready is asked again', async (t) => {
+  const { driver, sidecar } = await scene(t, {
+    controller: ['PUBLISH_UNPUBLISH_VOLUME'],
+    args: ['--timeout=7s'],
+    prepare: (each) => each.on('Probe', (_, nth) => ({ reply: { ready: nth > 0 && { value: true } } })),
+  })
+  const methods = ['Probe', 'Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']
+  equal(
+    driver.calls.map(({ method }) => method),
+    methods,
+  )
+  for (const { timeoutMs } of driver.calls) ok(timeoutMs > 6_000 && timeoutMs < 7_500, `${timeoutMs}`)
+  const texts = [
+    'Version',
+    'CSI driver is not ready',
+    `Detected CSI driver ${t.driverName}`,
+    'CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments',
+    START_LINE,
+  ]
+  await sidecar.line(START_LINE)
+  for (const text of texts) equal([text, sidecar.linesWith(text).length > 0], [text, true])
+  match(sidecar.linesWith(START_LINE)[0] ?? '', new RegExp(`component="${t.driverName}_.+_[0-9a-f-]{36}"`))
+})
+
+test('a driver without CONTROLLER_SERVICE is asked for its controller too, and nothing is watched for it', async (t) => {
+  const { driver, sidecar } = await scene(t, { driver: await t.driver({ controllerService: false }) })
+  equal(driver.callsOf('ControllerGetCapabilities').length, 1)
+  const line = 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments'
+  equal(sidecar.linesWith(line).length, 1)
+  await sidecar.line(START_LINE)
+  for (const plural of [
+    'volumeattachments',
+    'nodes',
+    'csinodes',
+    'secrets',
+    'volumeattributesclasses',
+    'volumesnapshots',
+  ])
+    equal([plural, sidecar.gate.requestsOf(plural).length], [plural, 0])
+})
+
+test('the metrics have the names and labels of dashboards', async (t) => {
+  const { driver, sidecar } = await scene(t)
+  await provision(t)
+  driver.on('CreateVolume', { code: 13, message: 'no' })
+  await createClaim(t, { suffix: '-failing' })
+  await createClass(t, {}, 'late')
+  await createClaim(t, {
+    suffix: '-populated',
+    spec: {
+      dataSourceRef: { apiGroup: 'example.com', kind: 'Populator', name: 'x' },
+      storageClassName: t.name('late'),
+    },
+  })
+  await deleted(t, await released(t))
+  const name = t.name('class')
+  await eventually('the metrics', async () => {
+    const { value } = await sidecar.metrics()
+    const created = { class: name, source: '' }
+    equal(value('controller_persistentvolumeclaim_provision_total', created), 1)
+    equal(value('controller_persistentvolumeclaim_provision_duration_seconds_count', created), 1)
+    ok((value('controller_persistentvolumeclaim_provision_failed_total', created) ?? 0) >= 1)
+    const ignored = { class: t.name('late'), source: 'Populator' }
+    ok((value('controller_persistentvolumeclaim_provision_failed_total', ignored) ?? 0) >= 1)
+    equal(value('controller_persistentvolume_delete_total', { class: '' }), 1)
+    return true
+  })
+  const { families, samples, value } = await sidecar.metrics()
+  const calls = { driver_name: t.driverName, method_name: '/csi.v1.Controller/CreateVolume', grpc_status_code: 'OK' }
+  equal(value('csi_sidecar_operations_seconds_count', calls), 1)
+  ok(samples.every(({ labels }) => labels['migrated'] === undefined))
+  for (const queue of ['claims', 'volumes', 'unsavedpvs']) ok(value('workqueue_depth', { name: queue }) !== undefined)
+  equal(families.get('controller_persistentvolumeclaim_provision_total')?.type, 'counter')
+  equal(families.get('controller_persistentvolume_delete_duration_seconds')?.type, 'histogram')
+  ok(value('process_start_time_seconds') !== undefined)
+})
+
+test('the HTTP server has the metrics, and profiles only with the flag', async (t) => {
+  const { sidecar, driver } = await scene(t, { args: ['--metrics-path=/m'] })
+  const codes = await Promise.all(['/m', '/metrics', '/', '/healthz/leader-election', '/debug/pprof/'].map(codeOf))
+  equal(codes, [200, 404, 404, 404, 404])
+  const other = await t.sidecar({ driver, args: ['--enable-pprof'] })
+  await eventually('the page', async () => (await other.http('/debug/pprof/')).code === 200)
+
+  async function codeOf(path: string): Promise<number> {
+    return (await sidecar.http(path)).code
+  }
+})
+
+test('the Lease has the name of the driver, and a standby watches nothing', async (t) => {
+  const args = ['--leader-election', '--leader-election-namespace=default']
+  const { driver, sidecar } = await scene(t, { args })
+  const name = t.driverName.replaceAll('.', '-')
+  const lease = await t.api.get(LEASES, { namespace: 'default', name })
+  ok(lease.spec?.holderIdentity)
+  const standby = await t.sidecar({ driver, args, hostname: 'standby' })
+  await eventually('the page', async () => (await standby.http('/healthz/leader-election')).code === 200)
+  equal((await sidecar.metrics()).value('leader_election_master_status'), 1)
+  equal((await standby.metrics()).value('leader_election_master_status'), 0)
+  if (!t.ours) equal(standby.gate.openWatches('persistentvolumeclaims'), 0)
+  await provision(t)
+  equal(
+    standby.gate.requests.filter(({ method, path }) => method !== 'GET' && !path.includes('/leases')),
+    [],
+  )
+  await t.api.delete(LEASES, { namespace: 'default', name })
+})
+
+test('after SIGTERM a running creation is finished, and the next leader continues at once', {
+  only: 'ours',
+}, async (t) => {
+  const args = ['--leader-election', '--leader-election-namespace=default']
+  const { driver, sidecar } = await scene(t, {
+    args,
+    prepare: (each) => each.on('CreateVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 800 : 0 })),
+  })
+  const standby = await t.sidecar({ driver, args, hostname: 'standby' })
+  await t.watching(standby, 'persistentvolumeclaims')
+  const first = await createClaim(t)
+  await calls(driver, 'CreateVolume')
+  const ended = sidecar.endBy('SIGTERM', 5_000)
+  const second = await createClaim(t, { suffix: '-next' })
+  equal((await ended).code, 0)
+  await provisioned(t, first, 100)
+  await provisioned(t, second, 2_500)
+  equal(driver.callsOf('CreateVolume').length, 2)
+  await t.api.delete(LEASES, { namespace: 'default', name: t.driverName.replaceAll('.', '-') })
+})
+
+test('no permission beyond the published role is needed', async (t) => {
+  const { sidecar } = await scene(t, {
+    controller: ['PUBLISH_UNPUBLISH_VOLUME', 'CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'],
+  })
+  await provision(t)
+  await deleted(t, await released(t))
+  const refused = sidecar.gate.requests.filter(({ code }) => code === 403)
+  // Leases and events are not in the role of the namespace.
+  equal(
+    refused.map(({ path }) => path),
+    [],
+  )
+  const claimWrites = sidecar.gate.requests.filter(({ path, method }) => /claims\//.test(path) && method === 'PATCH')
+  equal(claimWrites, [])
+})
+
+test('a role without permissions does not end the process', { target: 'real' }, async (t) => {
+  const sidecar = await t.sidecar({ driver: await t.driver({ controller: ['CREATE_DELETE_VOLUME'] }), role: 'none' })
+  await eventually('a refusal', () =>
+    sidecar.gate.requestsOf('persistentvolumeclaims').some(({ code }) => code === 403),
+  )
+  await pause(500)
+  equal(sidecar.exit, undefined)
+})
+
+test('worker-threads of 0 leave all work undone', async (t) => {
+  const { driver } = await scene(t, { args: ['--worker-threads=0'] })
+  await createClaim(t)
+  await never('a call', () => driver.callsOf('CreateVolume').length > 0, 700)
+})
+
+test('secrets never appear in the log of calls', async (t) => {
+  const secret = await t.createSecret({ password: 'top-secret-value' })
+  const parameters = {
+    'csi.storage.k8s.io/provisioner-secret-name': secret.name,
+    'csi.storage.k8s.io/provisioner-secret-namespace': secret.namespace,
+  }
+  const { driver, sidecar } = await scene(t, { class: { parameters } })
+  await provision(t)
+  await calls(driver, 'CreateVolume')
+  ok(!sidecar.stderr.includes('top-secret-value'))
+  const call = sidecar.linesWith('/csi.v1.Controller/CreateVolume')[0] ?? ''
+  ok(call.includes('***stripped***'), call)
+})

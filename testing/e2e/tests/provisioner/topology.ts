@@ -1,0 +1,263 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, type TopologySelectorTerm } from '@csi-sidecars/kube-types'
+import { csiNode } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { type Call, createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never } from '../../harness/waiting.ts'
+import {
+  calls,
+  claimRef,
+  createClaim,
+  createClass,
+  eventOf,
+  provision,
+  provisioned,
+  type SceneSetup,
+  SELECTED_NODE,
+  scene,
+} from './scene.ts'
+
+const test = testsOf('provisioner', 'topology')
+const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
+
+interface Site {
+  /** Undefined: there is no such Node. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** Undefined: the driver is not registered. */
+  readonly keys?: readonly string[]
+}
+
+export async function createNodes(t: TestContext, sites: Readonly<Record<string, Site>>): Promise<void> {
+  for (const [what, { labels, keys }] of Object.entries(sites)) {
+    const name = t.name(what)
+    if (labels !== undefined) {
+      await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { ...labels } } })
+    }
+    const ids: Record<string, string> = keys === undefined ? {} : { [t.driverName]: name }
+    await t.create(CSI_NODES, csiNode(name, ids, keys))
+  }
+}
+
+const zone = (value: string): Site => ({ labels: { zone: value }, keys: ['zone'] })
+const SITES = { a: zone('z1'), b: zone('z2'), c: zone('z3'), copy: zone('z1'), label: { labels: { zone: 'z9' } } }
+const zones = (...values: string[]): TopologySelectorTerm => ({ matchLabelExpressions: [{ key: 'zone', values }] })
+
+interface Topologies {
+  readonly requisite?: readonly { readonly segments: Readonly<Record<string, string>> }[]
+  readonly preferred?: Topologies['requisite']
+}
+
+/** The values of the topologies of a request: `z1 z2, z2 z1`. Undefined if it has none. */
+function topologiesOf({ request }: Call): string | undefined {
+  const { requisite, preferred } = (request['accessibility_requirements'] ?? {}) as Topologies
+  const shown = (list: Topologies['requisite']): string =>
+    (list ?? [])
+      .map(({ segments }) =>
+        Object.entries(segments)
+          .sort()
+          .map(([, value]) => value)
+          .join('/'),
+      )
+      .join(' ')
+  return requisite === undefined ? undefined : `${shown(requisite)}, ${shown(preferred)}`
+}
+
+async function callFor(driver: Driver, uid: string): Promise<Call> {
+  const look = (): Call | undefined =>
+    driver.callsOf('CreateVolume').find(({ request }) => request['name'] === `pvc-${uid}`)
+  return await eventually(`a call for ${uid}`, look)
+}
+
+async function ready(t: TestContext, setup: SceneSetup & { readonly sites?: Readonly<Record<string, Site>> }) {
+  const { sites = SITES, ...rest } = setup
+  await createNodes(t, sites)
+  const at = await scene(t, { topology: true, ...rest })
+  await t.watching(at.sidecar, 'nodes', 'csinodes')
+  return at
+}
+
+interface Asked {
+  readonly what: string
+  readonly name?: string
+  readonly node?: string
+  readonly allowed?: TopologySelectorTerm[]
+  readonly topologies: string | undefined
+}
+
+const ASKED: Readonly<Record<string, readonly Asked[]>> = {
+  '': [
+    { what: 'the first', name: 'data-0', topologies: 'z1 z2 z3, z1 z2 z3' },
+    { what: 'the second', name: 'data-1', topologies: 'z1 z2 z3, z2 z3 z1' },
+    { what: 'another claim of a member', name: 'logs-data-1', topologies: 'z1 z2 z3, z2 z3 z1' },
+    { what: 'a large index', name: 'data-4294967295', topologies: 'z1 z2 z3, z3 z1 z2' },
+    { what: 'allowed', name: 'data-0', allowed: [zones('z8', 'z7')], topologies: 'z7 z8, z8 z7' },
+    { what: 'a node', node: 'b', topologies: 'z1 z2 z3, z2 z3 z1' },
+    { what: 'an allowed node', node: 'b', allowed: [zones('z1', 'z2')], topologies: 'z1 z2, z2 z1' },
+  ],
+  '--strict-topology': [
+    { what: 'no node', name: 'data-2', topologies: 'z1 z2 z3, z3 z1 z2' },
+    { what: 'a node', node: 'b', topologies: 'z2, z2' },
+    { what: 'an allowed node', node: 'b', allowed: [zones('z2', 'z3')], topologies: 'z2, z2' },
+  ],
+  '--immediate-topology=false': [
+    { what: 'no node', topologies: undefined },
+    { what: 'allowed', name: 'data-0', allowed: [zones('z7', 'z8')], topologies: 'z7 z8, z8 z7' },
+    { what: 'a node', node: 'a', topologies: 'z1 z2 z3, z1 z2 z3' },
+  ],
+  '--feature-gates=Topology=false': [{ what: 'a node', node: 'a', topologies: undefined }],
+}
+
+for (const [flag, rows] of Object.entries(ASKED)) {
+  test(`the topologies of a request follow binding, node and class${flag && `, with ${flag}`}`, async (t) => {
+    await createNodes(t, SITES)
+    const { driver } = await scene(t, { topology: true, args: flag === '' ? [] : [flag] })
+    for (const [index, { what, name = 'x', node, allowed }] of rows.entries()) {
+      const late = node === undefined ? {} : LATE
+      await createClass(t, { ...late, ...(allowed && { allowedTopologies: allowed }) }, `class-${index}`)
+      const uid = await createClaim(t, {
+        suffix: `-${index}-${name}`,
+        annotations: { [SELECTED_NODE]: node === undefined ? undefined : t.name(node) },
+        spec: { storageClassName: t.name(`class-${index}`) },
+      })
+      equal([what, topologiesOf(await callFor(driver, uid))], [what, rows[index]?.topologies])
+    }
+  })
+}
+
+test('sets of keys that nodes have registered are combined, smaller sets first', async (t) => {
+  const sites = {
+    a: { keys: ['zone', 'rack'], labels: { zone: 'z1', rack: 'r1' } },
+    b: { keys: ['zone'], labels: { zone: 'z2', rack: 'r2' } },
+  }
+  const { driver } = await ready(t, { sites })
+  const call = await callFor(driver, await createClaim(t, { suffix: '-data-0' }))
+  equal(topologiesOf(call)?.split(', ')[0], 'z1 z2 r1/z1')
+})
+
+test('every combination of allowed values is a topology', async (t) => {
+  const expressions = [
+    { key: 'zone', values: ['z1', 'z2'] },
+    { key: 'rack', values: ['r1', 'r2'] },
+  ]
+  const allowedTopologies = [{ matchLabelExpressions: expressions }, zones('z3')]
+  const { driver } = await ready(t, { class: { allowedTopologies } })
+  const call = await callFor(driver, await createClaim(t))
+  equal(topologiesOf(call)?.split(', ')[0], 'z3 r1/z1 r1/z2 r2/z1 r2/z2')
+})
+
+const PREFIX = 'error generating accessibility requirements: '
+const TWO_KEYS = { zone: ['z1', 'z2'], rack: ['r1', 'r2'] }
+
+interface Refusal {
+  /** `N` stands for the node. */
+  readonly text: string
+  readonly node?: string
+  readonly allowed?: TopologySelectorTerm[]
+  readonly args?: readonly string[]
+  readonly sites?: Readonly<Record<string, Site>>
+}
+
+const REFUSED: readonly Refusal[] = [
+  { text: `${PREFIX}no topology key found for node N`, node: 'label' },
+  { text: `${PREFIX}no topology key found for node N`, node: 'empty', sites: { empty: { labels: {}, keys: [] } } },
+  {
+    text: `${PREFIX}topology labels from selected node map[b:2 b-c:1] does not match topology keys from CSINode [zone rack]`,
+    node: 'n',
+    sites: { n: { keys: ['zone', 'rack'], labels: { 'b-c': '1', b: '2' } } },
+  },
+  {
+    text: `${PREFIX}topology labels from selected node map[] does not match topology keys from CSINode [zone]`,
+    node: 'n',
+    sites: { n: { keys: ['zone'] } },
+  },
+  {
+    text: `${PREFIX}topology [{zone z1}] from selected node "N" is not in requisite: [[{zone z2}] [{zone z3}]]`,
+    node: 'a',
+    allowed: [zones('z3', 'z2')],
+  },
+  {
+    text: `${PREFIX}selected node '"N"' topology '[{zone z1}]' is not in allowed topologies: [[{zone z3}] [{zone z2}]]`,
+    node: 'a',
+    args: ['--strict-topology'],
+    allowed: [zones('z3', 'z2')],
+  },
+  {
+    text: `${PREFIX}selected node '"N"' topology '[{zone z9}]' is not in allowed topologies: [[{rack r1} {zone z1}] [{rack r1} {zone z2}] [{rack r2} {zone z1}] [{rack r2} {zone z2}]]`,
+    node: 'n',
+    args: ['--strict-topology'],
+    sites: { n: zone('z9') },
+    allowed: [{ matchLabelExpressions: Object.entries(TWO_KEYS).map(([key, values]) => ({ key, values })) }],
+  },
+  { text: `${PREFIX}no available topology found`, sites: { a: { labels: { zone: 'z1' } } } },
+  { text: `${PREFIX}topologyKeys [[zone]] were not found on any nodes`, sites: { a: { labels: {}, keys: ['zone'] } } },
+]
+
+for (const { text, node, allowed, ...setup } of REFUSED) {
+  test(`an event says: ${text}${setup.sites ? '' : ' (usual nodes)'}`, async (t) => {
+    const late = node === undefined ? {} : LATE
+    const { driver } = await ready(t, { ...setup, class: { ...late, ...(allowed && { allowedTopologies: allowed }) } })
+    await createClaim(t, { annotations: { [SELECTED_NODE]: node && t.name(node) } })
+    const expected = text.replace(/\bN\b/, t.name(node ?? ''))
+    const { type, reason, message } = await eventOf(t, claimRef(t).name, expected)
+    equal([type, reason, message], ['Warning', 'ProvisioningFailed', expected])
+    equal(driver.callsOf('CreateVolume').length, 0)
+  })
+}
+
+test('a missing CSINode of the selected node removes the node', async (t) => {
+  const { driver } = await ready(t, { class: LATE })
+  const node = t.name('missing')
+  await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
+  await t.api.until(
+    PERSISTENT_VOLUME_CLAIMS,
+    claimRef(t),
+    ({ metadata }) => metadata?.annotations?.[SELECTED_NODE] === undefined,
+  )
+  const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
+  equal((await eventOf(t, claimRef(t).name, text)).message, text)
+  await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
+})
+
+for (const [code, kept, what] of [
+  [4, true, 'stays the same while the creation may be running'],
+  [13, false, 'follows the nodes after a final answer'],
+] as const) {
+  test(`the request ${what}`, async (t) => {
+    const { driver } = await ready(t, {
+      class: LATE,
+      prepare: (each) => each.on('CreateVolume', (_, nth) => (nth < 2 ? { code, message: 'no' } : { reply: {} })),
+    })
+    const uid = await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('b') } })
+    await calls(driver, 'CreateVolume')
+    await t.api.merge(NODES, { name: t.name('b') }, { metadata: { labels: { zone: 'z4' } } })
+    if (kept) await t.strip(CSI_NODES, { name: t.name('c') })
+    await provisioned(t, uid)
+    const last = driver.callsOf('CreateVolume').at(-1)
+    equal(last && topologiesOf(last), kept ? 'z1 z2 z3, z2 z3 z1' : 'z1 z3 z4, z4 z1 z3')
+  })
+}
+
+test('the answer of the driver becomes the affinity of the PersistentVolume, without empty topologies', async (t) => {
+  const accessibleTopology = [{ segments: { zone: 'z1', rack: 'r1' } }, { segments: {} }, { segments: { zone: 'z2' } }]
+  await ready(t, {
+    prepare: (each) =>
+      each.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request, { accessibleTopology }) } })),
+  })
+  const { spec } = await provision(t)
+  const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms?.map(({ matchExpressions }) =>
+    matchExpressions?.map(({ key, operator, values }) => `${key} ${operator} ${values}`).sort(),
+  )
+  equal(terms, [['rack In r1', 'zone In z1'], ['zone In z2']])
+})
+
+test('a node that registers the driver wakes the claims that wait for it', { only: 'ours' }, async (t) => {
+  const sites = { a: { labels: { zone: 'z1' } } }
+  const { driver } = await ready(t, { sites, class: LATE, args: ['--retry-interval-start=1m'] })
+  const uid = await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('a') } })
+  await eventOf(t, claimRef(t).name, 'no topology key found')
+  const drivers = [{ name: t.driverName, nodeID: 'a', topologyKeys: ['zone'] }]
+  await t.api.merge(CSI_NODES, { name: t.name('a') }, { spec: { drivers } })
+  await provisioned(t, uid, 3_000)
+  equal(driver.callsOf('CreateVolume').length, 1)
+})

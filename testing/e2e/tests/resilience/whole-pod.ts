@@ -1,0 +1,94 @@
+import { deepStrictEqual as equal, ok } from 'node:assert'
+import { inParallel } from '@csi-sidecars/base'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import type { Driver } from '../../harness/driver/driver.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, never } from '../../harness/waiting.ts'
+import { attachAndWait, attached, suffixes } from '../attacher/scene.ts'
+import { calls, createClaim, eventOf, provisioned, released } from '../provisioner/scene.ts'
+import { grown } from '../resizer/scene.ts'
+import {
+  createContent,
+  createClass as createSnapshotClass,
+  installCrds,
+  ready,
+  snapshot,
+} from '../snapshotter/scene.ts'
+import { surroundings, WATCHED } from '../work.ts'
+
+const test = testsOf('both', 'whole pod', { only: 'ours' })
+
+interface Pod {
+  readonly driver: Driver
+  readonly sidecar: RunningSidecar
+  readonly node: string
+}
+
+/** All controllers of a driver's pod in one process, watching. */
+async function pod(t: TestContext, args: readonly string[] = []): Promise<Pod> {
+  await installCrds(t)
+  const driver = await t.driver({
+    controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
+  })
+  driver.on('CreateSnapshot', snapshot())
+  const node = await surroundings(t)
+  await createSnapshotClass(t)
+  const controllers = '--controllers=attacher,resizer,provisioner,snapshotter'
+  const sidecar = await t.sidecar({ driver, app: 'both', role: 'pod', args: [controllers, ...args] })
+  await t.watching(sidecar, ...WATCHED.both, 'storageclasses', 'volumesnapshotcontents', 'volumesnapshotclasses')
+  return { driver, sidecar, node }
+}
+
+test('one watch of each kind serves the four controllers', async (t) => {
+  // Without it a kind is asked for three times: refused, listed, watched.
+  t.requires('sendInitialEvents')
+  const at = await pod(t)
+  await provisioned(t, await createClaim(t))
+  await attachAndWait(t, at)
+  await grown(t, { suffix: '-grown' })
+  await createContent(t)
+  await ready(t)
+  // The server refuses a kind for a moment after its definition was installed.
+  const requests = at.sidecar.gate.requests.filter(({ watch, code }) => watch && code < 400)
+  const kinds = requests.map(({ resource }) => resource)
+  equal(kinds.toSorted(), [...new Set(kinds)].toSorted())
+})
+
+test('calls that hang occupy no worker of another controller', async (t) => {
+  const at = await pod(t)
+  for (const method of ['CreateVolume', 'CreateSnapshot']) at.driver.on(method, 'hang')
+  await inParallel(12, suffixes(120), (suffix) => createClaim(t, { suffix: `-hanging${suffix}` }))
+  for (const suffix of suffixes(15)) {
+    const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `uid${suffix}` }
+    await createContent(t, { what: `content${suffix}`, spec: { volumeSnapshotRef } })
+  }
+  await calls(at.driver, 'CreateVolume', 100)
+  await calls(at.driver, 'CreateSnapshot', 10)
+  await attachAndWait(t, at, { within: 3000 })
+  await grown(t, { suffix: '-grown' })
+})
+
+test('claims that fail repeatedly delay no attach', { alone: true }, async (t) => {
+  const at = await pod(t, ['--provisioner-retry-interval-start=50ms', '--provisioner-retry-interval-max=1s'])
+  at.driver.on('CreateVolume', { code: 3, message: 'never' })
+  await inParallel(12, suffixes(200), (suffix) => createClaim(t, { suffix: `-bad${suffix}` }))
+  await eventOf(t, t.name('pvc-bad-0'), 'never')
+  const failing = at.driver.callsOf('CreateVolume').length
+  for (const suffix of suffixes(10)) await attachAndWait(t, at, { suffix, within: 3000 })
+  ok(at.driver.callsOf('CreateVolume').length > failing, 'claims kept failing meanwhile')
+})
+
+test('the last attachment that disappears wakes the deletion of its volume', async (t) => {
+  const at = await pod(t)
+  const name = await released(t)
+  await t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase: 'Bound' } })
+  await t.createAttachment('va', { pv: name, node: at.node })
+  await attached(t)
+  await t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase: 'Released' } })
+  await never('a volume in use is deleted', () => at.driver.callsOf('DeleteVolume').length > 0, 1500)
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+  await eventually('the volume is deleted', () => at.driver.callsOf('DeleteVolume').length === 1, { within: 2000 })
+  const [detach, deletion] = ['ControllerUnpublishVolume', 'DeleteVolume'].map((method) => at.driver.callsOf(method)[0])
+  ok((deletion?.start ?? Number.NaN) - (detach?.end ?? Number.NaN) < 1000)
+})

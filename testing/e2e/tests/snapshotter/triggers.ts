@@ -1,0 +1,165 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
+import type { TestContext } from '../../harness/context.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import {
+  createClass,
+  createContent,
+  createGiven,
+  createGroup,
+  createGroupClass,
+  eventsOf,
+  FINALIZER,
+  gone,
+  groupReady,
+  installCrds,
+  isMarked,
+  ready,
+  remove,
+  type Scene,
+  SNAPSHOT,
+  scene,
+  setStatus,
+  snapshotCalls,
+  UID,
+} from './scene.ts'
+
+/** Which changes make the snapshotter work, and on which contents. */
+
+const test = testsOf('snapshotter', 'triggers')
+const NEVER = ['--retry-interval-start=1h', '--retry-interval-max=1h']
+const REFUSED = { code: 13, message: 'no' }
+const STILL_MS = 700
+
+/** A content whose creation has failed, and that is tried again after an hour. */
+async function failing(t: TestContext, args: readonly string[] = NEVER): Promise<Scene & { readonly name: string }> {
+  await installCrds(t)
+  await createClass(t)
+  const at = await scene(t, { args })
+  at.driver.on('CreateSnapshot', REFUSED)
+  const name = await createContent(t)
+  await eventually('the event', async () => (await eventsOf(t, name)).length === 1)
+  return { ...at, name }
+}
+
+const CHANGES: Readonly<Record<string, readonly [patch: object, works: boolean]>> = {
+  'a label': [{ metadata: { labels: { a: 'b' } } }, true],
+  'an annotation': [{ metadata: { annotations: { a: 'b' } } }, true],
+  'an owner': [{ metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: UID }] } }, true],
+  'the policy': [{ spec: { deletionPolicy: 'Retain' } }, true],
+  'a finalizer': [{ metadata: { finalizers: [FINALIZER, 'example.com/mine'] } }, false],
+  'the annotation of a creation': [{ metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes' } } }, false],
+}
+
+for (const [what, [patch, works]] of Object.entries(CHANGES)) {
+  test(`${works ? 'tries again at once after' : 'does not try again after'} a change of ${what}`, async (t) => {
+    const { driver, name } = await failing(t)
+    await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, patch)
+    if (works) await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
+    await pause(STILL_MS)
+    equal(driver.callsOf('CreateSnapshot').length, works ? 2 : 1)
+  })
+}
+
+test('does not try again after a change of the status', async (t) => {
+  const { driver, name } = await failing(t)
+  await setStatus(t, name, { error: { message: 'theirs' } })
+  await pause(STILL_MS)
+  equal(driver.callsOf('CreateSnapshot').length, 1)
+})
+
+test('tries again at each resync', async (t) => {
+  const { driver } = await failing(t, [...NEVER, '--resync-period=1s'])
+  await eventually('a third call', () => driver.callsOf('CreateSnapshot').length >= 3)
+})
+
+test('continues the creation of a deleted content that the snapshot-controller has not marked', async (t) => {
+  const { driver, name } = await failing(t)
+  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
+  await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
+  equal((await t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name }))?.metadata?.finalizers, [FINALIZER])
+})
+
+test('removes an annotation that was left over on a ready snapshot', async (t) => {
+  await installCrds(t)
+  const name = await createGiven(t, { metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes', a: 'b' } } })
+  await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-given' })
+  const { driver } = await scene(t)
+  const content = await ready(t)
+  equal([isMarked(content), content.metadata?.annotations], [false, { a: 'b' }])
+  equal(snapshotCalls(driver), [])
+})
+
+test('leaves contents with a class of another driver alone, and deletes nothing of theirs', async (t) => {
+  await installCrds(t)
+  const { driver, snapshotter } = await scene(t)
+  await createClass(t, {}, { driver: 'other.example.com' })
+  await createGroupClass(t, {}, { driver: 'other.example.com' })
+  await pause(STILL_MS)
+  const name = await createContent(t)
+  const group = await createGroup(t)
+  await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-1' })
+  await remove(t, name)
+  await t.api.merge(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: group }, { metadata: { labels: { a: 'b' } } })
+  await pause(STILL_MS)
+  equal(snapshotCalls(driver), [])
+  equal(snapshotter.gate.writes(), [])
+  equal([...(await eventsOf(t, name)), ...(await eventsOf(t, group))], [])
+})
+
+test('deletes without the class of the content', async (t) => {
+  await installCrds(t)
+  const name = await createContent(t)
+  await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-1' })
+  const { driver } = await scene(t)
+  await remove(t, name)
+  await gone(t, name)
+  equal(driver.callsOf('DeleteSnapshot').length, 1)
+})
+
+const RELEASED: Readonly<Record<string, readonly [spec: object, status: object | undefined]>> = {
+  'a retained snapshot': [{ deletionPolicy: 'Retain' }, { readyToUse: true, snapshotHandle: 'snap-1' }],
+  'a member of a group': [{}, { readyToUse: true, snapshotHandle: 'snap-1', volumeGroupSnapshotHandle: 'group-1' }],
+  'a snapshot that was never created': [{}, { readyToUse: false, error: { message: 'no' } }],
+}
+
+for (const [what, [spec, status]] of Object.entries(RELEASED)) {
+  test(`removes only the finalizer of ${what}`, async (t) => {
+    await installCrds(t)
+    const name = await createContent(t, { spec })
+    if (status !== undefined) await setStatus(t, name, status)
+    await remove(t, name)
+    const { driver, snapshotter } = await scene(t)
+    await gone(t, name)
+    equal(snapshotCalls(driver), [])
+    equal(snapshotter.gate.writes().length, 1)
+  })
+}
+
+const label = { 'snapshot.storage.kubernetes.io/managed-by': '' }
+
+test('lists the contents of its node by their label with --node-deployment', async (t) => {
+  await installCrds(t)
+  const node = t.name('node')
+  const labels = Object.fromEntries(Object.keys(label).map((key) => [key, node]))
+  await createClass(t)
+  await createGroupClass(t, {}, { labels })
+  const { driver, snapshotter } = await scene(t, { args: ['--node-deployment'], env: { NODE_NAME: node } })
+  const selectors = (plural: string): ReadonlySet<string | undefined> =>
+    new Set(
+      snapshotter.gate
+        .requestsOf(plural)
+        .flatMap(({ query }) => (query['limit'] === '1' ? [] : query['labelSelector'])),
+    )
+  const selector = `snapshot.storage.kubernetes.io/managed-by=${node}`
+  equal(selectors('volumesnapshotcontents'), new Set([selector]))
+  equal(selectors('volumegroupsnapshotcontents'), new Set([selector]))
+  equal(selectors('volumesnapshotclasses'), new Set([undefined]))
+  await createContent(t, { metadata: { labels } })
+  const group = await createGroup(t, { metadata: { labels } })
+  await createContent(t, { what: 'other', metadata: { labels: { ...label } } })
+  await ready(t)
+  await groupReady(t, group)
+  equal(driver.callsOf('CreateSnapshot').length, 1)
+})
