@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { projectClass } from '../caches/attributes-class.ts'
 import { projectClaim } from '../caches/claim.ts'
+import { projectClass } from '../caches/open.ts'
 import { volumeProjection } from '../caches/volume.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
 import { decideModify, isClassAtRest, type ModifyStep } from './decide.ts'

@@ -1,12 +1,11 @@
 import type { Cause } from '@csi-sidecars/controller'
 import type { Patch } from '@csi-sidecars/kube-types'
-import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { Claim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
+import type { AttributesClass } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
-import { isModifying } from './conditions.ts'
 import type { ModifyView } from './observe.ts'
-import { cancelPatch, pendingPatch, startPatch } from './patches.ts'
+import { cancelPatch, isModifying, pendingPatch, startPatch } from './patches.ts'
 
 export type ModifyStep =
   /** The driver called the same request infeasible not long ago. */

@@ -1,8 +1,8 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Claim } from '../../caches/claim.ts'
 import type { Volume } from '../../caches/volume.ts'
+import { onClaim } from '../../modify/controller.ts'
 import { decideModify } from '../../modify/decide.ts'
-import { onClaim } from '../../modify/triggers.ts'
 import type { Numbered } from './numbered.ts'
 
 /** How far a run has come. */
