@@ -117,7 +117,10 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run emulator/, by: 'testing/e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
   { lines: /: npm run size/, why: 'it fails while a group is above its budget' },
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
-  { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
+  {
+    lines: /: npm install --global$/,
+    why: 'it changes the machine; .github/release/packages.sh installs the archives',
+  },
   { lines: /pictures\.ts$/, why: 'it writes pictures of the repository, and needs chromium' },
   {
     lines: /: cd apps\/attacher && MODEL_RUNS/,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import { InvariantError } from './errors.ts'
 import { Heap, type HeapItem, NOT_IN_HEAP } from './heap.ts'
-import { InvariantError } from './invariant.ts'
 
 interface Ranked extends HeapItem {
   rank: number

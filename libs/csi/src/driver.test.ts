@@ -11,7 +11,7 @@ import { expect, test } from '@jest/globals'
 import type { Connection } from './connection.ts'
 import { createDriver, type DriverEvent, guardedDriver } from './driver.ts'
 import { CODES, RpcError } from './errors/rpc-error.ts'
-import type { DriverIdentity } from './identity.ts'
+import type { DriverIdentity } from './probe.ts'
 import { FakeConnection } from './testing/fake-connection.ts'
 
 const UNPUBLISH = { volumeId: 'v', nodeId: 'n', secrets: {} }

@@ -4,7 +4,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { DriverCapabilities } from './capabilities.ts'
 import type { Caller, CallOptions, Connection } from './connection.ts'
 import { unavailable } from './errors/rpc-error.ts'
-import { type Decisive, type DriverIdentity, whyIncompatible } from './identity.ts'
+import { type Decisive, type DriverIdentity, whyIncompatible } from './probe.ts'
 
 /** The original's message, in its log and its termination log, before it ends because of a lost driver. */
 export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'

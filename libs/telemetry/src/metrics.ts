@@ -1,6 +1,5 @@
 import { invariant } from '@csi-sidecars/base'
-import { type ExposedFamily, familyText, type Sample } from './exposition.ts'
-import { Distribution, type MetricLabels, MetricSeries } from './series.ts'
+import { Distribution, type ExposedFamily, familyText, type MetricLabels, MetricSeries, type Sample } from './series.ts'
 
 export interface MetricSpec<L extends string> {
   readonly name: string

@@ -28,11 +28,8 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
   const created = { volumeId: volume.volumeId, secretRef: prepared.refs.provisioner, migrated }
   await refuseWrongVolume(run, prepared, { volume, created })
   const pv = await toPersistentVolume(run, prepared, { volume, created })
-  log
-    .v(2)
-    ?.info(
-      `successfully created PV ${request.name} for PVC ${claimRef(claim).name} and csi volume name ${volume.volumeId}`,
-    )
+  const pvc = claimRef(claim).name
+  log.v(2)?.info(`successfully created PV ${request.name} for PVC ${pvc} and csi volume name ${volume.volumeId}`)
   return { claim, pv, created, doomed: false }
 }
 
@@ -42,7 +39,7 @@ async function toPersistentVolume(
   prepared: Prepared,
   { volume, created }: Answered,
 ): Promise<PersistentVolume> {
-  const pv = csiVolumeOf(run, prepared, volume)
+  const pv = persistentVolumeOf(prepared, volume, run.deps.settings)
   if (!prepared.migrated) return pv
   try {
     return translateCSIPVToInTree(pv)
@@ -50,20 +47,6 @@ async function toPersistentVolume(
     const why = messageOf(cause)
     throw await removed(run, created, { why, cleanup: `${why}. Cleanup of volume ${prepared.request.name}` })
   }
-}
-
-function csiVolumeOf({ deps }: ClaimRun, prepared: Prepared, created: Volume): PersistentVolume {
-  const { settings } = deps
-  return persistentVolumeOf({
-    ...prepared,
-    name: prepared.request.name,
-    driverName: settings.names.driver,
-    created,
-    identity: settings.identity,
-    topology: settings.topology,
-    attributesClasses: settings.attributesClasses,
-    publishReadOnly: settings.publishReadOnly,
-  })
 }
 
 interface Answered {

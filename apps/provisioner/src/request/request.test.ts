@@ -12,7 +12,7 @@ describe('the name of a volume', () => {
     [UID, 'pvc', 32, 'pvc-123456789abcdef0123456789abcdef0'],
     [UID, 'pvc', 0, 'pvc-'],
   ])(
-    'of the UID %s with the prefix %s and the length %d is %s',
+    'combines the UID %s, the prefix %s and the length %d to %s',
     (uid, volumeNamePrefix, volumeNameUuidLength, name) => {
       expect(volumeNameOf(uid, { volumeNamePrefix, volumeNameUuidLength })).toBe(name)
     },
@@ -21,7 +21,7 @@ describe('the name of a volume', () => {
   it.each([
     [UID, '', 'volume name prefix cannot be of length 0'],
     ['', 'pvc', 'corrupted PVC object, it is missing UID'],
-  ])('of the UID %j with the prefix %j is refused', (uid, volumeNamePrefix, error) => {
+  ])('cannot be built from the UID %j and the prefix %j', (uid, volumeNamePrefix, error) => {
     expect(() => volumeNameOf(uid, { volumeNamePrefix, volumeNameUuidLength: -1 })).toThrow(error)
   })
 })

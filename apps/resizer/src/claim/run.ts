@@ -1,5 +1,6 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
+import type { RpcError } from '@csi-sidecars/csi'
 import type { EventText, Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
 import { isNotFound, isOutcomeUnknown, type KubeClient, type RequestPriority } from '@csi-sidecars/kube-client'
@@ -87,7 +88,7 @@ export function priorityOf({ retrying }: Pick<Run, 'retrying'>): RequestPriority
   return retrying ? 'low' : undefined
 }
 
-/** Whether the cache still holds this very claim, so that nothing else will put its key to work. */
+/** Reports whether the cache still holds this very claim, so that nothing else will put its key to work. */
 export function isKnown({ key, deps }: ClaimRun<ClaimDeps>, { uid }: Pick<Claim, 'uid'>): boolean {
   return deps.claims.store.get(key)?.uid === uid
 }
@@ -110,4 +111,9 @@ export function recordEvent({ deps }: ClaimRun<ClaimDeps>, claim: Claim, text: E
 /** The text has two blanks, like the original's. */
 export function cannotPatch(key: string, cause: unknown): string {
   return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
+}
+
+/** When the driver wants to be asked again. No wait at all is no advice: it would be asked without end. */
+export function retryAfterOf({ retryAfterMs }: RpcError): number | undefined {
+  return retryAfterMs !== undefined && retryAfterMs > 0 ? retryAfterMs : undefined
 }

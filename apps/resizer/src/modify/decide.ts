@@ -1,12 +1,11 @@
 import type { Cause } from '@csi-sidecars/controller'
 import type { Patch } from '@csi-sidecars/kube-types'
-import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { Claim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
+import type { AttributesClass } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
-import { isModifying } from './conditions.ts'
 import type { ModifyView } from './observe.ts'
-import { cancelPatch, pendingPatch, startPatch } from './patches.ts'
+import { cancelPatch, isModifying, pendingPatch, startPatch } from './patches.ts'
 
 export type ModifyStep =
   /** The driver called the same request infeasible not long ago. */
@@ -56,7 +55,7 @@ function decideClass(view: ModifyView, volume: Volume): readonly ModifyStep[] {
   return [...reportDriver(view, target, volume), start(view), { do: 'modify', target, volume }]
 }
 
-/** Whether a run over the claim would do nothing, as far as the caches show. */
+/** Reports whether a run over the claim would do nothing, as far as the caches show. */
 export function isClassAtRest(claim: Claim, volume: Volume | undefined): boolean {
   return volume !== undefined && hasItsClass(claim)
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { Reader } from '@csi-sidecars/informer'
-import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { Claim } from '../caches/claim.ts'
+import type { AttributesClass } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
-import type { ModifyMemory } from './memory.ts'
+import type { ModifyMemory } from './run.ts'
 
 /** One claim and all that its next step depends on, at one moment. */
 export interface ModifyView {

@@ -1,15 +1,16 @@
+import type { Clock } from '@csi-sidecars/base'
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
-import type { AttributesClass } from '../caches/attributes-class.ts'
 import type { Claim } from '../caches/claim.ts'
+import type { AttributesClass } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
+import { SlowSet } from '../claim/keyed-mutex.ts'
 import type { ClaimDeps, ClaimRun } from '../claim/run.ts'
-import type { ModifyMemory } from './memory.ts'
 
 /** The driver's part in modifications, with the deadline of --modify-timeout. */
 export interface ModifyClient {
   modify(request: ControllerModifyVolumeRequest, options: { readonly signal: AbortSignal }): Promise<unknown>
-  /** Whether the driver is away at the moment. */
+  /** True if the driver is away at the moment. */
   readonly lost: boolean
 }
 
@@ -30,4 +31,26 @@ export interface Modification {
   readonly claim: Claim
   readonly volume: Volume
   readonly target: AttributesClass
+}
+
+/**
+ * Results of the driver that the API cannot store. They are lost with the process and with leadership, without harm.
+ */
+export class ModifyMemory {
+  /** The claims with a modification that may be running. It must end before a different modification begins. */
+  readonly uncertain = new Set<string>()
+  readonly slow: SlowSet
+  /** The UID of the last reported class of another driver, by claim. */
+  readonly reportedClasses = new Map<string, string>()
+
+  constructor(clock: Clock, slowMs: number) {
+    this.slow = new SlowSet(clock, slowMs)
+  }
+
+  /** The claim is gone. */
+  forget(key: string): void {
+    this.uncertain.delete(key)
+    this.slow.remove(key)
+    this.reportedClasses.delete(key)
+  }
 }

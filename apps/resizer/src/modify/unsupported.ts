@@ -1,11 +1,11 @@
 import { type Controller, keysOf, objectsOf, SETTLED, type Subject } from '@csi-sidecars/controller'
 import { type Claim, eventTarget } from '../caches/claim.ts'
 import type { Volume } from '../caches/volume.ts'
+import { unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, objectOf } from '../claim/subject.ts'
-import { unlessAtRest } from '../claim/trigger.ts'
 import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
-import { MODIFY_EVENTS } from './events.ts'
-import { onClaim } from './triggers.ts'
+import { onClaim } from './controller.ts'
+import { MODIFY_EVENTS } from './patches.ts'
 
 /**
  * Warns about claims that ask for a VolumeAttributesClass, if the driver cannot modify volumes. Without the event, users

@@ -3,9 +3,8 @@ import type { Patch, Quantity } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import { isNodeStepPending } from './conditions.ts'
 import type { ResizeView } from './observe.ts'
-import { dropPreResizePatch, markPatch } from './patches.ts'
+import { dropPreResizePatch, isNodeStepPending, markPatch } from './patches.ts'
 import { type ReadSizes, readSizes, type Sizes, whyNoTarget } from './sizes.ts'
 import { isOurs } from './source.ts'
 import { type Target, targetOf } from './target.ts'
@@ -65,7 +64,7 @@ function hasItsSize(claim: Claim, volume: Volume): boolean {
   return claim.request === claim.capacity && volume.preResize === undefined
 }
 
-/** Whether a run over the claim would do nothing, as far as the caches show. */
+/** Reports whether a run over the claim would do nothing, as far as the caches show. */
 export function isSizeAtRest(claim: Claim, volume: Volume | undefined, driverName: string): boolean {
   if (volume === undefined || !hasItsSize(claim, volume)) return false
   // The cache has too little of a migrated volume that looks like another driver's.

@@ -58,7 +58,7 @@ export class InUse {
     return this.#refused.has(uid)
   }
 
-  /** Whether a pod uses the claim now. If so it waits, and is woken once the last such pod has ended. */
+  /** Reports whether a pod uses the claim now. If so it waits, and is woken once the last such pod has ended. */
   async isUsed(claim: Claim, signal: AbortSignal): Promise<boolean> {
     return (await this.#useOf(claim, signal)) === 'used'
   }

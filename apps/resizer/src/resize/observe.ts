@@ -4,7 +4,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import { type Volume, wholeVolume } from '../caches/volume.ts'
-import type { ResizeMemory } from './memory.ts'
+import { SlowSet } from '../claim/keyed-mutex.ts'
 import { isOurs } from './source.ts'
 
 /** The settings of this process that decisions depend on; the same for its whole life. */
@@ -68,4 +68,23 @@ async function volumeOf(
 ): Promise<Volume | undefined> {
   if (volume?.kind !== 'other' || !isOurs(claim, volume, settings.driverName)) return volume
   return wholeVolume(await api.get(PERSISTENT_VOLUMES, { name: volume.key }, { signal }))
+}
+
+/**
+ * Results of the driver that the API cannot store. They are lost with the process and with leadership, without harm.
+ */
+export class ResizeMemory {
+  /** Claims whose last expansion has failed for good: no earlier one can still be running. */
+  readonly finallyFailed = new Set<string>()
+  readonly slow: SlowSet
+
+  constructor(clock: Clock, slowMs: number) {
+    this.slow = new SlowSet(clock, slowMs)
+  }
+
+  /** The claim is gone. */
+  forget(key: string): void {
+    this.finallyFailed.delete(key)
+    this.slow.remove(key)
+  }
 }

@@ -1,9 +1,8 @@
-import { type Patch, type PersistentVolume, Quantity, volumePatch } from '@csi-sidecars/kube-types'
+import { type Patch, type PersistentVolume, Quantity, rfc3339, volumePatch } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import { PRE_RESIZE_ANNOTATION, SIZE_STATUS } from '../caches/names.ts'
+import { CONDITION, PRE_RESIZE_ANNOTATION, SIZE_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import { claimPatch, textMap } from '../claim/patch.ts'
-import { failed, finished, nodeStepPending, resizing } from './conditions.ts'
+import { type Condition, claimPatch, textMap, withCondition, withoutConditions } from '../claim/patch.ts'
 
 /** Stores that an expansion begins, before the call to the driver. The status stays if the size was tried before. */
 export function markPatch(
@@ -71,4 +70,39 @@ function partsOf({ capacity, preResize }: Volume): Pick<PersistentVolume, 'metad
 /** The claim's capacity as the annotation has it. */
 export function preResizeText(claim: Claim): string {
   return Quantity.parse(claim.capacity ?? '0').toString()
+}
+
+const { resizing: RESIZING, nodeStepPending: NODE_STEP_PENDING, controllerError: CONTROLLER_ERROR } = CONDITION
+
+const OF_EARLIER_RESIZE: ReadonlySet<string> = new Set([NODE_STEP_PENDING, CONTROLLER_ERROR, CONDITION.nodeError])
+const OF_RESIZE: ReadonlySet<string> = new Set([RESIZING, ...OF_EARLIER_RESIZE])
+
+type Conditions = readonly Condition[]
+
+/** A size that was not tried before ends what earlier tries have left; one more try of the same size keeps it. */
+export function resizing({ conditions }: Claim, now: number, { newSize }: { newSize: boolean }): Conditions {
+  const kept = newSize ? withoutConditions(conditions, OF_EARLIER_RESIZE) : conditions
+  return withCondition(kept, condition(RESIZING, now))
+}
+
+export function failed({ conditions }: Claim, now: number, message: string): Conditions {
+  return withCondition(conditions, condition(CONTROLLER_ERROR, now, message))
+}
+
+export function nodeStepPending({ conditions }: Claim, now: number): Conditions {
+  const message = 'Waiting for user to (re-)start a pod to finish file system resize of volume on node.'
+  return withCondition(conditions, condition(NODE_STEP_PENDING, now, message))
+}
+
+export function finished({ conditions }: Claim): Conditions {
+  return withoutConditions(conditions, OF_RESIZE)
+}
+
+export function isNodeStepPending({ conditions }: Claim): boolean {
+  return conditions?.some(({ type, status }) => type === NODE_STEP_PENDING && status === 'True') === true
+}
+
+function condition(type: string, now: number, message?: string): Condition {
+  const base: Condition = { type, status: 'True', lastProbeTime: null, lastTransitionTime: rfc3339(now) }
+  return message === undefined ? base : { ...base, message }
 }

@@ -5,11 +5,10 @@ import type { Claim } from '../caches/claim.ts'
 import { type Beginning, reconcileClaim } from '../claim/reconcile.ts'
 import { cannotPatch, isKnown, newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
-import { RESIZE_EVENTS } from './events.ts'
 import { type Expanded, expandVolume } from './expand.ts'
 import type { InUse } from './in-use.ts'
 import { observeResize, type ResizeView } from './observe.ts'
-import { type Expansion, recordFailure, recordSuccess } from './record.ts'
+import { type Expansion, RESIZE_EVENTS, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 
 /** One run over one claim. */

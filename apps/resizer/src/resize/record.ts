@@ -1,5 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import type { EventText } from '@csi-sidecars/events'
 import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
@@ -7,9 +8,7 @@ import type { Volume } from '../caches/volume.ts'
 import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
 import { isVolumeReplaced, patchVolume, replacedOutcome } from '../claim/volume.ts'
 import { dueSize } from './decide.ts'
-import { RESIZE_EVENTS } from './events.ts'
-import type { Expanded } from './expand.ts'
-import { type Failure, failureOf } from './failure.ts'
+import { type Expanded, type Failure, failureOf } from './expand.ts'
 import type { ResizeView } from './observe.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
 import { type ResizeRun, resizeFailed } from './run.ts'
@@ -208,4 +207,32 @@ async function saveFailure(run: ResizeRun, begun: Claim, failure: Failure): Prom
     if (isMissing(cause) || isTooManyRequests(cause)) return undefined
     return `mark PVC "${key}" as controller expansion failed, errored with: ${cannotPatch(key, cause)}`
   }
+}
+
+/** The texts of the events about expansions. All equal the Go original's. */
+export const RESIZE_EVENTS = {
+  started: (volumeName: string): EventText => ({
+    type: 'Normal',
+    reason: 'Resizing',
+    message: `External resizer is resizing volume ${volumeName}`,
+  }),
+  nodeStepRequired: (): EventText => ({
+    type: 'Normal',
+    reason: 'FileSystemResizeRequired',
+    message: 'Require file system resize of volume on node',
+  }),
+  succeeded: (): EventText => ({
+    type: 'Normal',
+    reason: 'VolumeResizeSuccessful',
+    message: 'Resize volume succeeded',
+  }),
+  inUse: (key: string, driverName: string): EventText =>
+    failed(
+      `Unable to expand ${key} because CSI driver ${driverName} only supports offline expansion and volume is currently in-use`,
+    ),
+  failed,
+} as const
+
+function failed(message: string): EventText {
+  return { type: 'Warning', reason: 'VolumeResizeFailed', message }
 }

@@ -1,8 +1,7 @@
 import type { ClaimDeps, ClaimRun } from '../claim/run.ts'
 import type { ExpandClient } from './expand.ts'
 import type { InUse } from './in-use.ts'
-import type { ResizeMemory } from './memory.ts'
-import type { ResizeSettings } from './observe.ts'
+import type { ResizeMemory, ResizeSettings } from './observe.ts'
 
 export interface ResizeDeps extends ClaimDeps {
   /** Undefined for a driver that expands on nodes only. */

@@ -1,10 +1,10 @@
 import type { Subject } from '@csi-sidecars/controller'
 import { describe, expect, it } from '@jest/globals'
-import { projectClass } from '../caches/attributes-class.ts'
 import { type Claim, projectClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
+import { projectClass } from '../caches/open.ts'
 import { type Volume, volumeProjection } from '../caches/volume.ts'
-import { modificationOf } from '../modify/subject.ts'
+import { modificationOf } from '../modify/controller.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
 import { expansionOf } from './subject.ts'
 

@@ -5,8 +5,8 @@ import type { Claim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
 import { objectOf } from '../claim/subject.ts'
-import { isNodeStepPending } from './conditions.ts'
 import type { InUse } from './in-use.ts'
+import { isNodeStepPending } from './patches.ts'
 import { isOurs } from './source.ts'
 
 export interface ExpansionSources {

@@ -3,7 +3,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
-import { type ClaimUpdate, claimTrigger } from '../claim/trigger.ts'
+import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
 
 /** Claims, whenever there may be something to do about their size. */
 export const onClaim: QueueTrigger<Claim> = (event, queue) =>

@@ -1,5 +1,4 @@
-import type { ConfigSources } from './cluster-config.ts'
-import { type Authorization, bearer, type Certificate, type Credentials } from './credentials.ts'
+import { type Authorization, bearer, type Certificate, type ConfigSources, type Credentials } from './cluster-config.ts'
 import { type PluginAnswer, runPlugin } from './exec-plugin.ts'
 import { type KubeconfigFields, mapping, text } from './kubeconfig-document.ts'
 

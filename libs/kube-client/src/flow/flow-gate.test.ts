@@ -1,7 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { AdaptivePolicy } from './adaptive-policy.ts'
-import { BucketPolicy } from './bucket-policy.ts'
+import { AdaptivePolicy, BucketPolicy } from './adaptive-policy.ts'
 import { FlowGate, type Permit } from './flow-gate.ts'
 
 let clock: FakeClock

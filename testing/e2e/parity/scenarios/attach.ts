@@ -144,7 +144,7 @@ export const attachScenarios: readonly Scenario[] = [
   ),
   long(
     scenario(
-      'attach: a node that does it by itself, then not any more',
+      'attach: a node that attaches by itself, then no longer',
       [node('n1', { annotations: {} }), volume('pv'), claim('data')],
       [app()],
       {
@@ -184,7 +184,7 @@ export const attachScenarios: readonly Scenario[] = [
   ),
   long(
     scenario(
-      'attach: a driver that needs none any more',
+      'attach: a driver that no longer needs attachments',
       [node('n1'), csiDriver('driver', { attachRequired: true }), volume('pv', { driver: 'driver' }), claim('data')],
       [app()],
       {

@@ -52,9 +52,9 @@ export interface SizeOptions {
   readonly sizes: readonly number[]
   /** How often an administrator edits the capacity of the volume. */
   readonly edits: number
-  /** Whether the driver fails. */
+  /** True if the driver fails. */
   readonly failures: boolean
-  /** Whether writes are refused, answers are lost and the process is killed. */
+  /** True if writes are refused, answers are lost and the process is killed. */
   readonly faults: boolean
   /** The real functions, unless a test breaks them. */
   readonly onClaim: typeof onClaim
