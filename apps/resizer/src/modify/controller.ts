@@ -93,7 +93,7 @@ function modifyClient({ driver, settings, assertLeading, log }: ResizerTerm): Mo
 /** Claims, whenever another class may be due. */
 export const onClaim = claimTrigger(matters)
 
-/** Another class is wanted than the one that may have failed. */
+/** The claim requests another class than the failed one. */
 export const classChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 

@@ -79,7 +79,7 @@ const OF_RESIZE: ReadonlySet<string> = new Set([RESIZING, ...OF_EARLIER_RESIZE])
 
 type Conditions = readonly Condition[]
 
-/** A size that was not tried before ends what earlier tries have left; one more try of the same size keeps it. */
+/** A new size removes the conditions of earlier tries. A repeated size keeps them. */
 export function resizing({ conditions }: ResizerClaim, now: number, { newSize }: { newSize: boolean }): Conditions {
   const kept = newSize ? withoutConditions(conditions, OF_EARLIER_RESIZE) : conditions
   return withCondition(kept, condition(RESIZING, now))

@@ -48,7 +48,7 @@ export type Authorization = string | undefined
 
 /** Who we are to the API server. */
 export interface Credentials {
-  /** At once whenever it is known already: it is asked for with every request. */
+  /** Returns a known token without a wait, because every request asks for it. */
   authorization(): Authorization | Promise<Authorization>
   /**
    * The server answered 401 to `used`. Resolves with whether another try makes sense: with something other than
