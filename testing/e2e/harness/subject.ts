@@ -3,7 +3,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 
 export type App = AppName | PreviewName
 /** A sidecar that the chart installs, or both of them in one process. */
-export type ReleasedSubject = AppName | 'both'
+type ReleasedSubject = AppName | 'both'
 /** A sidecar, or both in one process. */
 export type Subject = App | 'both'
 export type Target = 'real' | 'emulator'
