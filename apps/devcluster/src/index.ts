@@ -1,4 +1,4 @@
-export { type Binaries, bySidecar, sidecarBinaries } from './cluster/binaries.ts'
+export { type Binaries, sidecarBinaries, sidecarsIn } from './cluster/binaries.ts'
 export type { Controllers } from './cluster/controllers.ts'
 export { type Devcluster, type DevclusterOptions, startDevcluster } from './cluster/devcluster.ts'
 export { startSidecar } from './cluster/sidecars.ts'

@@ -56,7 +56,7 @@ async function explain(
 ): Promise<number> {
   const adviser = adviserOf(operationsText())
   const { client, clock, signal, write } = around
-  const namespaced = question.kind === 'pod' || question.kind === 'pvc'
+  const namespaced = question.kind === 'pod' || question.kind === 'pvc' || question.kind === 'vs'
   const namespace = namespaced ? (question.namespace ?? around.namespace) : undefined
   const subject: KindRef = { kind: KINDS[question.kind], ...(namespaced ? { namespace } : {}), name: question.name }
   const into = new FactCollection(new ApiReader(client, signal))

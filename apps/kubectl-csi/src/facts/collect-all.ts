@@ -10,6 +10,9 @@ import {
   type Pod,
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { isPending } from './collect.ts'
 import { FactCollection } from './collection.ts'
@@ -34,6 +37,9 @@ export async function collectAll(into: FactCollection, hasFindings: HasFindings)
     into.all(into.drivers, CSI_DRIVERS),
     into.all(into.storageClasses, STORAGE_CLASSES),
     into.all(into.attributesClasses, VOLUME_ATTRIBUTES_CLASSES),
+    into.all(into.snapshots, VOLUME_SNAPSHOTS),
+    into.all(into.contents, VOLUME_SNAPSHOT_CONTENTS),
+    into.all(into.snapshotClasses, VOLUME_SNAPSHOT_CLASSES),
     events(into),
   ])
   into.leases = leases
@@ -66,9 +72,12 @@ const OF_PODS = ['FailedAttachVolume', 'FailedMount', 'FailedMapVolume', 'Failed
   (reason) => `involvedObject.kind=Pod,reason=${reason}`,
 )
 const OF_VOLUMES = 'involvedObject.kind=PersistentVolume,reason=VolumeFailedDelete'
+const OF_CONTENTS = 'involvedObject.kind=VolumeSnapshotContent,reason=SnapshotDeleteError'
 
 async function events({ reader, events: known }: FactCollection): Promise<void> {
-  const lists = [OF_CLAIMS, OF_VOLUMES, ...OF_PODS].map((fieldSelector) => reader.list(EVENTS, { fieldSelector }))
+  const lists = [OF_CLAIMS, OF_VOLUMES, OF_CONTENTS, ...OF_PODS].map((fieldSelector) =>
+    reader.list(EVENTS, { fieldSelector }),
+  )
   for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) known.push(event)
 }
 

@@ -56,10 +56,10 @@ export interface Credentials {
    */
   refused(used: Authorization): Promise<boolean>
   /** The client certificate, if the user has one. */
-  certificate(): Certificate | undefined
+  certificate(): ClientCertificate | undefined
 }
 
-export type Certificate = Pick<ConnectionOptions, 'cert' | 'key'>
+export type ClientCertificate = Pick<ConnectionOptions, 'cert' | 'key'>
 
 /** A token or password from the configuration itself, or nothing. */
 export function fixedCredentials(authorization: Authorization): Credentials {
