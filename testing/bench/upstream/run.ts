@@ -23,6 +23,7 @@ import { failing, starvation } from './scenes/failing.ts'
 import { idle } from './scenes/idle.ts'
 import { loaded, oneProcess } from './scenes/loaded.ts'
 import { wholePod } from './scenes/pod.ts'
+import { provisionLoaded, provisionStorm, provisionStormDefaults } from './scenes/provision.ts'
 import { driverRestart, failover } from './scenes/restarts.ts'
 import { attachStorm, attachStormDefaults, resizeStorm, resizeStormDefaults } from './scenes/storm.ts'
 
@@ -35,6 +36,9 @@ export const SCENES: readonly BenchScene[] = [
   starvation,
   resizeStorm,
   resizeStormDefaults,
+  provisionStorm,
+  provisionStormDefaults,
+  provisionLoaded,
   failover,
   driverRestart,
   oneProcess,

@@ -2,9 +2,8 @@ import { type Controller, causesOf, KeyFeed, keysOf, objectOf } from '@csi-sidec
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { topologyOfNode } from '../node/local-node.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
-import { sweepSnapshots } from '../sources/sweep.ts'
+import { sweepSnapshots } from '../sources/protection.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
-import { causesOfTopology } from '../topology/triggers.ts'
 import { AwaitedObjects } from './awaited.ts'
 import { isRestoring } from './content.ts'
 import { ClaimMemory } from './memory.ts'
@@ -12,26 +11,21 @@ import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
 import { storeController } from './save.ts'
-import { claimTrigger, endsOf } from './triggers.ts'
+import { causesOfTopology, claimTrigger, endsOf } from './triggers.ts'
 
 /** Creates volumes for claims, and stores their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {
-  const { settings, caches, clock, log } = parts
-  const { claims, volumes, classes } = caches
-  const cluster = settings.topology ? caches.topology : undefined
+  const { settings, claims, volumes, classes, clock, log } = parts
+  const cluster = settings.topology ? parts.topology : undefined
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const awaited = new AwaitedObjects(parts.api, clock)
   const unsaved = new KeyFeed()
   const again = new KeyFeed()
   const deps: ClaimDeps = {
     ...parts,
-    claims,
-    volumes,
-    classes,
     topology: settings.topology ? topologyNodes(parts) : undefined,
     memory,
     awaited,
-    driver: parts.calls,
     storeLater: (name) => unsaved.add(name),
   }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
@@ -65,8 +59,8 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
   return [claimController, storeController(deps, { source: unsaved.source, claimAgain: (uid) => again.add(uid) })]
 }
 
-function topologyNodes({ settings, caches }: TermParts): TopologyNodes | undefined {
+function topologyNodes({ settings, topology }: TermParts): TopologyNodes | undefined {
   if (settings.node !== undefined) return topologyOfNode(settings.node)
-  const { nodes, registrations } = caches.topology ?? {}
+  const { nodes, registrations } = topology ?? {}
   return nodes && registrations && { nodes: nodes.store, registrations: registrations.store }
 }

@@ -11,10 +11,9 @@ import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Claim, claimRef } from '../caches/claim.ts'
+import { type Claim, claimRef, cloneKey, sourceKeys } from '../caches/claim.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
-import { cloneKey, sourceKeys } from '../caches/source-keys.ts'
 import { editClaim, withoutFinalizer } from '../edit.ts'
 
 export interface ReleaseOptions {

@@ -28,7 +28,7 @@ const QUIET_WITHIN_MS = 15_000
 /** The time that the originals need for one object under their default limits, with a margin. */
 const PER_OBJECT_MS = 1500
 
-interface Storm {
+export interface Storm {
   readonly side: Side
   readonly round: number
   readonly count: number
@@ -40,7 +40,7 @@ interface Storm {
 }
 
 /** Without flags for limits: few objects for both sides, and many for ours, which alone completes them in time. */
-async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
+export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
   const [few, many] = [bench.sized(100), bench.sized(1000)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>
     storm({ side, round: 1, count: few, args: [], waves: 1, label: `${few}: ` }),
@@ -50,9 +50,9 @@ async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>)
 }
 
 /** The first wave of a process compiles code and fills the heap. The third wave shows the lasting cost. */
-const WAVES = 3
+export const WAVES = 3
 
-interface Wave {
+export interface Wave {
   readonly subject: Subject
   /** The names of the objects, which only this wave uses. */
   readonly names: readonly string[]
@@ -61,7 +61,7 @@ interface Wave {
 }
 
 /** Each wave in turn, then the end of the process. */
-async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
+export async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
   const { count, waves, side, round } = how
   for (let wave = 1; wave <= waves; wave += 1) {
     const names = Array.from({ length: count }, (_, index) => `${side}-${round}-${(wave - 1) * count + index}`)
@@ -86,7 +86,7 @@ interface Phase {
 }
 
 /** Changes many objects, waits for the sidecar, and returns its cost. */
-async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
+export async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
   const before = subject.cost()
   const from = Date.now()
   const started = performance.now()

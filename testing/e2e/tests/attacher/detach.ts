@@ -350,7 +350,7 @@ pvFinalizer('the name keeps its case and gets a dash for each other character', 
   equal(at.attacher.exit, undefined)
 })
 
-pvFinalizer('a finalizer that moved meanwhile is found again after a failed test', async (t) => {
+pvFinalizer('a finalizer that another writer has moved is found again after a failed test', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
   await pause(300)

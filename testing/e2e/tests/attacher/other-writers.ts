@@ -40,7 +40,7 @@ function changedBefore(t: TestContext, { attacher }: Pick<AttacherScene, 'attach
 const errors = ({ attacher }: Pick<AttacherScene, 'attacher'>): number =>
   attacher.gate.writes('volumeattachments/status').filter(({ bytes }) => bytes.includes('Error')).length
 
-test('a finalizer and annotations of other writers are kept beside ours', async (t) => {
+test('a finalizer and annotations of other writers are kept with ours', async (t) => {
   const at = await scene(t)
   const others = { finalizers: ['example.com/b'], annotations: { other: 'kept' } }
   changedBefore(t, at, { metadata: others })

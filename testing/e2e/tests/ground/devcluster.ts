@@ -5,7 +5,7 @@ import { chmodSync, createWriteStream, existsSync, readdirSync, readFileSync, rm
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { dirname, join, resolve } from 'node:path'
-import { APPS } from '@csi-sidecars/sidecars'
+import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
 import { kubectl } from '../../harness/api/kubectl.ts'
@@ -59,7 +59,7 @@ async function play(folder: string, args: readonly string[]): Promise<string> {
 }
 
 export function sidecarArgs(executables: Readonly<Record<App, string>>): string[] {
-  return APPS.map((app) => `--${app}=${executables[app]}`)
+  return SIDECARS.map((app) => `--${app}=${executables[app]}`)
 }
 
 const root = resolve(import.meta.dirname, '../../../..')
@@ -118,7 +118,7 @@ for (const [who, binaries, play] of BINARIES) {
       const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
       const manager = await startControllerManager({ kubeconfig, folder, controllers: VOLUME_CONTROLLERS, args })
       try {
-        const controllers = '--controllers=provisioner,binder,volume-manager'
+        const controllers = '--controllers=binder,volume-manager'
         await play(folder, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`, controllers])
       } finally {
         await stop(manager)
@@ -172,7 +172,7 @@ check(
     await kubectl(kubeconfig, 'create', '--filename', example)
     await kubectl(kubeconfig, 'wait', '--for=condition=Ready', 'pod/mine', '--timeout=20s')
     // Each sidecar's metrics and health, and the page.
-    equal(pages.length, 5, pages.join())
+    equal(pages.length, 9, pages.join())
     for (const page of pages) equal((await fetch(page)).status, 200, page)
 
     child.stdin?.write(CTRL_C)
@@ -237,7 +237,7 @@ check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'em
   const { child, text } = startWithOutput(ground.folder, process.execPath, { args })
   await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
   const asked = familyOf(child.pid ?? -1)
-  ok(asked.length >= 4, `npm start, the cluster and two sidecars: ${asked}`)
+  ok(asked.length >= 6, `npm start, the cluster and four sidecars: ${asked}`)
   for (const pid of asked) process.kill(pid, 'SIGUSR1')
   const { code } = await exitOf(child)
   equal(code, 0)
@@ -270,13 +270,6 @@ check("embedded cluster: runs the demo with a user's own driver", 'emulator', as
   } finally {
     await stop(driver)
   }
-})
-
-check('embedded cluster: a storm on three nodes ends', 'emulator', async ({ folder, executables }) => {
-  const output = await play(folder, [...sidecarArgs(executables), '--nodes=3', '--load=attach=60'])
-
-  match(output, /A storm of 60 pods with a volume each on 3 nodes/)
-  match(output, /all running after [\d.]+ s, all gone after [\d.]+ s more/)
 })
 
 /** Returns a value of a kubeconfig in JSON. */

@@ -124,7 +124,7 @@ test(`${BAD} claims that fail repeatedly delay no attach`, {
   ok(at.driver.callsOf('ControllerExpandVolume').length > failing, 'claims kept failing meanwhile')
 })
 
-test('a lost lease stops its controller, and not the other one', {
+test('a lost lease stops only its controller', {
   ...OURS,
   within: 180_000,
 }, async (t) => {
