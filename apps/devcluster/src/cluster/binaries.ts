@@ -30,7 +30,7 @@ export async function sidecarBinaries(given: Binaries): Promise<Binaries> {
   return Object.fromEntries(await Promise.all(entries))
 }
 
-/** Returns the sidecars of a folder. Missing sidecars are undefined. Throws if it has none. */
+/** Returns the sidecars that a folder has. Throws if it has none. */
 export function sidecarsIn(folder: string): Binaries {
   const found = SIDECARS.map((app) => [app, join(folder, `csi-${app}`)] as const).filter(([, path]) => existsSync(path))
   if (found.length > 0) return Object.fromEntries(found)

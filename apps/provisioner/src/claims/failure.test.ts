@@ -10,7 +10,7 @@ const BACKGROUND: readonly CodeName[] = ['Canceled', 'DeadlineExceeded', 'Unavai
 
 describe('a failed creation', () => {
   it.each((Object.keys(CODES) as CodeName[]).filter((name) => name !== 'OK'))(
-    'gets its state from the code %s',
+    'the code %s decides the state',
     (name) => {
       const isRunning = BACKGROUND.includes(name)
       expect(failureOf(rpc(name), { mayReschedule: false }).state).toBe(isRunning ? 'background' : 'final')
@@ -27,7 +27,7 @@ describe('a failed creation', () => {
     ['an error before the call', new ProvisionError('x'), { state: 'unchanged', answered: false }],
     ['another node', new ProvisionError('x', { reschedule: true }), { state: 'reschedule', answered: false }],
     ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
-  ])('gets the consequences of %s', (_, error, expected) => {
+  ])('%s has its consequences', (_, error, expected) => {
     expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
   })
 

@@ -38,7 +38,7 @@ describe('the pause of an infeasible claim', () => {
 })
 
 describe('an event', () => {
-  it('counts as news if its message changes, or after a quarter of an hour', async () => {
+  it('counts as news if the message has changed, or after a quarter of an hour', async () => {
     expect([memory.isNews('a', 'x'), memory.isNews('a', 'x'), memory.isNews('b', 'x')]).toEqual([true, false, true])
     expect([memory.isNews('a', 'y'), memory.isNews('a', 'x')]).toEqual([true, true])
     await clock.advance(15 * 60_000)
@@ -53,7 +53,7 @@ describe('an event', () => {
 })
 
 describe('a creation that may be running', () => {
-  it('stays followed until it has ended, even if its claim is gone', () => {
+  it('stays followed until it has ended, also if its claim is gone', () => {
     memory.inProgress.set('a', {} as Followed)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)

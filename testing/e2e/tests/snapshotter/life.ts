@@ -3,21 +3,25 @@ import { createWriteStream } from 'node:fs'
 import { join, resolve } from 'node:path'
 import {
   type KubeObject,
+  LEASES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   type PersistentVolumeClaim,
   type Resource,
+  VOLUME_ATTACHMENTS,
   VOLUME_GROUP_SNAPSHOT_CONTENTS,
   VOLUME_GROUP_SNAPSHOTS,
   VOLUME_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
+import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { start, stop } from '../../harness/process/processes.ts'
+import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { createClass as createStorageClass } from '../provisioner/scene.ts'
 import { createClass, createGroupClass, described, installCrds, SNAPSHOTS } from './scene.ts'
@@ -40,9 +44,11 @@ interface Storage {
   readonly groups: Set<string>
 }
 
+const ABILITIES = ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] as const
+
 /** A driver whose calls are idempotent, with its content. */
 async function storingDriver(t: TestContext): Promise<{ readonly driver: Driver; readonly storage: Storage }> {
-  const driver = await t.driver({ controller: [...SNAPSHOTS, 'CREATE_DELETE_VOLUME', 'CLONE_VOLUME'] })
+  const driver = await t.driver({ controller: [...SNAPSHOTS, ...ABILITIES] })
   const storage: Storage = { volumes: new Set(), snapshots: new Set(), groups: new Set() }
   const text = (value: unknown): string => String(value)
   driver.on('CreateVolume', ({ request }) => {
@@ -95,6 +101,7 @@ function sourceOf(source: unknown): object | undefined {
 /** Starts the cluster's controllers and our sidecars. */
 async function living(
   t: TestContext,
+  own: readonly ('provisioner' | 'snapshotter')[] = ['provisioner', 'snapshotter'],
 ): Promise<AsyncDisposable & { readonly driver: Driver; readonly storage: Storage }> {
   await installCrds(t)
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
@@ -106,10 +113,10 @@ async function living(
   )
   controller.stderr?.pipe(createWriteStream(join(t.folder, 'snapshot-controller.log')))
   const { driver, storage } = await storingDriver(t)
-  await createStorageClass(t)
+  await createStorageClass(t, { allowVolumeExpansion: true })
   await createClass(t)
   await createGroupClass(t)
-  for (const app of ['provisioner', 'snapshotter'] as const) await t.sidecar({ driver, app })
+  for (const app of own) await t.sidecar({ driver, app })
   return {
     driver,
     storage,
@@ -296,4 +303,106 @@ for (const first of ['group', 'claims'] as const) {
     if (first === 'claims') await group()
     await nothingLeft(t, life.storage)
   })
+}
+
+const APPS = ['attacher', 'resizer', 'provisioner', 'snapshotter'] as const
+const ELECTED = [
+  '--leader-election',
+  '--leader-election-namespace=default',
+  '--leader-election-lease-duration=3s',
+  '--leader-election-renew-deadline=2s',
+  '--leader-election-retry-period=1s',
+]
+
+/** Two calls about one object that ran at the same time. */
+function overlaps(driver: Driver): readonly string[] {
+  const found: string[] = []
+  const running = new Map<string, number>()
+  for (const { method, request, start: from, end = Number.POSITIVE_INFINITY } of driver.calls) {
+    const object = request['name'] ?? request['snapshot_id'] ?? request['volume_id']
+    if (object === undefined) continue
+    const key = `${method} ${object}`
+    if (from < (running.get(key) ?? 0)) found.push(key)
+    running.set(key, Math.max(end, running.get(key) ?? 0))
+  }
+  return found
+}
+
+test('four Go originals hand over to one process and back under load', async (t) => {
+  await using life = await living(t, [])
+  const { driver, storage } = life
+  const node = await t.createNode('node')
+  const originals = (replica: string) =>
+    Promise.all(
+      APPS.map((app) => t.sidecar({ app, driver, binary: t.original(app), hostname: t.name(replica), args: ELECTED })),
+    )
+  const end = async (sidecars: readonly { endBy(signal: NodeJS.Signals): Promise<unknown> }[]): Promise<void> => {
+    await Promise.all(sidecars.map((each) => each.endBy('SIGTERM')))
+  }
+  let isLoaded = true
+  const lives: Promise<void>[] = []
+  const load = async (): Promise<void> => {
+    while (isLoaded) {
+      lives.push(oneLife(t, `l${lives.length}`, node))
+      await pause(1_000)
+    }
+  }
+  const first = await originals('first')
+  const loading = load()
+  await eventually('the first snapshots', () => storage.snapshots.size > 1, { within: 60_000 })
+  const one = await t.sidecar({
+    app: 'both',
+    driver,
+    hostname: t.name('one'),
+    args: [`--controllers=${APPS.join()}`, ...ELECTED],
+  })
+  await one.line('Attempting to acquire leader lease')
+  const beforeOne = driver.calls.length
+  await end(first)
+  await eventually('work of the one process', () => worked(driver, beforeOne), { within: 60_000 })
+  const second = await originals('second')
+  const beforeSecond = driver.calls.length
+  await end([one])
+  await eventually('work of the originals', () => worked(driver, beforeSecond), { within: 60_000 })
+  isLoaded = false
+  await loading
+  await Promise.all(lives)
+  await nothingLeft(t, storage)
+  equal(overlaps(driver), [])
+  await end(second)
+  for (const app of APPS) await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
+})
+
+/** Each kind of work was done after so many calls. */
+function worked({ calls }: Driver, since: number): boolean {
+  const methods = new Set(calls.slice(since).flatMap(({ method, code }) => (code === 0 ? [method] : [])))
+  return [
+    'ControllerPublishVolume',
+    'ControllerExpandVolume',
+    'CreateVolume',
+    'CreateSnapshot',
+    'DeleteSnapshot',
+  ].every((method) => methods.has(method))
+}
+
+/** A volume is created, attached, expanded, snapshot and deleted. */
+async function oneLife(t: TestContext, what: string, node: string): Promise<void> {
+  const ref = { namespace: t.namespace, name: t.name(what) }
+  await createClaim(t, what)
+  await bound(t, what)
+  const pv = (await t.api.get(PERSISTENT_VOLUME_CLAIMS, ref)).spec?.volumeName ?? ''
+  const va = { name: t.name(`${what}-va`), within: 60_000 }
+  await t.create(VOLUME_ATTACHMENTS, attachment(va.name, t.driverName, { pv, node }))
+  await t.api.until(VOLUME_ATTACHMENTS, va, ({ status }) => status?.attached === true)
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { resources: { requests: { storage: '2Gi' } } } })
+  await createSnapshot(t, `${what}-snap`, what)
+  await snapshotReady(t, `${what}-snap`)
+  await t.api.until(
+    PERSISTENT_VOLUMES,
+    { name: pv, within: 60_000 },
+    ({ spec }) => spec?.capacity?.['storage'] === '2Gi',
+  )
+  await deleteAndWait(t, VOLUME_SNAPSHOTS as Resource<KubeObject>, `${what}-snap`)
+  await deleteAndWait(t, VOLUME_ATTACHMENTS as Resource<KubeObject>, `${what}-va`)
+  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS as Resource<KubeObject>, what)
 }
