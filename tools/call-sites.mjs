@@ -3,7 +3,6 @@
 // libs/telemetry/src/logger.ts has both.
 
 import { readFileSync } from 'node:fs'
-import { withoutChartKeys } from './chart-keys.mjs'
 
 const CALL = /\.(info|warn|error|fatal|v)\(/g
 /** The names of loggers; the build refuses any other name. */
@@ -12,22 +11,15 @@ const LOGGER = /\b(log|\w+Log)\)?\??$|\bverbose\?$/
 const LEVEL = /\.v\([^()]*\)\s*\?$/
 /** The logger itself. */
 const EXEMPT = /[\\/]telemetry[\\/]src[\\/]/
-/** Tables of flags, with the data that the chart needs about each flag. */
-const FLAGS = /flags\.ts$/
 
 export const callSites = {
   name: 'call-sites',
   setup(build) {
     build.onLoad({ filter: /[\\/](apps|libs)[\\/][^\\/]+[\\/]src[\\/].*\.ts$/ }, ({ path }) => ({
-      contents: EXEMPT.test(path) ? undefined : contentsOf(path),
+      contents: EXEMPT.test(path) ? undefined : withCallSites(readFileSync(path, 'utf8'), path),
       loader: 'ts',
     }))
   },
-}
-
-function contentsOf(path) {
-  const source = readFileSync(path, 'utf8')
-  return withCallSites(FLAGS.test(path) ? withoutChartKeys(source) : source, path)
 }
 
 /**

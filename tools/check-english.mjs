@@ -28,15 +28,15 @@ const COMMENTS = [
     fine: 'Removes the calls that ended.',
   },
   {
-    pattern: /\bwhat (is(?! wrong)|was|it|they)\b/i,
+    pattern: /\bwhat (is(?! wrong| missing)|was|it|they)\b/i,
     advice: 'name the thing',
     refused: 'Deletes what was created.',
     fine: 'Throws one line that says what is wrong.',
   },
   {
-    pattern: /\b(no more(?! than)|any more(?! than)|beside|meanwhile|thereof|whereof)\b/i,
+    pattern: /\b(no more(?=[.,;:)]|$)|(beside|meanwhile|thereof|whereof)\b)/i,
     advice: 'no longer; in addition to, next to; while X happens',
-    refused: 'It cannot be written any more.',
+    refused: 'The lease is held meanwhile.',
     fine: 'No more than two calls run.',
   },
   {
@@ -53,6 +53,7 @@ const COMMENTS = [
   },
 ]
 const TEST_NAMES = [
+  ...COMMENTS.slice(1, 4),
   {
     pattern: /^(is|are|was|were|that|has|have|from|what|which|of|may)\b/i,
     advice: 'write a whole sentence, or begin with a verb',

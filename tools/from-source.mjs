@@ -11,7 +11,6 @@ export const bin = (name) => join(root, 'node_modules', '.bin', name)
 export const OLDEST_NODE = 26
 /** A build that takes longer than this is not from the cache, so a line explains the wait. */
 const QUIET_MS = 1500
-const CLEAR_LINE = '\r\u001b[K'
 
 /** The Node that comes with the packages, whatever the system's is. */
 export function nodeCommand() {
@@ -24,52 +23,24 @@ export function nodeCommand() {
 export function ownSidecars(args) {
   const given = (flag) => args.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
   const isAsked = ['--help', 'completion', '--get-yargs-completions'].some(given)
-  return isAsked ? [] : ['attacher', 'resizer', 'provisioner'].filter((app) => !given(`--${app}`))
+  return isAsked ? [] : ['attacher', 'resizer', 'provisioner', 'snapshotter'].filter((app) => !given(`--${app}`))
 }
 
 /** Generates code, and builds these apps if they are not up to date. */
 export async function make(apps) {
   const filters = apps.map((app) => `--filter=@csi-sidecars/${app}`)
   const tasks = apps.length > 0 ? ['build', ...filters] : ['generate']
-  const notice = buildNotice(apps.length > 0 ? 'Building, about 20 s the first time' : 'Generating code')
+  const notice = apps.length > 0 ? 'Building, about 20 s the first time.' : 'Generating code.'
+  const timer = setTimeout(() => console.error(notice), QUIET_MS)
   const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
   const child = spawn(bin('turbo'), ['run', ...tasks], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = []
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk) => {
-      output.push(chunk)
-      notice.heard(String(chunk))
-    })
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
   const { code } = await ended(child)
-  notice.end()
+  clearTimeout(timer)
   if (code === 0) return
   process.stderr.write(Buffer.concat(output))
   fail('What is needed could not be built.')
-}
-
-/** Prints that a build takes long: on a terminal its name and its duration, elsewhere one line. */
-function buildNotice(text) {
-  const { isTTY = false, columns = 80 } = process.stderr
-  const began = Date.now()
-  let what = ''
-  let timer = setTimeout(show, QUIET_MS)
-  function show() {
-    if (!isTTY) return console.error(`${text}.`)
-    const line = `${text}: ${Math.round((Date.now() - began) / 1000)} s ${what}`
-    process.stderr.write(`${CLEAR_LINE}${line.slice(0, columns - 1)}`)
-    timer = setTimeout(show, 1000)
-  }
-  return {
-    heard(output) {
-      for (const [, name, task] of output.matchAll(/@csi-sidecars\/([\w-]+):(\w+): cache miss, executing/g)) {
-        what = `(${name}: ${task})`
-      }
-    },
-    end() {
-      clearTimeout(timer)
-      if (isTTY) process.stderr.write(CLEAR_LINE)
-    },
-  }
 }
 
 export function ended(child) {

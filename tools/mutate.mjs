@@ -10,7 +10,6 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symli
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { installApart } from './install-apart.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,7 +22,8 @@ if (folder === undefined || mutate.length === 0) {
 }
 
 const root = resolve(import.meta.dirname, '..')
-const packages = join(installApart('mutation'), 'node_modules/@stryker-mutator')
+execFileSync('npm', ['ci', '--silent', '--ignore-scripts'], { cwd: join(import.meta.dirname, 'mutation') })
+const packages = join(import.meta.dirname, 'mutation/node_modules/@stryker-mutator')
 const copy = mkdtempSync(join(tmpdir(), 'mutate-'))
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }))
 
@@ -39,7 +39,7 @@ symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
 
 const besides = mutate.map((glob) => glob.replace(/\.ts$/, '.test.ts'))
 const testMatch = [...besides, ...values.tests].map((glob) => `<rootDir>/${glob}`)
-const base = await import(join(copy, folder, 'jest.config.mjs'))
+const base = await import(join(copy, 'jest.config.base.mjs'))
 const config = {
   testRunner: 'jest',
   plugins: [join(packages, 'jest-runner/dist/src/index.js'), join(import.meta.dirname, 'mutate-ignore-logs.mjs')],

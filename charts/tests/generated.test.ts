@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { APPS, FLAG_KEYS } from '../tools/flag-keys.ts'
+import { FLAG_KEYS } from '../tools/flag-keys.ts'
 import { withFlags } from '../tools/flag-schema.ts'
 import { flagTemplates } from '../tools/flag-templates.ts'
 import { SCHEMA_FILE, TEMPLATES_FILE } from '../tools/generated.ts'
 import { documentedValues } from '../tools/value-comments.ts'
 import { get } from './values.ts'
 
-const ROOT = resolve(import.meta.dirname, '../..')
 const schema = (): unknown => JSON.parse(readFileSync(SCHEMA_FILE, 'utf8'))
 
 describe('what is made from the flags (npm exec -- node tools/docs/main.ts)', () => {
@@ -41,28 +39,6 @@ describe('a flag that is new', () => {
       const path = key.replaceAll('.', '.properties.')
       expect(get(made, `properties.${path}.$ref`)).toBe('#/definitions/duration')
     }
-  })
-})
-
-describe('the executables', () => {
-  const tables = [
-    'libs/sidecar/src/flags/standard-flags.ts',
-    'libs/sidecar/src/flags/secure-flags.ts',
-    ...APPS.map((app) => `apps/${app}/src/flags.ts`),
-  ]
-
-  it.each(tables)('do not carry what %s says of the chart', async (file) => {
-    const { withoutChartKeys } = (await import(join(ROOT, 'tools/chart-keys.mjs'))) as {
-      withoutChartKeys: (source: string) => string
-    }
-    const source = readFileSync(join(ROOT, file), 'utf8')
-    const rows = (text: string): readonly string[] =>
-      text.match(/^ +(?:\{ )?(?:name|type|default|help|choices|aliases): .*?(?=, *(?:chart:|\}|$))/gm) ?? []
-    const kept = withoutChartKeys(source)
-    expect(source).toMatch(/\bchart: /)
-    expect(kept).not.toMatch(/\bchart: |\bsample:/)
-    expect(kept.split('\n')).toHaveLength(source.split('\n').length)
-    expect(rows(kept)).toEqual(rows(source))
   })
 })
 

@@ -56,7 +56,7 @@ describe('alerts', () => {
     expect(expr.match(/\{(?:OWN|EACH)[,}]/g)).toHaveLength(namesIn(expr).metrics.length)
   })
 
-  it('count as slow calls those that ended at their time-out', () => {
+  it('count calls that ended at their time-out as slow', () => {
     const slow = ALERTS.find(({ alert }) => alert === 'CSISidecarCallsAreSlow')?.expr ?? ''
     expect(slow).toContain('grpc_status_code="DeadlineExceeded"')
     expect(ALERTS.filter(({ expr }) => expr.includes('csi_sidecar_operations_seconds_bucket'))).toEqual([])
@@ -147,7 +147,7 @@ withHelm('rendered monitoring', () => {
     }
   })
 
-  /** Whether every alert of a release asks about a pod of that name. */
+  /** Reports whether every alert of a release asks about a pod of that name. */
   const asksAbout = (rendered: readonly Manifest[], pod: string): boolean => {
     const patterns = rulesOf(rendered).flatMap(({ expr }) => [...expr.matchAll(/pod=~("[^"]+")/g)])
     const answers = new Set(patterns.map(([, text = '']) => new RegExp(`^(?:${JSON.parse(text)})$`).test(pod)))

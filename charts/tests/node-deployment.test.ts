@@ -44,7 +44,7 @@ withHelm('the resizer on each node', () => {
     expect(text).toContain(String.raw`\"resource\":\"csinodes\"`)
   })
 
-  it('runs in the one process too, beside the livenessprobe', () => {
+  it('runs in the one process too, with the livenessprobe', () => {
     const objects = objectsOf({ process: 'one', livenessprobe: { enabled: true } })
     const { args = [], env = [] } = sidecar(objects, 'sidecars')
     expect(args).toEqual(

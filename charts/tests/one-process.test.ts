@@ -73,7 +73,7 @@ withHelm('process one', () => {
     }
   })
 
-  it('runs what is enabled', () => {
+  it('runs the enabled sidecars', () => {
     expect(argsOf(defaults)).toContain('--controllers=attacher,resizer,provisioner,snapshotter')
     const alone = withValues({ resizer: { enabled: false }, snapshotter: { enabled: false } })
     expect(argsOf(alone)).toContain('--controllers=attacher,provisioner')

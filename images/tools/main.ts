@@ -8,9 +8,8 @@ import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/command'
 import { ROOT, releaseVersion } from './bundle.ts'
 import { makeExecutables } from './executables.ts'
-import { krewManifest } from './krew.ts'
 import { makeNpmPackage } from './npm-package.ts'
-import { KREW, makePrograms } from './programs.ts'
+import { KREW, krewManifest, makePrograms } from './programs.ts'
 
 const USAGE = 'npm exec -- node images/tools/main.ts executables|programs|krew|npm [PROGRAM] [--out FOLDER]'
 

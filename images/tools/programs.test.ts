@@ -7,8 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ROOT, readJson, releaseVersion } from './bundle.ts'
 import { executableName } from './executables.ts'
 import { homeOf } from './fill.ts'
-import { krewManifest } from './krew.ts'
-import { KREW, makePrograms } from './programs.ts'
+import { KREW, krewManifest, makePrograms } from './programs.ts'
 
 const VERSION = releaseVersion()
 const BUILT = 'x64'

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   copyFileSync,
   existsSync,
@@ -10,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { ROOT, readBundle, releaseVersion } from './bundle.ts'
 import { ARCHITECTURES, executableName } from './executables.ts'
 import { packageNotices } from './notices.ts'
@@ -103,4 +104,24 @@ function makePluginPackage(folder: string): void {
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
   copyFileSync(join(ROOT, 'apps/kubectl-csi/README.md'), join(folder, 'README.md'))
   writeFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), packageNotices(readBundle(PLUGIN).packages))
+}
+
+const PLATFORM = /^(?= {4}- selector:$)/m
+
+/**
+ * The manifest for krew, with the checksums of the archives in a folder. A platform whose archive is not there is left
+ * out: what one machine builds has that of its own architecture.
+ */
+export function krewManifest(template: string, folder: string): string {
+  const [head = '', ...platforms] = template.split(PLATFORM)
+  return [head, ...platforms.flatMap((platform) => withSum(platform, folder))].join('')
+}
+
+function withSum(platform: string, folder: string): readonly string[] {
+  const [, uri] = /^ +uri: (\S+)$/m.exec(platform) ?? []
+  if (uri === undefined) throw new Error(`a platform of the manifest for krew has no uri:\n${platform}`)
+  const archive = join(folder, basename(uri))
+  if (!existsSync(archive)) return []
+  const sum = createHash('sha256').update(readFileSync(archive)).digest('hex')
+  return [platform.replace(/( sha256: )SHA256$/m, `$1${sum}`)]
 }

@@ -189,7 +189,7 @@ describe('late-fixes.sh', () => {
     return run('late-fixes.sh', [node, 'index.json', 'report.json'], { NOW: String(now) })
   }
 
-  it('accepts what was published within 72 hours, and what has no fix', () => {
+  it('accepts a fix that was published within 72 hours, and a weakness without a fix', () => {
     const matches = [match('fixed', '2026-10-22'), match('not-fixed', '2020-01-01')]
     expect(late('v26.12.1', matches)).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(late('v26.12.0', [], NOW - DAY)).toEqual({ status: 0, stdout: '', stderr: '' })
@@ -280,7 +280,7 @@ describe('update-changeset.sh', () => {
     expect(file()).toContain('"@csi-sidecars/attacher": patch')
   })
 
-  it('writes none before the first release, without a change, and beside another changeset', () => {
+  it('writes none before the first release, without a change, and with another changeset', () => {
     const none = (): void => {
       expect(run('update-changeset.sh', [])).toEqual({ status: 0, stdout: '', stderr: '' })
       expect(file).toThrow('ENOENT')

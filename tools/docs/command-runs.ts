@@ -74,11 +74,6 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   },
   { lines: /: npm start -- --attacher/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
   { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
-  {
-    lines: /: npm start -- --nodes 100 --load/,
-    by: 'testing/e2e/tests/ground/devcluster-terminal.ts',
-    sign: '--load=attach=60',
-  },
   // Lines that need nothing.
   ...[
     'npm exec -- node images/tools/main.ts programs',
@@ -122,7 +117,10 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run emulator/, by: 'testing/e2e/tests/ground/emulator-kubectl.ts', sign: '--kubeconfig-out' },
   { lines: /: npm run size/, why: 'it fails while a group is above its budget' },
   { lines: /: npm run (watch|changeset)$/, why: 'it waits for a person' },
-  { lines: /: npm install --global$/, why: 'it changes the machine; images/npm/check.ts installs the archives' },
+  {
+    lines: /: npm install --global$/,
+    why: 'it changes the machine; .github/release/packages.sh installs the archives',
+  },
   { lines: /pictures\.ts$/, why: 'it writes pictures of the repository, and needs chromium' },
   {
     lines: /: cd apps\/attacher && MODEL_RUNS/,

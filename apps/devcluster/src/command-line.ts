@@ -2,6 +2,10 @@ import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
 import yargs from 'yargs'
 import { type Options, STORY_FLAGS, storyOptions } from './options.ts'
 import { PROGRAM } from './place.ts'
+import { runCommandLine } from './program.ts'
+import { run } from './run.ts'
+
+export { signalOfTerminal } from './program.ts'
 
 const USAGE = `A cluster on this machine that shows what the CSI sidecars do.
 
@@ -23,15 +27,6 @@ export async function readCommandLine(
         options = storyOptions(values)
       },
     )
-    .command('completion', 'A script for bash or zsh that completes commands and options', {}, () => {
-      parser.showCompletionScript()
-    })
-    .completion(
-      'completion-script',
-      false, // with a default command the parser would take `completion` for an argument of it
-      (current: string, _: unknown, defaults: () => void, done: (words: string[]) => void) =>
-        current.startsWith('-') ? done(storyFlags(current)) : defaults(),
-    )
     .strict()
     .version(false)
     .wrap(80)
@@ -42,7 +37,10 @@ export async function readCommandLine(
   return values === 'answered' || options === undefined ? 'answered' : options
 }
 
-/** Returns the flags of the story, whose command has no name. The parser completes flags of named commands only. */
-function storyFlags(current: string): string[] {
-  return ['help', ...Object.keys(STORY_FLAGS)].map((name) => `--${name}`).filter((flag) => flag.startsWith(current))
+/** Runs the embedded cluster by a command line. Returns the exit code. */
+export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
+  return runCommandLine(
+    (write) => readCommandLine(args, write),
+    (options, parts) => run(options, parts, signal),
+  )
 }

@@ -14,11 +14,10 @@ describe('the options', () => {
       exit: false,
       nodes: 2,
       driver: undefined,
-      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined },
+      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined, snapshotter: undefined },
       kubeconfig: undefined,
       controllers: undefined,
       data: undefined,
-      load: undefined,
       timeoutMs: 30_000,
       pauseMs: undefined,
       pagePort: 0,
@@ -34,9 +33,8 @@ describe('the options', () => {
     expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '1')).toMatchObject({ nodes: 1 })
   })
 
-  it('can name a storm and parts', async () => {
-    expect(await parse('--load', 'attach=1000', '--controllers', 'binder,volume-manager')).toMatchObject({
-      load: { attach: 1000 },
+  it('can name parts', async () => {
+    expect(await parse('--controllers', 'binder,volume-manager')).toMatchObject({
       controllers: ['binder', 'volume-manager'],
     })
   })
@@ -44,11 +42,9 @@ describe('the options', () => {
   it.each([
     [['--nodes', '0'], '--nodes must be a whole number of 1 or more'],
     [['--nodes', 'x'], '--nodes must be a whole number of 1 or more'],
-    [['--load', 'attach'], '--load attach: only attach=<number of pods> is known'],
-    [['--load', 'attach=-1'], '--load attach must be a whole number of 1 or more'],
     [
       ['--controllers', 'kubelet'],
-      '--controllers kubelet: known are persistent-volume, binder, attach-detach, volume-manager, ephemeral-volume, expander',
+      '--controllers kubelet: known are persistent-volume, binder, attach-detach, volume-manager, ephemeral-volume, expander, snapshot-controller',
     ],
     [
       ['--driver', 'unix:///csi.sock', '--nodes', '2'],
@@ -72,18 +68,5 @@ describe('the options', () => {
     const lines = texts.join('').split('\n')
     expect(lines.some((line) => line.includes('--kubeconfig'))).toBe(true)
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
-  })
-
-  it('and commands are completed', async () => {
-    const completed = async (...words: string[]): Promise<readonly string[]> => {
-      const texts: string[] = []
-      const asked = ['--get-yargs-completions', 'csi-devcluster', ...words]
-      expect(await readCommandLine(asked, (text) => texts.push(text))).toBe('answered')
-      return texts.join('').trim().split('\n')
-    }
-    expect(await completed('--page')).toContain('--page-port')
-    const script: string[] = []
-    expect(await readCommandLine(['completion'], (text) => script.push(text))).toBe('answered')
-    expect(script.join('')).toContain('--get-yargs-completions')
   })
 })

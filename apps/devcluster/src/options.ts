@@ -15,18 +15,11 @@ export interface Options {
   readonly data: string | undefined
   /** The parts of Kubernetes to run; undefined: all. */
   readonly controllers: readonly ControllerName[] | undefined
-  readonly load: Load | undefined
   /** How long each step of the story may take. */
   readonly timeoutMs: number
   /** The pause before each step. Undefined: a second in a terminal, none elsewhere. */
   readonly pauseMs: number | undefined
   readonly pagePort: number
-}
-
-/** A load test after the story. */
-export interface Load {
-  /** The number of pods, each with a volume. */
-  readonly attach: number
 }
 
 export const STORY_FLAGS = {
@@ -39,25 +32,23 @@ export const STORY_FLAGS = {
   data: textFlag('Where volumes are really mounted'),
   patience: numberFlag('Seconds that a step may take; 30, or 300 with --driver'),
   pause: numberFlag('Seconds to wait before each step; 1 in a terminal'),
-  load: textFlag('A storm after the story, as attach=1000'),
   'page-port': { ...numberFlag('Port of the page; 0: any'), default: 0 },
 } as const
 
 /** Throws one line that says what is wrong with them. */
 export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): Options {
   refuseRepeated(values, Object.keys(STORY_FLAGS))
-  const { exit, attacher, resizer, provisioner, kubeconfig, data } = values
+  const { exit, attacher, resizer, provisioner, snapshotter, kubeconfig, data } = values
   const driver = values.driver && addressOf('driver', values.driver)
   if (driver !== undefined) refuseWithDriver(values)
   return {
     exit,
     nodes: positive('nodes', values.nodes ?? (driver === undefined ? 2 : 1)),
     driver,
-    binaries: { attacher, resizer, provisioner },
+    binaries: { attacher, resizer, provisioner, snapshotter },
     kubeconfig,
     data,
     controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),
-    load: values.load === undefined ? undefined : parseLoad(values.load),
     timeoutMs: 1000 * positive('patience', values.patience ?? (driver === undefined ? 30 : 300)),
     pauseMs: values.pause === undefined ? undefined : 1000 * seconds('pause', values.pause),
     pagePort: port('page-port', values['page-port']),
@@ -77,14 +68,6 @@ function refuseWithDriver({ nodes }: Pick<InferredOptionTypes<typeof STORY_FLAGS
   if (nodes !== undefined && nodes > 1) {
     throw new Error(`--nodes ${nodes}: the socket of --driver is that of one node, which cannot mount for another`)
   }
-}
-
-function parseLoad(text: string): Load {
-  const [what, number, ...more] = text.split('=')
-  if (what !== 'attach' || number === undefined || more.length > 0) {
-    throw new Error(`--load ${text}: only attach=<number of pods> is known`)
-  }
-  return { attach: positive('load attach', Number(number)) }
 }
 
 function seconds(name: string, value: number): number {

@@ -3,7 +3,7 @@ import process from 'node:process'
 import { CancelledError, messageOf, systemClock } from '@csi-sidecars/base'
 import { openLog } from '@csi-sidecars/telemetry'
 import type { RunParts } from './run.ts'
-import { styleFor } from './terminal/style.ts'
+import { styleFor } from './terminal/printer.ts'
 
 /** Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts. A second one ends the process at once. */
 export function signalOfTerminal(): AbortSignal {

@@ -2,17 +2,17 @@ import { mkdir, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { aborted, type Clock, isAbort, messageOf, systemCodeOf } from '@csi-sidecars/base'
+import { DEFAULT_SETTINGS } from '@csi-sidecars/emulator'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { sidecarBinaries } from './cluster/binaries.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
-import { runStorm } from './load/storm.ts'
-import type { Load, Options } from './options.ts'
+import type { Options } from './options.ts'
 import { type Page, startPage } from './page/page.ts'
 import { exampleFile } from './story/objects.ts'
 import type { Ending } from './story/run-steps.ts'
 import { Scenario } from './story/scenario.ts'
+import type { Style } from './terminal/printer.ts'
 import { storyPrinter } from './terminal/printer.ts'
-import type { Style } from './terminal/style.ts'
 
 /** The output of a run. */
 export interface Terminal {
@@ -34,6 +34,9 @@ const INTERRUPTED = 130
 
 /** The pause before each step in a terminal. Without pauses the story takes less than a second. */
 const TERMINAL_PAUSE_MS = 1000
+
+/** The emulated driver copies volumes only on request. */
+const COPYING = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'CLONE_VOLUME'] as const
 
 /** Starts the cluster, runs the story, and stays until the signal if a person is there. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
@@ -80,6 +83,7 @@ async function start(
       controllers: options.controllers,
       kubeconfig: options.kubeconfig,
       driver: options.driver,
+      driverSettings: { controller: [...DEFAULT_SETTINGS.controller, ...COPYING] },
       binaries: await sidecarBinaries(options.binaries),
       data: dataFolder(options, directory),
       directory,
@@ -135,7 +139,6 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   } else {
     write(`\n${style.good('All of it came true')} in ${seconds} s${pausesMs > 0 ? ', pauses left out' : ''}.\n`)
   }
-  if (ending.is === 'succeeded' && options.load !== undefined) await runLoad(options.load, parts, signal)
   if (stays) {
     await showHow(page, parts)
     await aborted(signal)
@@ -148,22 +151,6 @@ async function runStory(story: Scenario, { write, style }: Terminal, signal: Abo
   for (const { title, why } of story.leftOut) write(`Left out: "${title}", since ${why}\n`)
   story.addPrinter(storyPrinter(write, style))
   return await story.runAll(signal)
-}
-
-async function runLoad(
-  { attach: pods }: Load,
-  { cluster, terminal, clock }: ClusterParts,
-  signal: AbortSignal,
-): Promise<void> {
-  const { write, style } = terminal
-  write(`\n${style.bold(`A storm of ${pods} pods with a volume each on ${cluster.nodeNames.length} nodes`)}\n`)
-  const onProgress = (done: number, what: string): void => write(`  ${done} ${what}\n`)
-  const before = cluster.api?.requests.total
-  const { runningMs, goneMs } = await runStorm(cluster, { pods, clock, onProgress }, signal)
-  write(`  all running after ${(runningMs / 1000).toFixed(1)} s, all gone after ${(goneMs / 1000).toFixed(1)} s more\n`)
-  if (cluster.api === undefined || before === undefined) return
-  const requests = cluster.api.requests.total - before
-  write(`  ${requests} API requests, ${(requests / pods).toFixed(1)} for each pod and volume\n`)
 }
 
 /** Prints how to look at the cluster, and how to create objects of one's own. */

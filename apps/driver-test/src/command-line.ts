@@ -1,7 +1,11 @@
 import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
+import { runCommandLine } from '@csi-sidecars/devcluster'
 import yargs from 'yargs'
 import { TEST_FLAGS, type TestOptions, testOptions } from './options.ts'
 import { PROGRAM } from './place.ts'
+import { runDriverTest } from './run.ts'
+
+export { signalOfTerminal } from '@csi-sidecars/devcluster'
 
 const USAGE = `Runs volumes through their life cycle on a CSI driver, injects faults by plan, and checks what the driver does.
 
@@ -33,4 +37,12 @@ export async function readCommandLine(
     .fail(throwRefusal)
   const values = await answeredOrValues(parser, args, write)
   return values === 'answered' || options === undefined ? 'answered' : options
+}
+
+/** Tests a driver by a command line. Returns the exit code. */
+export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
+  return runCommandLine(
+    (write) => readCommandLine(args, write),
+    (options, parts) => runDriverTest(options, parts, signal),
+  )
 }

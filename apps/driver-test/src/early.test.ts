@@ -5,7 +5,7 @@ import { junitOf } from './report.ts'
 import { verdictLines } from './verdict.ts'
 
 describe('before the first seed', () => {
-  it('the end of the driver is a finding, with what was tried', () => {
+  it('the end of the driver is a finding, with the tried ability', () => {
     const early = new EarlyFindings(systemClock)
     early.trials.onTrial('clones')
     for (const how of ['with code 1', 'with code 1', 'by SIGSEGV']) early.onDeath(how)

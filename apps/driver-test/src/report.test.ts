@@ -83,7 +83,7 @@ describe('the Markdown report', () => {
     expect(text).toContain('## Side by side\n\n```text\n1: seed 1, 2: seed 1, with /originals\n```\n')
   })
 
-  it('says of each seed that found something what, how to repeat it, and what is left', () => {
+  it('contains for each seed with findings the findings, the command to repeat it, and the remaining objects', () => {
     const text = markdownOf(report(good, bad), '/r/report.md')
     expect(text).toContain('1 of 2 seeds found something.')
     expect(text).toContain(

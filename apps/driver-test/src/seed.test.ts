@@ -31,14 +31,14 @@ describe('a seed', () => {
       durationMs: 8_000,
       spoil: (driver) => {
         made = driver
-        driver.script('CreateVolume', ({ name, capacityRange }: CreateVolumeRequest) => {
+        driver.script('CreateVolume', ({ name, capacityRange, volumeContentSource }: CreateVolumeRequest) => {
           const { id } = driver.volumes.add({ name, capacityBytes: capacityRange?.requiredBytes ?? 1n })
           return {
             volume: {
               volumeId: id,
               capacityBytes: 0n,
               volumeContext: {},
-              contentSource: undefined,
+              contentSource: volumeContentSource,
               accessibleTopology: [],
             },
           }

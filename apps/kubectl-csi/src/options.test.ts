@@ -45,7 +45,7 @@ describe('the command line', () => {
       text += part
     }
     expect(await parseOptions(['--help'], write)).toBe('answered')
-    expect(text).toContain('explain pod|pvc|pv|va|node NAME')
+    expect(text).toContain('explain pod|pvc|pv|va|node|vs|vsc')
     expect(await parseOptions(['--version'], write)).toBe('answered')
     expect(text).toMatch(/\nkubectl-csi v\d+\.\d+\.\d+\n$/)
     expect(await parseOptions(['completion'], write)).toBe('answered')

@@ -29,10 +29,12 @@ const ALIASES: Readonly<Record<SubjectKind, readonly string[]>> = {
   pv: ['pv', 'persistentvolume', 'persistentvolumes'],
   va: ['va', 'volumeattachment', 'volumeattachments'],
   node: ['node', 'nodes', 'no'],
+  vs: ['vs', 'volumesnapshot', 'volumesnapshots'],
+  vsc: ['vsc', 'volumesnapshotcontent', 'volumesnapshotcontents', 'vscs'],
 }
 
 const USAGE =
-  'Says what objects wait for, since when, and what to do, about volumes that are attached, resized or modified. It reads, and never writes.'
+  'Says what objects wait for, since when, and what to do, about volumes that are created, attached, resized, modified or deleted, and about snapshots. It reads, and never writes.'
 
 /** Throws one line that says what is wrong with the arguments. */
 export async function parseOptions(
@@ -59,7 +61,7 @@ export async function parseOptions(
     })
     .command(
       'explain <kind> [name]',
-      'What an object waits for: explain pod|pvc|pv|va|node NAME',
+      'What an object waits for: explain pod|pvc|pv|va|node|vs|vsc NAME',
       (command) =>
         command
           .positional('kind', {
@@ -103,7 +105,7 @@ function apart(word: string): readonly string[] {
   return option === undefined || value === undefined ? [word] : [option, value]
 }
 
-/** Whether the word that is being typed is the first one after `explain`. */
+/** Reports whether the word that is being typed is the first one after `explain`. */
 function wantsKind(argv: unknown, current: string): boolean {
   const words = typeof argv === 'object' && argv !== null && '_' in argv && Array.isArray(argv._) ? argv._ : []
   return words.includes('explain') && words.length - words.indexOf('explain') <= 2 && !current.startsWith('-')

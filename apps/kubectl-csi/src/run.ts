@@ -9,6 +9,7 @@ import { FactCollection } from './facts/collection.ts'
 import { type ClusterFacts, type KindRef, textOf } from './facts/facts.ts'
 import { ApiReader, type ReadOnlyClient } from './facts/reader.ts'
 import { explainedFindings } from './findings/chain.ts'
+import { claimHasFindings } from './findings/claim.ts'
 import type { WaitFinding } from './findings/finding.ts'
 import { findingsOf } from './findings/findings.ts'
 import type { CommandQuestion, PluginOptions } from './options.ts'
@@ -39,7 +40,7 @@ export function run(options: PluginOptions, around: Surroundings): Promise<numbe
 
 async function stuck(options: PluginOptions, { client, clock, signal, write }: Surroundings): Promise<number> {
   const into = new FactCollection(new ApiReader(client, signal))
-  await collectAll(into)
+  await collectAll(into, claimHasFindings)
   await collectSidecarPods(into, 'holders')
   await collectPending(into, clock, signal)
   const { facts, findings: all } = found(into.facts(clock.now(), options.stuckAfterMs))
@@ -55,7 +56,7 @@ async function explain(
 ): Promise<number> {
   const adviser = adviserOf(operationsText())
   const { client, clock, signal, write } = around
-  const namespaced = question.kind === 'pod' || question.kind === 'pvc'
+  const namespaced = question.kind === 'pod' || question.kind === 'pvc' || question.kind === 'vs'
   const namespace = namespaced ? (question.namespace ?? around.namespace) : undefined
   const subject: KindRef = { kind: KINDS[question.kind], ...(namespaced ? { namespace } : {}), name: question.name }
   const into = new FactCollection(new ApiReader(client, signal))

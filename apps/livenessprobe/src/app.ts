@@ -1,10 +1,17 @@
 import { connect, getDriverName, OperationMetrics } from '@csi-sidecars/csi'
-import { type DriverApp, type DriverAppParts, failing } from '@csi-sidecars/sidecar'
+import {
+  type DriverApp,
+  type DriverAppParts,
+  failing,
+  type HttpServer,
+  listenHttp,
+  metricsReply,
+  type Routes,
+  StartError,
+} from '@csi-sidecars/sidecar'
 import { Metrics, registerProcessMetrics } from '@csi-sidecars/telemetry'
-import { checkAddresses, openEndpoints } from './endpoints.ts'
 import { DRIVER_FLAGS, FLAGS } from './flags.ts'
-import { checkHealth } from './health-check.ts'
-import { SharedProbes } from './shared-probes.ts'
+import { checkHealth, SharedProbes } from './health-check.ts'
 
 /** Turns `GET /healthz` into Probe: the kubelet's liveness probe of the driver's container. */
 export const livenessprobe: DriverApp<typeof FLAGS> = {
@@ -58,4 +65,52 @@ async function nameOfDriver(
   } finally {
     connection.close()
   }
+}
+
+type Parts = DriverAppParts<typeof FLAGS>
+type Values = Parts['flags']['values']
+
+const DEFAULT_PORT = '9808'
+
+/** Ends the start with the messages of the Go original if flags exclude each other. */
+export function checkAddresses(values: Values): void {
+  if (values['http-endpoint'] === '') return
+  if (values['health-port'] !== DEFAULT_PORT) {
+    throw new StartError('Only one of `--health-port` and `--http-endpoint` can be explicitly set')
+  }
+  if (values['metrics-address'] !== '') {
+    throw new StartError('Only one of `--metrics-address` and `--http-endpoint` can be explicitly set')
+  }
+}
+
+/** Listens for the kubelet, and for scrapers if a flag asks for it. */
+export async function openEndpoints(
+  { flags, log, alone, atEnd }: Parts,
+  health: Routes,
+  metrics: Metrics,
+): Promise<void> {
+  const { values } = flags
+  const path = values['metrics-path']
+  const metricsRoute: Routes = new Map([[path, metricsReply(metrics)]])
+  const closeAtEnd = (server: HttpServer): void => atEnd(() => void server.close())
+  const separate = values['metrics-address']
+  if (separate !== '') {
+    log.info('Separate metrics ServeMux listening', { address: separate })
+    const message = 'Failed to start prometheus metrics endpoint on specified address and path'
+    closeAtEnd(
+      await listenHttp({ address: separate, routes: metricsRoute, log }).catch(
+        failing(message, { addr: separate, path }),
+      ),
+    )
+  }
+  const own = values['http-endpoint']
+  const address = own === '' ? `0.0.0.0:${values['health-port']}` : own
+  log.info('ServeMux listening', { address })
+  const routes = own === '' ? health : new Map([...metricsRoute, ...health])
+  closeAtEnd(
+    await listenHttp({ address, routes, log }).catch((cause: unknown) => {
+      // The Go original ends with 0 then. In a process with controllers that would say that they have drained.
+      throw new StartError('Failed to start http server', { cause, exitCode: alone ? 0 : 1 })
+    }),
+  )
 }

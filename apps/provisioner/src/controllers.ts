@@ -10,35 +10,33 @@ import { volumeController } from './volumes/controller.ts'
 
 /** The provisioner's controllers for as long as this process leads. */
 export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
-  const api = guarded(parts.client, assertLeading)
-  const calls = driverCalls({ ...parts, assertLeading })
-  const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, calls }))
+  const { client, caches, settings } = parts
+  const api = guarded(client, assertLeading)
+  const driver = driverCalls({ ...parts, assertLeading })
+  const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, driver }))
   const term: TermParts = {
     ...parts,
+    ...caches,
     refresh: capacity?.refresh,
     recorder: whileLeading(parts.recorder, assertLeading),
     populatorRecorder: whileLeading(parts.populatorRecorder, assertLeading),
     api,
-    calls,
-    assertLeading,
+    driver,
   }
-  const { settings, caches } = parts
   const workers = settings.cloneReleaseWorkers
   const releases =
-    workers === undefined
-      ? []
-      : [cloneReleaseController({ api, claims: caches.claims, workers, backoff: backoffOf(settings), log: term.log })]
+    workers === undefined ? [] : [cloneReleaseController({ ...term, workers, backoff: backoffOf(settings) })]
   return [...claimControllers(term), volumeController(term), ...releases, ...(capacity?.controllers ?? [])]
 }
 
 function capacityDeps(
   { settings, caches, clock, log }: ProvisionerParts,
   capacity: CapacityParts,
-  { api, calls }: Pick<TermParts, 'api' | 'calls'>,
+  { api, driver }: Pick<TermParts, 'api' | 'driver'>,
 ): CapacityDeps {
   const getCapacity: GetCapacity = ({ parameters, segments }, signal) => {
     const accessibleTopology = { segments: { ...segments } }
-    return calls.capacity({ volumeCapabilities: [], parameters: { ...parameters }, accessibleTopology }, signal)
+    return driver.capacity({ volumeCapabilities: [], parameters: { ...parameters }, accessibleTopology }, signal)
   }
   return { ...capacity, api, classes: caches.classes, backoff: backoffOf(settings), getCapacity, clock, log }
 }

@@ -68,7 +68,3 @@ export function withSelectedNode(node: string): ClaimEdit {
     return { ...pvc, metadata: { ...pvc.metadata, annotations: { ...annotations, [SELECTED_NODE]: node } } }
   }
 }
-
-export function both(first: ClaimEdit, second: ClaimEdit): ClaimEdit {
-  return (pvc) => second(first(pvc))
-}

@@ -9,7 +9,7 @@ export interface ClaimLabels {
   readonly source: string
 }
 
-/** One operation: the start of its metrics, their labels, and words of the help texts of the Go original. */
+/** One operation: the start of its metrics, their labels, and its verb and nouns in the help texts. */
 interface Operation<L> {
   readonly name: string
   readonly labels: readonly L[]

@@ -64,12 +64,10 @@ export interface ProvisionerParts {
 }
 
 /** The parts of one term. Without the lead they write nothing and call no driver. */
-export interface TermParts extends ProvisionerParts {
+export interface TermParts extends Omit<ProvisionerParts, 'client' | 'driver' | 'caches'>, Caches {
   readonly refresh: CapacityRefresh | undefined
-  readonly calls: DriverCalls
-  /** Refuses writes once this process no longer leads. */
+  readonly driver: DriverCalls
   readonly api: KubeClient
-  readonly assertLeading: () => void
 }
 
 export function backoffOf({ retryStartMs, retryMaxMs }: ProvisionerSettings): Controller['backoff'] {

@@ -1,9 +1,11 @@
+import type { Controller, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
 import { createRecorder, type Recorder } from '@csi-sidecars/events'
+import { guarded } from '@csi-sidecars/kube-client'
 import {
   type App,
   type AppControllers,
@@ -15,12 +17,16 @@ import {
   sanitizeName,
 } from '@csi-sidecars/sidecar'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
+import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { openAll, openClasses } from './caches/open.ts'
-import { resizerControllers } from './controllers.ts'
+import { KeyedMutex } from './claim/keyed-mutex.ts'
 import { RESIZER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
+import { modifyController } from './modify/controller.ts'
+import { unsupportedModifyController } from './modify/unsupported.ts'
 import { openOfNode } from './node/open.ts'
-import { queueName, type ResizerParts, type ResizerSettings } from './parts.ts'
+import { queueName, type ResizerParts, type ResizerSettings, type ResizerTerm } from './parts.ts'
+import { resizeController } from './resize/controller.ts'
 
 /** The resizer's feature gates. */
 const RESIZER_GATES = {
@@ -168,5 +174,44 @@ function loggingRecorder(recorder: Recorder, log: Logger): Recorder {
       recorder.event(target, { type, reason, message })
     },
     flush: (signal) => recorder.flush(signal),
+  }
+}
+
+/** The resizer's controllers for as long as this process leads. */
+export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly Controller[] {
+  const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = parts
+  const common = {
+    api: guarded(client, assertLeading),
+    claims,
+    volumes,
+    mutex: new KeyedMutex(),
+    unconfirmed: new Set<string>(),
+    recorder: whileLeading(recorder, assertLeading),
+    clock,
+    log,
+  }
+  const { workers } = parts.settings
+  const newOrder = (): FifoOrder => new FifoOrder({ workers, reserved: reservedFor(workers) })
+  const orders = { resize: newOrder(), modify: newOrder() }
+  const term: ResizerTerm = { ...parts, assertLeading, common, orders }
+  const cannotModify = classes === undefined && !driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)
+  return [
+    ...(expands === undefined ? [] : [resizeController(term)]),
+    ...(classes === undefined ? [] : [modifyController({ ...term, classes })]),
+    ...(cannotModify ? [unsupportedModifyController(term)] : []),
+  ]
+}
+
+/** Drops events after this process has lost the lead. The next leader finds the same state and reports it. */
+function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
+  return {
+    event: (target, text) => {
+      try {
+        assertLeading()
+      } catch {
+        return
+      }
+      recorder.event(target, text)
+    },
   }
 }

@@ -16,7 +16,7 @@ export class Batches {
     this.#seen = this.#began
   }
 
-  /** Whether it is time to `pause` between two pieces of work. An interruption of the work starts a new batch. */
+  /** True if it is time to `pause` between two pieces of work. An interruption of the work starts a new batch. */
   get over(): boolean {
     const now = this.#clock.monotonic()
     if (now - this.#seen > BATCH_MS) this.#began = now
@@ -42,4 +42,17 @@ export async function inBatches<T>(
     see(item)
     if (batches.over) await batches.pause(signal)
   }
+}
+
+/** Does the work for each item, for `atOnce` of them at a time. After a failure no other item is begun. */
+export async function inParallel<T>(
+  atOnce: number,
+  items: Iterable<T>,
+  work: (item: T, index: number) => Promise<unknown>,
+): Promise<void> {
+  const left = Iterator.from(items).map((item, index) => ({ item, index }))
+  const worker = async (): Promise<void> => {
+    for (const { item, index } of left) await work(item, index)
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
 }

@@ -1,7 +1,16 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, test } from '@jest/globals'
-import { causesOf, isError, messageOf, systemCodeOf, toError } from './errors.ts'
+import {
+  causesOf,
+  InvariantError,
+  invariant,
+  isError,
+  messageOf,
+  systemCodeOf,
+  toError,
+  unreachable,
+} from './errors.ts'
 
 /** An error that Node made, which is of another realm than the tests' own. */
 async function refused(): Promise<unknown> {
@@ -84,4 +93,17 @@ describe('toError', () => {
     const thrown = { code: 5 }
     expect(toError(thrown)).toMatchObject({ message: '{ code: 5 }', cause: thrown })
   })
+})
+
+test('an invariant that holds says nothing', () => {
+  expect(() => invariant(1, 'never seen')).not.toThrow()
+})
+
+test('an invariant that does not hold throws its message', () => {
+  expect(() => invariant(0, 'a key in two workers')).toThrow(new InvariantError('a key in two workers'))
+})
+
+test('data that the types do not allow for throws', () => {
+  const bad = { kind: 'unheard of' } as unknown as never
+  expect(() => unreachable(bad)).toThrow(new InvariantError('unexpected {"kind":"unheard of"}'))
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import { InvariantError } from './errors.ts'
 import { Heap, type HeapItem, NOT_IN_HEAP } from './heap.ts'
-import { InvariantError } from './invariant.ts'
 
 interface Ranked extends HeapItem {
   rank: number
@@ -23,7 +23,7 @@ describe('a heap', () => {
     expect([byRank().peek(), byRank().pop(), byRank().size]).toEqual([undefined, undefined, 0])
   })
 
-  test('hands out what it was given in order', () => {
+  test('hands out its items in order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), (ranks) => {
         const heap = byRank()

@@ -1,4 +1,4 @@
-import { invariant } from './invariant.ts'
+import { invariant } from './errors.ts'
 
 /** Remembers its own place in the heap, so that it can be moved or removed without a search. */
 export interface HeapItem {

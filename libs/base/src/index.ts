@@ -1,12 +1,18 @@
 export { abortable, aborted, CancelledError, DeadlineError, deadline, isAbort, type Scope, scope } from './abort.ts'
 export { Backoff, exponential } from './backoff.ts'
-export { Batches, inBatches } from './batches.ts'
+export { Batches, inBatches, inParallel } from './batches.ts'
 export { type Cancel, type Clock, systemClock } from './clock.ts'
 export { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.ts'
-export { causesOf, isError, messageOf, systemCodeOf, toError } from './errors.ts'
+export {
+  causesOf,
+  InvariantError,
+  invariant,
+  isError,
+  messageOf,
+  systemCodeOf,
+  toError,
+  unreachable,
+} from './errors.ts'
 export { Heap, type HeapItem, NOT_IN_HEAP } from './heap.ts'
-export { inParallel } from './in-parallel.ts'
-export { InvariantError, invariant, unreachable } from './invariant.ts'
-export { onAbort } from './on-abort.ts'
-export { inPhase, onPhase, type Phase } from './phase.ts'
+export { inPhase, onAbort, onPhase, type RunPhase } from './on-abort.ts'
 export { TokenBucket } from './token-bucket.ts'

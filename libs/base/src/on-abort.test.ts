@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, it } from '@jest/globals'
-import { onAbort } from './on-abort.ts'
+import { describe, expect, it, test } from '@jest/globals'
+import { inPhase, onAbort, onPhase, type RunPhase } from './on-abort.ts'
 
 describe('onAbort', () => {
   it('calls each listener once, in their order, and keeps none', () => {
@@ -67,3 +67,18 @@ function controller(): { readonly signal: AbortSignal; abort(): void } {
   const aborting = new AbortController()
   return { signal: aborting.signal, abort: () => aborting.abort() }
 }
+
+test('`inPhase` reports the phase, then `deciding`, to the listeners of its signal only', async () => {
+  const { signal } = new AbortController()
+  const seen: RunPhase[] = []
+  const foreign: RunPhase[] = []
+  const stop = onPhase(signal, (phase) => seen.push(phase))
+  onPhase(new AbortController().signal, (phase) => foreign.push(phase))
+  const during = await inPhase('calling', signal, async () => [...seen])
+  await expect(inPhase('writing', signal, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(during).toEqual(['calling'])
+  stop()
+  expect(await inPhase('calling', signal, async () => 7)).toBe(7)
+  expect(seen).toEqual(['calling', 'deciding', 'writing', 'deciding'])
+  expect(foreign).toEqual([])
+})

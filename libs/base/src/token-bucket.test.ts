@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { InvariantError } from './invariant.ts'
+import { InvariantError } from './errors.ts'
 import { FakeClock } from './testing/fake-clock.ts'
 import { TokenBucket } from './token-bucket.ts'
 

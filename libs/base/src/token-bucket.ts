@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from './clock.ts'
-import { invariant } from './invariant.ts'
+import { invariant } from './errors.ts'
 import { onAbort } from './on-abort.ts'
 
 interface Taker {

@@ -1,5 +1,4 @@
 export * from './gen/csi/v1/csi.ts'
 export { Timestamp } from './gen/google/protobuf/timestamp.ts'
 export * from './gen/services.ts'
-export type { Handlers, Method, StreamMethod, UnaryMethod } from './method.ts'
-export type { Field, FieldType, Shape } from './shape.ts'
+export type { Field, FieldType, Handlers, Method, Shape, StreamMethod, UnaryMethod } from './method.ts'

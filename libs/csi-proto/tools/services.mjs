@@ -91,7 +91,7 @@ writeFileSync(
     `// Generated from ${FILE} by tools/services.mjs; do not edit.\n`,
     `import * as csi from './csi/v1/csi.ts'`,
     `import { type Handlers, serverStream, unary } from '../method.ts'`,
-    `import { SCALAR, type Shape, TIMESTAMP, WRAPPER } from '../shape.ts'\n`,
+    `import { SCALAR, type Shape, TIMESTAMP, WRAPPER } from '../method.ts'\n`,
     ...messages.map(shapeText),
     ...proto.service.flatMap((service) => service.method.map((method) => methodText(service, method))),
     ...proto.service.map(serviceText),
@@ -109,5 +109,5 @@ function keepEveryKey() {
   const code = readFileSync(MESSAGES, 'utf8')
   const changed = code.replace(/(message\.\w+)\[(entry\d+)\.key\] = \2\.value;/g, 'putEntry($1, $2);')
   if (changed === code) throw new Error('ts-proto writes the entries of maps in another way now')
-  writeFileSync(MESSAGES, `import { putEntry } from '../../../wire.ts';\n${changed}`)
+  writeFileSync(MESSAGES, `import { putEntry } from '../../../method.ts';\n${changed}`)
 }

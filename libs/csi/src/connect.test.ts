@@ -5,7 +5,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { AddressError, connect, socketAddressOf } from './connect.ts'
-import { whyUnreachable } from './errors/connect-error.ts'
+import { whyUnreachable } from './errors/rpc-error.ts'
 import { scriptedDriver, socketPath } from './testing/scripted-driver.ts'
 import { pass, until } from './testing/turns.ts'
 

@@ -1,11 +1,10 @@
 import { Backoff, type Clock, DeadlineError, deadline, onAbort } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { Channel, type ChannelOptions, connectivityState, setLogger } from '@grpc/grpc-js'
-import { type CallReporting, type Connection, GrpcConnection } from './connection.ts'
-import { ConnectError, whyUnreachable } from './errors/connect-error.ts'
+import { type CallReporting, type Connection, GrpcConnection, SocketCredentials } from './connection.ts'
+import { ConnectError, whyUnreachable } from './errors/rpc-error.ts'
 import { decodeStatusMessageAsUtf8 } from './headers.ts'
 import type { OperationMetrics } from './operation-metrics.ts'
-import { SocketCredentials } from './socket-credentials.ts'
 
 const UNIX = 'unix://'
 

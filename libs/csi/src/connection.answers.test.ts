@@ -98,7 +98,7 @@ describe("the driver's error messages", () => {
     expect(error).toMatchObject({ codeName: 'InvalidArgument', details })
   })
 
-  test('arrive beside a header that cannot be read, and one log line reports that header', async () => {
+  test('arrive despite an unreadable header, and one log line reports that header', async () => {
     const log = recordingLogger()
     const connection = await connectedToHttp2(failing({ 'grpc-message': 'no', 'x-trace': utf8('ü') }), { log })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))

@@ -1,7 +1,8 @@
+import type { Socket } from 'node:net'
 import { type Clock, onAbort } from '@csi-sidecars/base'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import type { ActiveSpan, Logger, Tracer } from '@csi-sidecars/telemetry'
-import { type Channel, connectivityState } from '@grpc/grpc-js'
+import { type Channel, ChannelCredentials, connectivityState } from '@grpc/grpc-js'
 import { CODES, RpcError, unavailable } from './errors/rpc-error.ts'
 import { NOT_GRPC, type OperationMetrics } from './operation-metrics.ts'
 import { strippedJson } from './sanitize.ts'
@@ -165,4 +166,43 @@ function beginSpan(tracer: Tracer | undefined, path: string, request: unknown): 
     ...(volumeId !== undefined && { 'csi.volume.id': volumeId }),
     ...(nodeId !== undefined && { 'csi.node.id': nodeId }),
   })
+}
+
+type SecureConnector = ReturnType<ChannelCredentials['_createSecureConnector']>
+
+/**
+ * Insecure credentials that give access to the socket of their channel. A closed channel keeps the socket open while it
+ * waits for the peer, so an abandoned attempt destroys the socket.
+ */
+export class SocketCredentials extends ChannelCredentials {
+  readonly #insecure = ChannelCredentials.createInsecure()
+  #socket: Socket | undefined
+  #destroyed = false
+
+  override _isSecure(): boolean {
+    return false
+  }
+
+  /** Channels with equal credentials share their sockets; ours never do, so a new attempt cannot inherit a stuck one. */
+  override _equals(other: ChannelCredentials): boolean {
+    return other === this
+  }
+
+  override _createSecureConnector(
+    ...parameters: Parameters<ChannelCredentials['_createSecureConnector']>
+  ): SecureConnector {
+    const connector = this.#insecure._createSecureConnector(...parameters)
+    const connect = (socket: Socket): ReturnType<SecureConnector['connect']> => {
+      this.#socket = socket
+      if (this.#destroyed) socket.destroy()
+      return connector.connect(socket)
+    }
+    return { ...connector, connect }
+  }
+
+  /** Destroys the socket, even if the channel opens it later. */
+  destroySocket(): void {
+    this.#destroyed = true
+    this.#socket?.destroy()
+  }
 }

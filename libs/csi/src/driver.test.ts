@@ -1,4 +1,4 @@
-import { CancelledError, onPhase, type Phase } from '@csi-sidecars/base'
+import { CancelledError, onPhase, type RunPhase } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
@@ -11,7 +11,7 @@ import { expect, test } from '@jest/globals'
 import type { Connection } from './connection.ts'
 import { createDriver, type DriverEvent, guardedDriver } from './driver.ts'
 import { CODES, RpcError } from './errors/rpc-error.ts'
-import type { DriverIdentity } from './identity.ts'
+import type { DriverIdentity } from './probe.ts'
 import { FakeConnection } from './testing/fake-connection.ts'
 
 const UNPUBLISH = { volumeId: 'v', nodeId: 'n', secrets: {} }
@@ -94,7 +94,7 @@ test('a loss is reported at once, and calls fail as Unavailable without reaching
   expect(driver.lostForMs).toBe(31_000)
 })
 
-test('nothing is let through before the driver has said again who it is and what it can do', async () => {
+test('no call passes before the driver has sent its name and capabilities again', async () => {
   const { driver, first, events, clock, comeBack, answer, identified } = watched()
   const more = identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)
   answer(() => clock.sleep(500).then(() => more))
@@ -291,7 +291,7 @@ test('a guard is asked right before each call and can refuse it', async () => {
 test('a guarded call reports the phase `calling` under its signal, until it ends', async () => {
   const { driver } = watched()
   const { signal } = new AbortController()
-  const phases: Phase[] = []
+  const phases: RunPhase[] = []
   onPhase(signal, (phase) => phases.push(phase))
   await guardedDriver(driver, () => undefined).call(ControllerUnpublishVolume, UNPUBLISH, { ...limits, signal })
   expect(phases).toEqual(['calling', 'deciding'])

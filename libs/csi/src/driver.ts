@@ -4,7 +4,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { DriverCapabilities } from './capabilities.ts'
 import type { Caller, CallOptions, Connection } from './connection.ts'
 import { unavailable } from './errors/rpc-error.ts'
-import { type Decisive, type DriverIdentity, whyIncompatible } from './identity.ts'
+import { type Decisive, type DriverIdentity, whyIncompatible } from './probe.ts'
 
 /** The original's message, in its log and its termination log, before it ends because of a lost driver. */
 export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'
@@ -48,7 +48,7 @@ export interface Driver extends Caller {
   close(): void
 }
 
-export interface DriverOptions {
+export interface ReconnectingDriverOptions {
   readonly clock: Clock
   readonly log: Logger
   /** A connected and identified connection. The `Driver` closes it. */
@@ -75,13 +75,13 @@ const LONGEST_PAUSE_MS = 1_000
 const STABLE_MS = 10_000
 
 /** Keeps a driver connected. After a loss it reconnects, and identifies the driver before it accepts calls again. */
-export function createDriver(options: DriverOptions): Driver {
+export function createDriver(options: ReconnectingDriverOptions): Driver {
   return new ReconnectingDriver(options)
 }
 
 class ReconnectingDriver implements Driver {
   readonly failure: Promise<Error>
-  readonly #options: DriverOptions
+  readonly #options: ReconnectingDriverOptions
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #life = scope()
   readonly #fail: (error: Error) => void
@@ -89,7 +89,7 @@ class ReconnectingDriver implements Driver {
   #returnedAt = Number.NEGATIVE_INFINITY
   #state: State
 
-  constructor(options: DriverOptions) {
+  constructor(options: ReconnectingDriverOptions) {
     this.#options = options
     const { promise, resolve } = Promise.withResolvers<Error>()
     this.failure = promise

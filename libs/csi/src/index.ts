@@ -11,18 +11,16 @@ export {
 export { type ConnectOptions, connect, connectMigrated } from './connect.ts'
 export type { Caller, CallOptions, Connection } from './connection.ts'
 export {
+  AccessModeError,
   controllerClient,
   type SnapshotClient,
   snapshotClient,
+  volumeCapabilityOf,
   volumeClient,
 } from './controller-client.ts'
 export { createDriver, type Driver, type DriverEvent, guardedDriver, LOST_CONNECTION_EXITING } from './driver.ts'
 export { classify } from './errors/classify.ts'
-export { ConnectError } from './errors/connect-error.ts'
-export { CODES, type CodeName, RpcError } from './errors/rpc-error.ts'
-export type { Decisive, DriverIdentity } from './identity.ts'
+export { CODES, type CodeName, ConnectError, RpcError } from './errors/rpc-error.ts'
 export { OperationMetrics } from './operation-metrics.ts'
-export { probe, probeOnce } from './probe.ts'
-export { resolveTemplate } from './secret-template.ts'
-export { secretsFrom } from './secrets.ts'
-export { AccessModeError, volumeCapabilityOf } from './volume-capability.ts'
+export { type Decisive, type DriverIdentity, probe, probeOnce } from './probe.ts'
+export { resolveTemplate, secretsFrom } from './secrets.ts'

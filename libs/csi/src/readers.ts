@@ -1,2 +1,3 @@
+export { retryDelayMs } from './errors/rpc-error.ts'
+
 /** The readers of bytes from drivers, for fuzzing. */
-export { retryDelayMs } from './errors/status-details.ts'

@@ -58,7 +58,7 @@ test.each(Object.keys(SHAPES))('no secret of a %s is printed, and everything els
   }
 })
 
-test("a message is printed in the proto's names, sorted, without what is not set", () => {
+test("a message is printed with the proto's names, sorted, without unset fields", () => {
   const message = CreateVolumeRequest.create({
     name: 'test-volume',
     capacityRange: { requiredBytes: 2n ** 60n, limitBytes: 0n },

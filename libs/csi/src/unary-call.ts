@@ -1,8 +1,7 @@
 import { type Clock, DeadlineError, messageOf, onAbort } from '@csi-sidecars/base'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import { type ChannelInterface, Metadata, type StatusObject } from '@grpc/grpc-js'
-import { CODES, canceled, deadlineExceeded, RpcError, unavailable } from './errors/rpc-error.ts'
-import { retryDelayMs } from './errors/status-details.ts'
+import { CODES, canceled, deadlineExceeded, RpcError, retryDelayMs, unavailable } from './errors/rpc-error.ts'
 
 export interface CallLimits {
   /** Zero and less: the call fails at once, as with Go's expired context. Infinity: no limit, and none on the wire. */

@@ -2,7 +2,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
-import { SECRETS } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { type CommandOptions, readCommandLine, startCommand } from './command.ts'
@@ -17,53 +16,32 @@ const read = (args: readonly string[]): ReturnType<typeof readCommandLine> => re
 const parts = { clock: systemClock, log: silentLogger, onCrash: () => undefined }
 
 test('the options are read', async () => {
-  expect(
-    await read(['--kubeconfig-out', 'k', '--port=8080', '--csi-socket', 's', '--data=d', '--faults', 'f']),
-  ).toEqual({
-    kubeconfigOut: 'k',
-    port: 8080,
-    csiSocket: 's',
-    data: 'd',
-    faults: 'f',
-  })
+  const options = { kubeconfigOut: 'k', port: 8080, csiSocket: 's' }
+  expect(await read(['--kubeconfig-out', 'k', '--port=8080', '--csi-socket', 's'])).toEqual(options)
 })
 
-test.each([
-  [['--help'], 'A Kubernetes API server and a CSI driver in memory.'],
-  [['completion'], '--get-yargs-completions'],
-  [['--get-yargs-completions', 'emulator', '--csi'], '--csi-socket'],
-])('%j is answered with a text, not an end', async (args, text) => {
-  const written: string[] = []
-  expect(await readCommandLine(args, (part) => written.push(part))).toBe('answered')
-  expect(written.join('')).toContain(text)
-})
+test.each([[['--help'], 'A Kubernetes API server and a CSI driver in memory.']])(
+  '%j is answered with a text, not an end',
+  async (args, text) => {
+    const written: string[] = []
+    expect(await readCommandLine(args, (part) => written.push(part))).toBe('answered')
+    expect(written.join('')).toContain(text)
+  },
+)
 
 test.each([
   [[], '--kubeconfig-out is required'],
   [['--kubeconfig-out', 'k', '--colour'], 'Unknown argument: colour'],
   [['--kubeconfig-out', 'k', '--port', 'x'], '--port must be a port number'],
-  [['--kubeconfig-out', 'k', '--data', 'a', '--data', 'b'], '--data is given more than once'],
+  [['--kubeconfig-out', 'k', '--port', '1', '--port', '2'], '--port is given more than once'],
 ])('%j is refused', async (args, message) => {
   await expect(read(args)).rejects.toThrow(message)
 })
 
 function options(rest: Partial<CommandOptions> = {}): CommandOptions {
   const kubeconfigOut = join(directory, 'kubeconfig')
-  return { kubeconfigOut, port: 0, csiSocket: undefined, faults: undefined, data: undefined, ...rest }
+  return { kubeconfigOut, port: 0, csiSocket: undefined, ...rest }
 }
-
-test('objects are there again in the next run, with newer versions', async () => {
-  const data = join(directory, 'data.json')
-  const first = await startCommand(options({ data }), parts)
-  const { metadata } = first.api.create(SECRETS, { metadata: { name: 's', namespace: 'other' }, data: { a: 'YQ==' } })
-  const { resourceVersion } = first.api
-  await first.stop()
-  const second = await startCommand(options({ data }), parts)
-  const found = second.api.get(SECRETS, { name: 's', namespace: 'other' })
-  await second.stop()
-  expect(found).toMatchObject({ data: { a: 'YQ==' }, metadata: { uid: metadata?.uid } })
-  expect(Number(found?.metadata?.resourceVersion)).toBeGreaterThan(Number(resourceVersion))
-})
 
 test('the kubeconfig names the server, and both servers run', async () => {
   const running = await startCommand(options({ csiSocket: join(directory, 'csi.sock') }), parts)
@@ -71,13 +49,6 @@ test('the kubeconfig names the server, and both servers run', async () => {
   expect(kubeconfig).toContain(running.api.url)
   expect(running.driver?.settings.unknownVolumes).toBe('adopt')
   await running.stop()
-})
-
-test('files that cannot be used are named', async () => {
-  const file = join(directory, 'broken')
-  await writeFile(file, '{')
-  await expect(startCommand(options({ faults: file }), parts)).rejects.toThrow(file)
-  await expect(startCommand(options({ data: file }), parts)).rejects.toThrow(file)
 })
 
 test('a kubeconfig of an emulator is replaced, any other stays', async () => {
@@ -88,9 +59,7 @@ test('a kubeconfig of an emulator is replaced, any other stays', async () => {
   expect(await readFile(kubeconfig, 'utf8')).toContain('production')
 })
 
-test('an unusable data file or socket path is an error at the start', async () => {
-  const missing = join(directory, 'none', 'data.json')
-  await expect(startCommand(options({ data: missing }), parts)).rejects.toThrow(`${missing} cannot be written`)
+test('an unusable socket path is an error at the start', async () => {
   const file = join(directory, 'file')
   await writeFile(file, 'kept')
   await expect(startCommand(options({ csiSocket: file }), parts)).rejects.toThrow('is no socket')

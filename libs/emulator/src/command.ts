@@ -5,14 +5,11 @@ import yargs from 'yargs'
 import { KUBECONFIG_HEAD } from './apiserver/http/kubeconfig.ts'
 import { type ApiServer, startApiServer } from './apiserver/server.ts'
 import { type CsiDriver, startCsiDriver } from './csi-driver/server.ts'
-import { readFaultFile } from './faults/fault-file.ts'
 
 export interface CommandOptions {
   readonly kubeconfigOut: string
   readonly port: number
   readonly csiSocket: string | undefined
-  readonly faults: string | undefined
-  readonly data: string | undefined
 }
 
 /** Reads the command line. Throws with a text for people when it is wrong. */
@@ -30,14 +27,6 @@ export async function readCommandLine(
       },
       port: { type: 'number', default: 0, describe: 'port of the API server on 127.0.0.1; 0: any free one' },
       'csi-socket': { type: 'string', describe: 'serve a CSI driver on this unix socket' },
-      faults: { type: 'string', describe: 'JSON file of faults' },
-      data: {
-        type: 'string',
-        describe: 'file that keeps the objects across runs; a write is answered once it is saved',
-      },
-    })
-    .command('completion', 'a script for bash or zsh that completes options', {}, () => {
-      parser.showCompletionScript()
     })
     .strict()
     .version(false)
@@ -46,12 +35,12 @@ export async function readCommandLine(
     .fail(throwRefusal)
   const read = await answeredOrValues(parser, args, write)
   if (read === 'answered') return read
-  refuseRepeated(read, ['kubeconfig-out', 'port', 'csi-socket', 'faults', 'data'])
+  refuseRepeated(read, ['kubeconfig-out', 'port', 'csi-socket'])
   const kubeconfigOut = read['kubeconfig-out']
   if (kubeconfigOut === undefined || kubeconfigOut === '') throw new Error('--kubeconfig-out is required')
-  const { port, faults, data } = read
+  const { port } = read
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error('--port must be a port number')
-  return { kubeconfigOut, port, csiSocket: read['csi-socket'], faults, data }
+  return { kubeconfigOut, port, csiSocket: read['csi-socket'] }
 }
 
 interface Running {
@@ -66,22 +55,14 @@ export async function startCommand(
   parts: { clock: Clock; log: Logger; onCrash: () => void },
 ): Promise<Running> {
   const { clock, log, onCrash } = parts
-  const faults = options.faults === undefined ? { api: [], driver: [] } : await readFaultFile(options.faults)
   await refuseForeign(options.kubeconfigOut)
-  const api = await startApiServer({
-    clock,
-    log,
-    port: options.port,
-    tls: true,
-    faults: faults.api,
-    ...(options.data === undefined ? {} : { data: options.data }),
-  })
+  const api = await startApiServer({ clock, log, port: options.port, tls: true })
   await writeFile(options.kubeconfigOut, api.kubeconfig(), { mode: 0o600 })
   const { csiSocket: socket } = options
   let driver: CsiDriver | undefined
   if (socket !== undefined) {
     try {
-      driver = await startCsiDriver({ socket, clock, faults: faults.driver, onCrash, unknownVolumes: 'adopt' })
+      driver = await startCsiDriver({ socket, clock, onCrash, unknownVolumes: 'adopt' })
     } catch (error) {
       await api.stop()
       throw error

@@ -1,3 +1,2 @@
-export type { EventTarget, EventText } from './event.ts'
+export { type EventTarget, type EventText, SeriesWriter } from './event.ts'
 export { createRecorder, type Recorder } from './recorder.ts'
-export { SeriesWriter } from './series.ts'

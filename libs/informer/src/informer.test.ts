@@ -1,6 +1,6 @@
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { Interner } from './interner.ts'
+import type { Interner } from './projector.ts'
 import type { Thing } from './testing/faulty-server.ts'
 import { project, ThingCache } from './testing/thing-cache.ts'
 

@@ -2,8 +2,8 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import type { Resource } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'
-import type { Cached, InformerEvent } from './cached.ts'
 import { createInformer, type Informer } from './informer.ts'
+import type { Cached, InformerEvent } from './snapshot.ts'
 import { FaultyServer, type Thing } from './testing/faulty-server.ts'
 
 const THINGS: Resource<Thing> = {

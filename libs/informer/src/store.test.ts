@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { Cached, InformerEvent } from './cached.ts'
+import type { Cached, InformerEvent } from './snapshot.ts'
 import { StoreWriter } from './store.ts'
 
 interface Thing extends Cached {

@@ -1,7 +1,13 @@
 import { abortable } from '@csi-sidecars/base'
-import type { Cached, InformerEvent, ObjectIdentity, Reader } from './cached.ts'
-import { type Indexes, StoreSnapshot } from './snapshot.ts'
-import { isNewer, Tombstones } from './tombstones.ts'
+import { compareResourceVersions } from '@csi-sidecars/kube-types'
+import {
+  type Cached,
+  type Indexes,
+  type InformerEvent,
+  type ObjectIdentity,
+  type Reader,
+  StoreSnapshot,
+} from './snapshot.ts'
 
 /**
  * The only writer of the cache.
@@ -128,5 +134,38 @@ function* differences<T extends Cached>(
     const before = old.get(key)
     if (before === undefined || before.uid !== after.uid) yield { type: 'added', object: after }
     else if (before.resourceVersion !== after.resourceVersion) yield { type: 'updated', before, after, cause: 'watch' }
+  }
+}
+
+interface Versioned {
+  readonly resourceVersion: string
+}
+
+/** Compares two versions. Versions that are no numbers cannot be compared: then the later news is newer. */
+export function isNewer(news: Versioned, known: Versioned): boolean {
+  const order = compareResourceVersions(news.resourceVersion, known.resourceVersion)
+  return order > 0 || (order === 0 && news.resourceVersion !== known.resourceVersion)
+}
+
+/** States that arrive after their deletion are late by seconds at most, so this many deletions are enough. */
+const REMEMBERED = 2000
+
+/** The recently deleted objects, so that no older state brings them back. Bounded: the oldest are forgotten first. */
+export class Tombstones {
+  readonly #byKey = new Map<string, ObjectIdentity>()
+
+  /** Ignores all states of the object up to this version from now on. */
+  add({ key, uid, resourceVersion }: ObjectIdentity): void {
+    this.#byKey.delete(key)
+    this.#byKey.set(key, { key, uid, resourceVersion })
+    if (this.#byKey.size <= REMEMBERED) return
+    const [oldest] = this.#byKey.keys()
+    if (oldest !== undefined) this.#byKey.delete(oldest)
+  }
+
+  /** Reports whether the news are too late. Another object of the same name, or a later state, is not. */
+  covers(news: ObjectIdentity): boolean {
+    const ended = this.#byKey.get(news.key)
+    return ended !== undefined && ended.uid === news.uid && !isNewer(news, ended)
   }
 }

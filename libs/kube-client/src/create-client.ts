@@ -8,22 +8,23 @@ import {
   resourcePath,
 } from '@csi-sidecars/kube-types'
 import type { Logger, Metrics, Tracer } from '@csi-sidecars/telemetry'
-import type {
-  DeleteOptions,
-  KubeClient,
-  ListOptions,
-  ListPage,
-  Projecting,
-  RequestOptions,
-  RereadListener,
-  SubresourceOption,
-  WatchFrame,
-  WatchOptions,
+import {
+  type ApiRequest,
+  type DeleteOptions,
+  type KubeClient,
+  type ListOptions,
+  type ListPage,
+  type Projecting,
+  query,
+  type RequestOptions,
+  type RereadListener,
+  type SubresourceOption,
+  type WatchFrame,
+  type WatchOptions,
 } from './api/client.ts'
-import { type ApiRequest, query } from './api/request.ts'
 import { parseAnswer } from './codec/decode.ts'
 import type { ClusterConfig } from './config/cluster-config.ts'
-import type { FlowOptions } from './flow/flow-options.ts'
+import type { FlowOptions } from './flow/policy.ts'
 import { configDialer } from './requests/config-dialer.ts'
 import { listPages } from './requests/list.ts'
 import { MissingPermissions } from './requests/missing-permissions.ts'

@@ -1,4 +1,4 @@
-import { fieldOf, isJsonObject, type JsonObject, jsonEqual, keysOf } from './json.ts'
+import { fieldOf, isJsonObject, type JsonObject, jsonEqual, keysOf } from './meta.ts'
 
 /** A change to one object, as the API server takes it. */
 export interface Patch {
@@ -34,4 +34,53 @@ function difference(before: JsonObject, after: JsonObject): JsonObject {
     }
   }
   return Object.fromEntries(changes)
+}
+
+const FINALIZERS = '/metadata/finalizers'
+const UID = '/metadata/uid'
+
+/**
+ * Adds one finalizer without touching others.
+ *
+ * Guarantees: the patch never restores a finalizer that another client has removed. With `uid` the server refuses it for
+ * a recreated object.
+ *
+ * Errors: if `finalizers` from the cache is absent and the object has a list by now, the `test` operation fails.
+ */
+export function addFinalizerPatch(finalizers: readonly string[] | undefined, name: string, uid?: string): Patch {
+  const same = isUid(uid)
+  if (finalizers === undefined || finalizers === null) {
+    return json(...same, { op: 'test', path: FINALIZERS, value: null }, { op: 'add', path: FINALIZERS, value: [name] })
+  }
+  if (finalizers.length === 0) {
+    return json(
+      ...same,
+      { op: 'test', path: FINALIZERS, value: [] },
+      { op: 'replace', path: FINALIZERS, value: [name] },
+    )
+  }
+  return json(...same, { op: 'add', path: `${FINALIZERS}/-`, value: name })
+}
+
+/**
+ * Removes one finalizer at the position in the cache. Undefined if the cached object does not have it. `uid` guards the
+ * patch as in `addFinalizerPatch`.
+ */
+export function removeFinalizerPatch(
+  finalizers: readonly string[] | undefined,
+  name: string,
+  uid?: string,
+): Patch | undefined {
+  const index = finalizers?.indexOf(name) ?? -1
+  if (index === -1) return undefined
+  const path = `${FINALIZERS}/${index}`
+  return json(...isUid(uid), { op: 'test', path, value: name }, { op: 'remove', path })
+}
+
+function isUid(uid: string | undefined): readonly object[] {
+  return uid === undefined ? [] : [{ op: 'test', path: UID, value: uid }]
+}
+
+function json(...body: readonly object[]): Patch {
+  return { kind: 'json', body }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from '@jest/globals'
+import { wholeNumberOf } from './meta.ts'
 import { statusOf } from './status.ts'
-import { wholeNumberOf } from './whole-number.ts'
 
 describe('a Status', () => {
   const details = {

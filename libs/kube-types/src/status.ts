@@ -1,5 +1,4 @@
-import { fieldOf, isJsonObject, type JsonObject } from './json.ts'
-import { wholeNumberOf } from './whole-number.ts'
+import { fieldOf, isJsonObject, type JsonObject, wholeNumberOf } from './meta.ts'
 
 /** The API server's own account of a request that it did not answer with an object. */
 export interface Status {

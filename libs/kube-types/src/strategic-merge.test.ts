@@ -137,7 +137,7 @@ describe('claimStatusPatch', () => {
     expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { uid: 'u1' }).body).toStrictEqual(body)
   })
 
-  it('leaves alone what is neither annotation nor status', () => {
+  it('keeps all fields except annotations and status', () => {
     const before = { metadata: { annotations: {}, labels: { a: '1' } }, spec: { volumeName: 'pv1' }, status: {} }
     const after = { metadata: { annotations: {}, labels: { a: '2' } }, spec: { volumeName: 'pv2' }, status: {} }
     expect(claimStatusPatch(before, after).body).toStrictEqual({})

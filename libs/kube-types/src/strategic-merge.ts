@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from './json.ts'
+import { isJsonObject, type JsonObject } from './meta.ts'
 import type { PersistentVolumeClaimCondition, PersistentVolumeClaimStatus, PersistentVolumeSpec } from './objects.ts'
 import { mergePatchOf, type Patch } from './patch.ts'
 

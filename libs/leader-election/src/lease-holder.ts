@@ -1,8 +1,16 @@
 import { type Clock, deadline } from '@csi-sidecars/base'
 import { isConflict, isNotFound, isTooManyRequests, type KubeClient } from '@csi-sidecars/kube-client'
 import { LEASES, type Lease } from '@csi-sidecars/kube-types'
-import { decideLease, type LeaseDecision } from './decide-lease.ts'
-import { heldLease, type LeaseIdentity, newLease, recordOf, releasedLease, sameRecord } from './lease.ts'
+import {
+  decideLease,
+  heldLease,
+  type LeaseDecision,
+  type LeaseIdentity,
+  newLease,
+  recordOf,
+  releasedLease,
+  sameRecord,
+} from './lease.ts'
 
 /** The lease after our write, and when that write was sent. */
 export interface LeasePut {

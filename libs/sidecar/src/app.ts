@@ -5,8 +5,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger, Metrics, Pairs } from '@csi-sidecars/telemetry'
 import type { HandshakeTable } from './driver/handshake-table.ts'
 import type { DriverFlags } from './flags/combined-flags.ts'
-import type { FeatureGates } from './flags/feature-gates.ts'
-import type { GateTable } from './flags/gate-tables.ts'
+import type { FeatureGates, GateTable } from './flags/feature-gates.ts'
 import type { Flags, FlagTable } from './flags/go-flags.ts'
 import type { STANDARD_FLAGS } from './flags/standard-flags.ts'
 import type { StartContext } from './process.ts'
@@ -69,6 +68,17 @@ export interface AppSettings {
   readonly profilesPage?: boolean
   /** The limits, questions and texts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>
+}
+
+/** Throws the first error that the apps' command lines have for this moment. */
+export function throwErrorBefore(
+  step: keyof NonNullable<AppSettings['errors']>,
+  sidecars: readonly { readonly settings: AppSettings }[],
+): void {
+  for (const { settings } of sidecars) {
+    const error = settings.errors?.[step]
+    if (error !== undefined) throw error
+  }
 }
 
 /** The syntax of the command line, the log messages of a start, and the order of the steps that differ between sidecars. */

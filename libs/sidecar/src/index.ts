@@ -1,14 +1,16 @@
 export type { App, AppControllers, AppParts, DriverApp, DriverAppParts } from './app.ts'
 export type { CapabilityQuestion } from './driver/capability-questions.ts'
-export type {
-  ConnectionFailures,
-  HandshakeTable,
-} from './driver/handshake-table.ts'
+export type { ConnectionFailures, HandshakeTable } from './driver/handshake-table.ts'
 export { flagsForOne, processFlags } from './flags/combined-flags.ts'
-export { resolveGates } from './flags/feature-gates.ts'
+export {
+  type FeatureGate,
+  type GateTable,
+  GENERIC_GATES,
+  RELEASE_ON_EXIT,
+  resolveGates,
+} from './flags/feature-gates.ts'
 export { leaseTimingError, loggingError, type StandardFlags } from './flags/flag-checks.ts'
 export { FLAG_TYPES, type FlagType } from './flags/flag-types.ts'
-export { type FeatureGate, type GateTable, GENERIC_GATES, RELEASE_ON_EXIT } from './flags/gate-tables.ts'
 export { type ChartKey, type Flag, type FlagTable, parseFlags } from './flags/go-flags.ts'
 export { goDuration } from './flags/go-values.ts'
 export { LOGGING_FLAGS, STANDARD_FLAGS } from './flags/standard-flags.ts'
@@ -16,8 +18,7 @@ export { type EndpointReply, type HttpServer, listenHttp, type Routes } from './
 export { metricsReply } from './http/server.ts'
 export { sanitizeName } from './lease/lease-name.ts'
 export { type Cache, type CacheRegistry, cacheOf } from './serve/caches.ts'
-export { ServedKinds } from './serve/served-kinds.ts'
-export { attributesClassGate } from './start/attributes-class-gate.ts'
+export { attributesClassGate, ServedKinds } from './serve/served-kinds.ts'
 export { main } from './start/main.ts'
 export { combine, type Program, programOf } from './start/program.ts'
 export { failing, type SentenceFailure, StartError } from './start-error.ts'

@@ -1,6 +1,5 @@
-export { type EventLoopWatch, watchEventLoop } from './event-loop.ts'
 export { goFloat, goQuote } from './go-text.ts'
-export type { Pairs } from './line.ts'
+export { LoggedRef, objectRef, type Pairs } from './line.ts'
 export { createLogSink, type LogSink, type LogSinkOptions, type LogStream, openLog } from './log-sink.ts'
 export { createLogger, type Logger, type LoggerOptions, silentLogger, type Verbose } from './logger.ts'
 export * from './metric-names.ts'
@@ -15,8 +14,7 @@ export {
   Metrics,
   type ReadingSpec,
 } from './metrics.ts'
-export { LoggedRef, objectRef } from './object-ref.ts'
-export { processStartSeconds, registerProcessMetrics } from './process-metrics.ts'
+export { type EventLoopWatch, processStartSeconds, registerProcessMetrics, watchEventLoop } from './process-metrics.ts'
 export type { MetricLabels } from './series.ts'
 export { newTraceId, type RunContext, RunContexts } from './trace/run-context.ts'
 export type { ActiveSpan, Attributes, Tracer } from './trace/span.ts'

@@ -95,7 +95,7 @@ test('a flush of nothing is immediate', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('the log reports what it dropped, in its own format', () => {
+test('the log reports the dropped lines, in its own format', () => {
   const stream = new Pipe()
   const { log, sink } = openLog({ format: 'json', verbosity: 0, clock: new FakeClock(), stream })
   const line = 'x'.repeat(600_000)

@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
+import { LoggedRef } from './line.ts'
 import { createLogger, type Logger, type LoggerOptions, silentLogger } from './logger.ts'
-import { LoggedRef } from './object-ref.ts'
 
 /** 21 November 2026, 01:09:16.289 in the zone of the test run. */
 const NOW = new Date(2026, 10, 21, 1, 9, 16, 289).getTime()

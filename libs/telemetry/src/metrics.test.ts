@@ -1,9 +1,8 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
-import { watchEventLoop } from './event-loop.ts'
 import * as specs from './metric-names.ts'
 import { type HistogramSpec, type MetricSpec, Metrics } from './metrics.ts'
-import { processStartSeconds, registerProcessMetrics } from './process-metrics.ts'
+import { processStartSeconds, registerProcessMetrics, watchEventLoop } from './process-metrics.ts'
 
 const named = { name: 'n', help: 'h', labels: ['name'] } as const
 

@@ -1,6 +1,12 @@
 import { invariant } from '@csi-sidecars/base'
-import { type ExposedFamily, familyText, type Sample } from './exposition.ts'
-import { Distribution, type MetricLabels, MetricSeries } from './series.ts'
+import {
+  Distribution,
+  type ExposedFamily,
+  familyText,
+  type MetricLabels,
+  type MetricSample,
+  MetricSeries,
+} from './series.ts'
 
 export interface MetricSpec<L extends string> {
   readonly name: string
@@ -133,6 +139,6 @@ export class Metrics {
 /** The content type of `Metrics.text`. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-function onlySample({ value }: { readonly value: number }, labels: MetricLabels<string>): readonly Sample[] {
+function onlySample({ value }: { readonly value: number }, labels: MetricLabels<string>): readonly MetricSample[] {
   return [{ value, labels }]
 }

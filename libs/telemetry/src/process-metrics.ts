@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import process from 'node:process'
-import { systemCodeOf } from '@csi-sidecars/base'
+import { type Clock, systemCodeOf } from '@csi-sidecars/base'
 import type { Metrics, ReadingSpec } from './metrics.ts'
 
 /** When the process started, in seconds since 1970. */
@@ -135,4 +135,37 @@ function ipBytes(netstat: string, name: string): number | undefined {
   const at = names?.split(' ').indexOf(name) ?? -1
   const value = at < 0 ? undefined : values?.split(' ')[at]
   return value === undefined ? undefined : Number(value)
+}
+
+/** Notices a blocked event loop by a timer every five seconds. */
+export interface EventLoopWatch {
+  /** How long the current beat is overdue, in milliseconds. */
+  overdueMs(): number
+  stop(): void
+}
+
+const BEAT_MS = 5000
+
+/** Beats until stopped. The longest delay since the last exposition is a metric. */
+export function watchEventLoop(clock: Clock, metrics: Metrics): EventLoopWatch {
+  let due = clock.monotonic() + BEAT_MS
+  let worst = 0
+  const overdueMs = (): number => Math.max(clock.monotonic() - due, 0)
+  const beat = (): void => {
+    worst = Math.max(worst, overdueMs())
+    due = clock.monotonic() + BEAT_MS
+    cancel = clock.schedule(BEAT_MS, beat)
+  }
+  let cancel = clock.schedule(BEAT_MS, beat)
+  metrics.reading({
+    name: 'nodejs_eventloop_lag_max_seconds',
+    help: 'Longest delay of the event loop since the last scrape.',
+    type: 'gauge',
+    read: () => {
+      const lag = Math.max(worst, overdueMs())
+      worst = 0
+      return lag / 1000
+    },
+  })
+  return { overdueMs, stop: () => cancel() }
 }

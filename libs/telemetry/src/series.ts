@@ -1,4 +1,4 @@
-import type { Sample } from './exposition.ts'
+import { goFloat } from './go-text.ts'
 
 /** Values of some or all of a metric's labels; an omitted label is not printed, an empty label is. */
 export type MetricLabels<L extends string> = Readonly<Partial<Record<L, string>>>
@@ -35,7 +35,7 @@ export class MetricSeries<S> {
   }
 
   /** Returns the samples in the order in which the series were created. */
-  samples(read: (state: S, labels: MetricLabels<string>) => readonly Sample[]): readonly Sample[] {
+  samples(read: (state: S, labels: MetricLabels<string>) => readonly MetricSample[]): readonly MetricSample[] {
     return [...this.#series.values()].flatMap(({ labels, state }) => read(state, labels))
   }
 
@@ -84,7 +84,7 @@ export class Distribution {
   }
 
   /** Each bucket includes the counts of all smaller buckets. */
-  samples(name: string, labels: MetricLabels<string>): readonly Sample[] {
+  samples(name: string, labels: MetricLabels<string>): readonly MetricSample[] {
     let sum = 0
     const metricName = `${name}_bucket`
     const buckets = this.#bounds.map((le, at) => {
@@ -98,4 +98,52 @@ export class Distribution {
       { metricName: `${name}_count`, labels, value: this.#count },
     ]
   }
+}
+
+/** A metric and its series. */
+export interface ExposedFamily {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly values: readonly MetricSample[]
+}
+
+export interface MetricSample {
+  readonly value: number
+  readonly labels: Readonly<Partial<Record<string, string | number>>>
+  /** `name_bucket`, `name_sum`, `name_count`; absent when it is the family's own. */
+  readonly metricName?: string
+}
+
+/**
+ * A family in Prometheus' text format, as Go's client prints it: labels by name with `le` last, numbers in Go's
+ * spelling. Queries join on the text of `le`, so it has to be the same for both. Empty when there is no series.
+ */
+export function familyText({ name, help, type, values }: ExposedFamily): string {
+  if (values.length === 0) return ''
+  let text = `# HELP ${name} ${escapeLine(help)}\n# TYPE ${name} ${type}\n`
+  for (const { value, labels, metricName = name } of values) {
+    text += `${metricName}${labelsText(labels)} ${goFloat(value)}\n`
+  }
+  return text
+}
+
+function labelsText(labels: MetricSample['labels']): string {
+  const names = Object.keys(labels).sort(byNameLeLast)
+  if (names.length === 0) return ''
+  return `{${names.map((name) => `${name}="${labelText(labels[name])}"`).join(',')}}`
+}
+
+function byNameLeLast(a: string, b: string): number {
+  if (a === 'le' || b === 'le') return a === 'le' ? 1 : -1
+  return a < b ? -1 : 1
+}
+
+function labelText(value: string | number | undefined): string {
+  if (typeof value === 'number') return goFloat(value)
+  return escapeLine(value ?? '').replaceAll('"', '\\"')
+}
+
+function escapeLine(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
 }

@@ -2,10 +2,8 @@ import { pid } from 'node:process'
 import { type Clock, isError, messageOf } from '@csi-sidecars/base'
 import type { CallSite } from './caller.ts'
 import { goQuote, goQuoteBytes } from './go-text.ts'
-import { jsonValue } from './json-value.ts'
-import type { Format, LogLine } from './line.ts'
-import { mergePairs, type Pairs, preciseTime } from './line.ts'
-import { LoggedRef } from './object-ref.ts'
+import { jsonValue } from './json-format.ts'
+import { type Format, LoggedRef, type LogLine, mergePairs, type Pairs, preciseTime } from './line.ts'
 
 /** klog's text: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
 export function textFormat(clock: Clock): Format {

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { FifoOrder } from './fifo-order.ts'
-import { reservedFor } from './order.ts'
+import { FifoOrder, reservedFor } from './fifo-order.ts'
 
 test('keys leave in the order in which they came', () => {
   const order = new FifoOrder()

@@ -1,5 +1,5 @@
 import { Heap, type HeapItem } from '@csi-sidecars/base'
-import { FAIRNESS_INTERVAL, type KeyPriority } from './order.ts'
+import { FAIRNESS_INTERVAL, type KeyPriority } from './fifo-order.ts'
 
 /**
  * The limit of a key in a group: the key starts if fewer than `max` keys of the group are in work, and fewer than the

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import type { KeyPriority } from './fifo-order.ts'
 import type { Placement } from './lane.ts'
 import { Lanes } from './lanes.ts'
-import type { KeyPriority } from './order.ts'
 
 const LIMITS = [
   { group: 'volume-1', max: 1 },

@@ -1,19 +1,21 @@
 import { invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
-import type { GroupLimit, KeyLaneOptions, Placement } from './lane.ts'
+import { FAIRNESS_INTERVAL, type KeyOrder, type KeyPriority } from './fifo-order.ts'
 import {
   emptyLane,
   type FullGroup,
   firstReady,
   type Group,
+  type GroupLimit,
   heapBlockedBy,
   isFull,
   join,
   type KeyLane,
+  type KeyLaneOptions,
   type LaneEntry,
   nextTurn,
+  type Placement,
   readyHeap,
 } from './lane.ts'
-import { FAIRNESS_INTERVAL, type KeyOrder, type KeyPriority } from './order.ts'
 
 const NO_LIMITS: readonly GroupLimit[] = []
 

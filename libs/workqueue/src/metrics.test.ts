@@ -2,8 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { describe, expect, test } from '@jest/globals'
 import { QueueMetrics } from './metrics.ts'
-import { perKeyExponential } from './rate-limiter.ts'
-import { WorkQueue } from './work-queue.ts'
+import { perKeyExponential, WorkQueue } from './work-queue.ts'
 
 const NAME = 'csi-attacher-va'
 

@@ -3,7 +3,7 @@ import { InvariantError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import type { KeyOrder } from './order.ts'
+import type { KeyOrder } from './fifo-order.ts'
 import { Queue } from './queue.ts'
 
 const reason = new Error('shutting down')
@@ -203,7 +203,7 @@ describe('a get that is aborted', () => {
 })
 
 describe('shutdown', () => {
-  test('hands out the waiting keys, takes no more, and then ends the workers', async () => {
+  test('hands out the waiting keys, accepts no others, and then ends the workers', async () => {
     const queue = new Queue()
     queue.add('a')
     expect(queue.isShut).toBe(false)

@@ -1,7 +1,6 @@
 import { invariant, onAbort } from '@csi-sidecars/base'
-import { FifoOrder } from './fifo-order.ts'
+import { FifoOrder, type KeyOrder, type KeyPriority } from './fifo-order.ts'
 import { type QueueObserver, unobserved } from './metrics.ts'
-import type { KeyOrder, KeyPriority } from './order.ts'
 
 interface Waiter {
   readonly resolve: (key: string | undefined) => void

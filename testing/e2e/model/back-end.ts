@@ -83,7 +83,7 @@ export class BackEnd {
     return this.#tiers.get(handle) ?? FIRST_TIER
   }
 
-  /** Whether a caller has received the context that the pair is published with. */
+  /** Reports whether a caller has received the context that the pair is published with. */
   isHeard(pair: string): boolean {
     return !this.#unheard.has(pair)
   }

@@ -22,7 +22,7 @@ const GENERATION = 'example.com/generation'
 const LOOK_EVERY_MS = 150
 
 /** The claim that a user wants under one name. */
-interface Wish {
+interface DesiredClaim {
   wanted: boolean
   /** Another claim of the name each time. */
   generation: number
@@ -30,7 +30,7 @@ interface Wish {
 }
 
 interface ProvisionState {
-  readonly wishes: readonly Readonly<Wish>[]
+  readonly desiredClaims: readonly Readonly<DesiredClaim>[]
   readonly claims: readonly (PersistentVolumeClaim | undefined)[]
   readonly volumes: readonly PersistentVolume[]
   /** The ids of the volumes of the driver. */
@@ -42,8 +42,8 @@ const handleOf = ({ spec }: PersistentVolume): string => spec?.csi?.volumeHandle
 
 /** The rules for claims and volumes after a period without changes and failures. */
 const RULES: Readonly<Record<string, (state: ProvisionState) => readonly string[]>> = {
-  'each wanted claim is bound to its volume': ({ wishes, claims, volumes }) =>
-    wishes.flatMap(({ wanted, generation }, index) => {
+  'each wanted claim is bound to its volume': ({ desiredClaims, claims, volumes }) =>
+    desiredClaims.flatMap(({ wanted, generation }, index) => {
       const held = claims[index]
       if (!wanted) return held === undefined ? [] : [`claim ${index} is still there: ${JSON.stringify(held.metadata)}`]
       const volume = volumes.find(({ spec }) => spec?.claimRef?.uid === held?.metadata?.uid)
@@ -71,7 +71,7 @@ const RULES: Readonly<Record<string, (state: ProvisionState) => readonly string[
 export class Provisions {
   readonly #t: TestContext
   readonly #backEnd: BackEnd
-  readonly #wishes: Wish[]
+  readonly #desiredClaims: DesiredClaim[]
   readonly #invariants: readonly Invariant<ProvisionState>[]
   #looking: Promise<void> = Promise.resolve()
   #ended = false
@@ -80,7 +80,7 @@ export class Provisions {
   constructor(t: TestContext, backEnd: BackEnd, { claims, leaks }: { claims: number; leaks: boolean }) {
     this.#t = t
     this.#backEnd = backEnd
-    this.#wishes = Array.from({ length: claims }, () => ({ wanted: false, generation: 0, restored: false }))
+    this.#desiredClaims = Array.from({ length: claims }, () => ({ wanted: false, generation: 0, restored: false }))
     this.#invariants = Object.entries(RULES)
       .filter(([name]) => !leaks || name !== 'no volume leaks')
       .map(([name, broken]) => ({ name, broken: (state) => broken(state).map((text) => ({ about: '', text })) }))
@@ -94,18 +94,18 @@ export class Provisions {
   }
 
   async make({ do: what, index }: ProvisionMove): Promise<void> {
-    const wish = this.#wishes[index]
-    if (wish === undefined) throw new Error(`there is no claim ${index}`)
+    const desired = this.#desiredClaims[index]
+    if (desired === undefined) throw new Error(`there is no claim ${index}`)
     switch (what) {
       case 'toggle':
-        wish.wanted = !wish.wanted
-        wish.generation += 1
+        desired.wanted = !desired.wanted
+        desired.generation += 1
         return await this.#look()
       case 'again':
-        wish.generation += 1
+        desired.generation += 1
         return await this.#look()
       case 'restore':
-        Object.assign(wish, { wanted: true, restored: !wish.restored, generation: wish.generation + 1 })
+        Object.assign(desired, { wanted: true, restored: !desired.restored, generation: desired.generation + 1 })
         return await this.#look()
       case 'classAgain':
         await refused(this.#t.api.delete(STORAGE_CLASSES, { name: this.#t.name('class') }))
@@ -123,7 +123,7 @@ export class Provisions {
   }
 
   wantNothing(): void {
-    for (const wish of this.#wishes) wish.wanted = false
+    for (const desired of this.#desiredClaims) desired.wanted = false
   }
 
   async differences(): Promise<readonly Finding[]> {
@@ -133,7 +133,7 @@ export class Provisions {
   async remove(): Promise<void> {
     this.#ended = true
     await this.#looking
-    for (const index of this.#wishes.keys()) await this.#t.strip(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))
+    for (const index of this.#desiredClaims.keys()) await this.#t.strip(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))
     for (const { metadata } of await this.#volumes()) {
       await this.#t.strip(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' })
     }
@@ -142,11 +142,11 @@ export class Provisions {
   async #state(): Promise<ProvisionState> {
     const { api, namespace } = this.#t
     const claims = await Promise.all(
-      this.#wishes.keys().map((index) => api.find(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))),
+      this.#desiredClaims.keys().map((index) => api.find(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))),
     )
     const snapshot = await api.find(VOLUME_SNAPSHOTS, { namespace, name: this.#t.name('snap') })
     return {
-      wishes: this.#wishes,
+      desiredClaims: this.#desiredClaims,
       claims,
       volumes: await this.#volumes(),
       created: [...this.#backEnd.created.values()],
@@ -172,14 +172,14 @@ export class Provisions {
       .catch(() => undefined)
       .then(async () => {
         if (this.#ended) return
-        for (const [index, wish] of this.#wishes.entries()) await this.#follow(index, wish)
+        for (const [index, desired] of this.#desiredClaims.entries()) await this.#follow(index, desired)
         for (const volume of await this.#volumes()) await this.#release(volume)
       })
     return this.#looking
   }
 
   /** Creates and deletes the claim as the user wants it, and binds it. */
-  async #follow(index: number, { wanted, generation, restored }: Wish): Promise<void> {
+  async #follow(index: number, { wanted, generation, restored }: DesiredClaim): Promise<void> {
     const { api } = this.#t
     const ref = this.#ref(index)
     const held = await api.find(PERSISTENT_VOLUME_CLAIMS, ref)

@@ -35,7 +35,7 @@ test('every builder makes an object that the server takes', async () => {
   }
 })
 
-test('a change sets fields at any depth and drops those that are null', () => {
+test('a change sets fields at any depth and drops null fields', () => {
   const changed = pv('pv-7', { metadata: { labels: { a: 'b' } }, spec: { csi: { readOnly: true }, accessModes: null } })
   expect(changed.metadata).toEqual({ name: 'pv-7', labels: { a: 'b' } })
   expect(changed.spec).toEqual({

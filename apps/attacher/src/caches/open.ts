@@ -1,7 +1,8 @@
-import type { Informer } from '@csi-sidecars/informer'
+import type { Cached, Informer } from '@csi-sidecars/informer'
 import {
   CSI_NODE_MESSAGE,
   CSI_NODES,
+  type CSINode,
   PERSISTENT_VOLUME_MESSAGE,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
@@ -11,7 +12,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
 import { attachmentProjection, BY_VOLUME, type CachedAttachment } from './attachment.ts'
-import { type CachedDriverNode, nodeProjection } from './node.ts'
+import { text } from './fields.ts'
 import { type CachedVolume, volumeProjection } from './volume.ts'
 
 /** The caches that attaching reads, in addition to the attachments. */
@@ -58,4 +59,23 @@ export function openAttachingCaches({ caches, driverName, resyncMs }: AttacherCa
       resyncMs,
     }),
   }
+}
+
+/** The cached fields of a CSINode. `nodeId` is undefined if this driver does not run on the node. */
+export interface CachedDriverNode extends Cached {
+  readonly nodeId: string | undefined
+}
+
+export function nodeProjection(driverName: string): (node: CSINode) => CachedDriverNode {
+  return (node) => ({
+    key: node.metadata?.name ?? '',
+    resourceVersion: node.metadata?.resourceVersion ?? '',
+    uid: node.metadata?.uid ?? '',
+    nodeId: nodeIdOf(node.spec?.drivers, driverName),
+  })
+}
+
+function nodeIdOf(drivers: unknown, driverName: string): string | undefined {
+  if (!Array.isArray(drivers)) return undefined
+  return text(drivers.find((driver) => driver?.name === driverName)?.nodeID)
 }

@@ -14,7 +14,7 @@ import { AttachmentMemory } from '../volume-attachment/memory.ts'
 import { onAttachment } from '../volume-attachment/triggers.ts'
 import { nodeOf, readVolume } from '../volumes/volume-view.ts'
 import { attachmentProjection, type CachedAttachment, NODE_ID_ANNOTATION } from './attachment.ts'
-import { nodeProjection } from './node.ts'
+import { nodeProjection } from './open.ts'
 import { volumeProjection } from './volume.ts'
 
 const METADATA = {

@@ -9,7 +9,7 @@ import { anyObject } from '@csi-sidecars/testkit'
 import { expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { attachmentProjection } from './attachment.ts'
-import { nodeProjection } from './node.ts'
+import { nodeProjection } from './open.ts'
 import { volumeProjection } from './volume.ts'
 
 /** Typical texts of random objects. */

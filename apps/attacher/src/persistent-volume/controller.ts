@@ -1,10 +1,10 @@
-import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
+import { type Controller, keysOf, objectsOf, type Trigger } from '@csi-sidecars/controller'
+import type { CachedAttachment } from '../caches/attachment.ts'
+import type { CachedVolume } from '../caches/volume.ts'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
-import { type AttacherTerm, backoffOf } from '../term/deps.ts'
-import { type UndoneWrite, undoneAgain, undoneBy } from '../term/undone-write.ts'
-import { concernsUs, hasLostFinalizer } from './decide.ts'
+import { type AttacherTerm, backoffOf, type UndoneWrite, undoneAgain, undoneBy } from '../term/deps.ts'
+import { concernsUs, hasLostFinalizer, type VolumeReleaseSettings } from './decide.ts'
 import { reconcileVolume } from './reconcile.ts'
-import { onAttachmentGone, onVolume } from './triggers.ts'
 
 /** The name of its queue in metrics. */
 export const PV_QUEUE = 'csi-attacher-pv'
@@ -50,3 +50,17 @@ export function volumeController(term: AttacherTerm): Controller {
     callsDriver: false,
   }
 }
+
+/** Returns a volume that may be released, and a volume that has lost our finalizer. */
+export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume> {
+  return (event) => {
+    if (event.type === 'deleted') return []
+    const pv = event.type === 'added' ? event.object : event.after
+    const isStripped = event.type === 'updated' && hasLostFinalizer(event, settings)
+    return isStripped || concernsUs(pv, settings) ? [pv.key] : []
+  }
+}
+
+/** Returns the volume of a deleted attachment of any attacher: it may have been the last one. */
+export const onAttachmentGone: Trigger<CachedAttachment> = (event) =>
+  event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []

@@ -1,10 +1,10 @@
-import { type Clock, messageOf } from '@csi-sidecars/base'
+import { type Clock, messageOf, onPhase } from '@csi-sidecars/base'
+import type { Run } from '@csi-sidecars/controller'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { type ComparedAttachment, compare, type ListingVerdict, type PublishedNodes } from './diff.ts'
-import type { WorkSince } from './work-log.ts'
 
 /** The result of comparing the driver's listing with an attachment's status. */
 export type ListingResult = 'same' | 'different'
@@ -169,4 +169,40 @@ export async function listAll(
     }
   } while (token !== '')
   return published
+}
+
+/** The keys with a call since `since()`, or with a call under way at that moment. */
+export interface WorkSince extends Disposable {
+  has(key: string): boolean
+}
+
+/** Records the keys whose runs call the driver. Runs without a call are not recorded. */
+export class WorkLog {
+  readonly #calling = new Set<string>()
+  readonly #begun = new Set<Set<string>>()
+
+  /** Runs the work of a key. The key counts as calling from its first call to the end of the run. */
+  async run<T>(key: string, { signal }: Pick<Run, 'signal'>, work: () => Promise<T>): Promise<T> {
+    const ignorePhases = onPhase(signal, (phase) => {
+      if (phase === 'calling') this.#called(key)
+    })
+    try {
+      return await work()
+    } finally {
+      ignorePhases()
+      this.#calling.delete(key)
+    }
+  }
+
+  /** Begins to record keys. */
+  since(): WorkSince {
+    const seen = new Set(this.#calling)
+    this.#begun.add(seen)
+    return { has: (key) => seen.has(key), [Symbol.dispose]: () => this.#begun.delete(seen) }
+  }
+
+  #called(key: string): void {
+    this.#calling.add(key)
+    for (const seen of this.#begun) seen.add(key)
+  }
 }

@@ -1,5 +1,6 @@
-import { expect, it } from '@jest/globals'
-import { finalizerName } from './deps.ts'
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { finalizerName, type UndoneWrite, undoneAgain, undoneWaitMs } from './deps.ts'
 
 it.each([
   ['csi.example.com', 'external-attacher/csi-example-com'],
@@ -13,4 +14,45 @@ it.each([
   ['', 'external-attacher/'],
 ])('`finalizerName(%j)` is %j', (driver, finalizer) => {
   expect(finalizerName(driver)).toBe(finalizer)
+})
+
+const backoff = { baseMs: 1_000, maxMs: 4_000 }
+
+let clock: FakeClock
+let undone: UndoneWrite | undefined
+beforeEach(() => {
+  clock = new FakeClock()
+  undone = undefined
+})
+
+/** Another writer undoes the write. Returns the wait after that. */
+function undo(): number {
+  undone = undoneAgain(undone, { backoff, clock })
+  return undoneWaitMs(undone, clock)
+}
+
+describe('undoneAgain', () => {
+  it('waits 0 ms the first time, then a pause that doubles up to the longest', async () => {
+    const waits: number[] = []
+    for (let left = 5; left > 0; left -= 1) {
+      waits.push(undo())
+      await clock.advance(undoneWaitMs(undone, clock))
+      expect(undoneWaitMs(undone, clock)).toBe(0)
+    }
+    expect(waits).toEqual([0, 1_000, 2_000, 4_000, 4_000])
+  })
+
+  it('waits 0 ms again after the longest pause without an undone write', async () => {
+    expect([undo(), undo()]).toEqual([0, 1_000])
+    await clock.advance(5_000)
+    expect(undo()).toBe(2_000)
+    await clock.advance(6_001)
+    expect(undo()).toBe(0)
+  })
+})
+
+describe('undoneWaitMs', () => {
+  it('returns 0 for a write that no writer has undone', () => {
+    expect(undoneWaitMs(undefined, clock)).toBe(0)
+  })
 })

@@ -2,8 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import { type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
-import { WorkLog } from '../published-nodes/work-log.ts'
+import { type ComparisonOptions, compareForever, WorkLog } from '../published-nodes/resync.ts'
 import { DRIVER, ofPv, volume } from './views.ts'
 
 export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: string[]][]): ListVolumesResponse => ({

@@ -1,14 +1,15 @@
 import { unreachable } from '@csi-sidecars/base'
-import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './api.ts'
+import type { KeepStep } from './decide.ts'
 import type { DetachStep } from './decide-detach.ts'
 import { during, isNotFoundByDriver, OperationError } from './failure.ts'
 import { orphanPublications } from './orphaned-publications.ts'
-import { detachedPatch, removeFinalizerPatch } from './patches.ts'
+import { confirmedPatch, detachedPatch, removeFinalizerPatch, restoreFinalizerPatch } from './patches.ts'
 import { failed, waitForCause } from './record-failure.ts'
 import type { AttachmentRun } from './run.ts'
 
@@ -107,4 +108,35 @@ async function markDetached(run: AttachmentRun): Promise<void> {
   run.deps.memory.note(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')
   await patchStatus(run, detachedPatch).catch(during('could not mark as detached'))
+}
+
+/** Maintains an attachment that stays attached. A failure is no `attachError`, because the volume is attached. */
+export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[]): Promise<Outcome> {
+  run.waitFor()
+  if (steps.length === 0) run.log.v(4)?.info('VolumeAttachment is already attached')
+  for (const step of steps) {
+    switch (step.do) {
+      case 'restoreFinalizer':
+        await restoreFinalizer(run, step.finalizer)
+        break
+      case 'clearError':
+        await patchStatus(run, confirmedPatch).catch(during('could not clear the attach error'))
+        break
+      default:
+        unreachable(step)
+    }
+  }
+  // The answer to our write may show that another writer has reset the status. That starts no run by itself.
+  const { attached, deleting } = newest(run)
+  return attached === true || deleting ? SETTLED : AGAIN
+}
+
+async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<void> {
+  const change = patchTested(run, (va) => (va.deleting ? undefined : restoreFinalizerPatch(va, finalizer)))
+  await change.catch(during('could not restore the finalizer'))
+  const { deleting, finalizers } = newest(run)
+  if (deleting) return
+  // An admission policy, for example, removes it.
+  if (!finalizers?.includes(finalizer)) throw new OperationError('the finalizer was written and not stored')
+  run.log.v(2)?.info('Restored the finalizer that another writer has removed')
 }

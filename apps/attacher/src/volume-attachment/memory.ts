@@ -1,5 +1,5 @@
 import type { ListingResult } from '../published-nodes/resync.ts'
-import type { UndoneWrite } from '../term/undone-write.ts'
+import type { UndoneWrite } from '../term/deps.ts'
 import type { PublishSecretRef, UnpublishRequest } from '../volumes/call-source.ts'
 
 /** A publish that this process has sent since it leads, and the request that undoes it. */

@@ -3,7 +3,7 @@ import { ControllerServiceCapability_RPC_Type as Rpc } from '@csi-sidecars/csi-p
 import type { Reader } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedDriverNode } from '../caches/node.ts'
+import type { CachedDriverNode } from '../caches/open.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import type { AttachSettings } from '../term/deps.ts'
 import { type AttachNodeView, type AttachVolumeView, nodeOf, readVolume, volumeOf } from '../volumes/volume-view.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedDriverNode } from '../caches/node.ts'
+import type { CachedDriverNode } from '../caches/open.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { attachment, view, volume, withFinalizer } from '../testing/views.ts'
 import { AttachmentMemory } from './memory.ts'

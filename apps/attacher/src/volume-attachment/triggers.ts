@@ -3,9 +3,9 @@ import type { Cause, QueueTrigger, Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedDriverNode } from '../caches/node.ts'
+import type { CachedDriverNode } from '../caches/open.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import type { UpdateEvent } from '../term/undone-write.ts'
+import type { UpdateEvent } from '../term/deps.ts'
 import type { AttachmentMemory } from './memory.ts'
 
 /**

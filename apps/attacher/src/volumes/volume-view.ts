@@ -2,7 +2,7 @@ import type { Reader } from '@csi-sidecars/informer'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedDriverNode } from '../caches/node.ts'
+import type { CachedDriverNode } from '../caches/open.ts'
 import { type CachedVolume, callSpec, modesOf } from '../caches/volume.ts'
 
 /** The source of an attachment's volume. `both` and `nowhere` are invalid attachments. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -15,6 +16,7 @@ const NEEDS = {
   attacher: undefined,
   resizer: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
   provisioner: [ControllerRpc.CREATE_DELETE_VOLUME],
+  snapshotter: [ControllerRpc.CREATE_DELETE_SNAPSHOT],
 } as const satisfies Readonly<Record<string, readonly ControllerRpc[] | undefined>>
 export type SidecarApp = keyof typeof NEEDS
 export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
@@ -22,15 +24,17 @@ export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
 /** The binaries of sidecars. A sidecar without a binary does not run. */
 export type Binaries = Readonly<Partial<Record<SidecarApp, string | undefined>>>
 
-/** Returns one value for each sidecar. */
-export function bySidecar<T>(make: (app: SidecarApp) => T): Readonly<Record<SidecarApp, T>> {
-  return Object.fromEntries(SIDECARS.map((app) => [app, make(app)])) as Record<SidecarApp, T>
-}
-
 /** Returns the given sidecars, or the sidecars built in this repository. */
 export async function sidecarBinaries(given: Binaries): Promise<Binaries> {
   const entries = SIDECARS.map(async (app) => [app, given[app] ?? (await builtBinary(app))])
   return Object.fromEntries(await Promise.all(entries))
+}
+
+/** Returns the sidecars that a folder has. Throws if it has none. */
+export function sidecarsIn(folder: string): Binaries {
+  const found = SIDECARS.map((app) => [app, join(folder, `csi-${app}`)] as const).filter(([, path]) => existsSync(path))
+  if (found.length > 0) return Object.fromEntries(found)
+  throw new Error(`${folder} has no sidecar: ${SIDECARS.map((app) => `csi-${app}`).join(', ')}`)
 }
 
 async function builtBinary(app: SidecarApp): Promise<string> {
@@ -53,10 +57,23 @@ export interface RunningSidecar {
   readonly address: string
 }
 
-export interface SidecarParts {
-  readonly driver: Driver
+export interface Connection {
   readonly csiAddress: string
   readonly kubeconfig: string
+  /** A node of the driver reports its topology. */
+  readonly hasTopology: boolean
+}
+
+/** Returns the flags that connect a sidecar. */
+export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: Connection): readonly string[] {
+  const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
+  // The provisioner creates no volume while it waits for the topology of a node.
+  return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
+}
+
+export interface SidecarParts {
+  readonly driver: Driver
+  readonly connection: Connection
   /** The folder of the logs. */
   readonly directory: string
   /** Flags for each sidecar, in addition to the flags that connect it. */
@@ -69,7 +86,7 @@ export interface SidecarParts {
 
 /** Starts the sidecars that have a binary and that the driver supports. */
 export async function startSidecars(binaries: Binaries, parts: SidecarParts): Promise<readonly RunningSidecar[]> {
-  const { driver, csiAddress, kubeconfig, directory, clock, log, onTrouble, stack } = parts
+  const { driver, connection, directory, clock, log, onTrouble, stack } = parts
   const started: RunningSidecar[] = []
   for (const app of SIDECARS) {
     const binary = binaries[app]
@@ -80,8 +97,7 @@ export async function startSidecars(binaries: Binaries, parts: SidecarParts): Pr
     const program = programOf(binary)
     const args = [
       ...program.args,
-      `--csi-address=${csiAddress}`,
-      `--kubeconfig=${kubeconfig}`,
+      ...flagsOf(app, connection),
       `--http-endpoint=${address}`,
       ...(parts.sidecarArgs ?? []),
     ]

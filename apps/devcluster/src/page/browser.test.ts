@@ -159,7 +159,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('offers what is there in its forms, and shows at a field what is wrong with it', async () => {
+  it('offers existing objects in its forms, and shows the error of a field next to it', async () => {
     await onPage(async ({ test, page }) => {
       await page.until(`document.querySelector('form') !== null`)
       const inputOf = (form: string, name: string): string => `document.querySelector('#${form}-${name}')`

@@ -18,7 +18,7 @@ function withThree(): Player {
 }
 
 describe('the page steps through what happened', () => {
-  it('shows what is, and what has changed since it was drawn', () => {
+  it('shows the current items, and the changes since the last drawing', () => {
     const player = withThree()
     expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
     expect([...player.changed].join()).toBe('a,b,c,d')

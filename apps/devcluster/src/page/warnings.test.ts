@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { stillHolds } from './view/warnings.ts'
 import type { LastEvent, Level, Wait } from './view/wire.ts'
+import { stillHolds } from './view/wire.ts'
 
 const AT = 100_000
 const event = (bad: boolean): LastEvent => {

@@ -95,7 +95,7 @@ describe('a story', () => {
     expect(listeners).toBe(0)
   })
 
-  it("ends with the driver's error message about what it refused, and did not do later", async () => {
+  it("ends with the driver's error message about a refused request that did not succeed later", async () => {
     const ending = start([step()])
     await clock.settle()
     const call = { request: {}, tookMs: 1 }
@@ -109,7 +109,7 @@ describe('a story', () => {
     expect(await ending).toMatchObject({ refusals: ['NodeStageVolume: Internal "mount: \\"permission\\" denied"'] })
   })
 
-  it('waits for what is done as well', async () => {
+  it('waits for the end of its actions, too', async () => {
     const done = Promise.withResolvers<void>()
     const ending = start([step({ act: () => done.promise, expects: [] }), step({ title: 'Two', expects: [] })])
     await clock.settle()

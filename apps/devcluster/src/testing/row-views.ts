@@ -1,7 +1,7 @@
 import { boundPair, DRIVER, node, pod } from '@csi-sidecars/volume-controllers/testing/objects'
 import type { Failure } from '../page/model/call-log.ts'
 import { rowOf } from '../page/model/rows.ts'
-import type { RowView } from '../page/model/view.ts'
+import type { RowView } from '../page/model/waits.ts'
 
 const PAIR = boundPair()
 const NAME = `kubernetes.io/csi/${DRIVER}^handle-pv-1`
@@ -13,6 +13,7 @@ export function rowView(change: Partial<RowView> = {}): RowView {
     ...PAIR,
     attachments: [],
     pods: [],
+    snapshots: [],
     binding: undefined,
     attaches: true,
     node: () => node(),

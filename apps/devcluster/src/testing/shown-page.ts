@@ -1,5 +1,5 @@
-import { apply } from '../page/view/frames.ts'
 import type { Beginning, Item } from '../page/view/wire.ts'
+import { apply } from '../page/view/wire.ts'
 
 /** All that a page shows that is opened now. */
 export async function shownAt(url: string): Promise<ReadonlyMap<string, Item>> {

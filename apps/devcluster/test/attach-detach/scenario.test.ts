@@ -25,7 +25,7 @@ describe('the attach/detach controller', () => {
     expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
   })
 
-  it('reports what is attached to a recreated node', async () => {
+  it('reports the attached volumes of a recreated node', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const node = test.api.get(NODES, { name: 'node-1' })
@@ -35,7 +35,7 @@ describe('the attach/detach controller', () => {
   })
 
   it.each(['attached', 'detached'])(
-    "writes it again when a node's status could not be updated with what is %s",
+    "writes a node's status again if the update with an %s volume has failed",
     async (what) => {
       await using test = await attachDetachOnly()
       const failing = (): void => {

@@ -123,7 +123,7 @@ function lateNodes(real: Caches['nodes']) {
 }
 
 describe("the attach/detach controller and a node's events that come late", () => {
-  it('detaches what it has seen released while it asked about another volume', async () => {
+  it('detaches a volume whose release it has seen during a request about another volume', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })

@@ -98,7 +98,7 @@ describe('a look at everything', () => {
     expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-2'])
   })
 
-  it('wants no attach any more for a driver that has come to need none', async () => {
+  it('drops attaches for a driver that no longer needs them', async () => {
     await using test = await quietCluster()
     const { pods, drivers } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))

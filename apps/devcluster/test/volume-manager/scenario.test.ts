@@ -76,7 +76,7 @@ describe('a kubelet', () => {
     await test.until(PODS, inDefault('app'), isRunning)
   })
 
-  it('continues to report that it uses a volume which is being verified, though its pod is deleted meanwhile', async () => {
+  it('continues to report that it uses a volume which is being verified, though its pod is deleted', async () => {
     await using test = await kubeletsOnly()
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
@@ -183,7 +183,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.mounted.size).toBe(0)
   })
 
-  it("mounts what is not CSI's by itself, without attach and without any call", async () => {
+  it('mounts volumes without CSI by itself, without attach and without any call', async () => {
     await using test = await kubeletsOnly()
     const projected = { sources: [{ configMap: { name: 'c' } }] }
     test.api.create(
@@ -223,7 +223,7 @@ describe('a kubelet', () => {
     expect(nodeCalls(test)).toEqual(['NodePublishVolume', 'NodeUnpublishVolume'])
   })
 
-  it('unmounts after a restart what lost its pod meanwhile, and keeps what did not', async () => {
+  it('unmounts after a restart the volumes of deleted pods, and keeps the others', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const { controllers, client } = test.cluster

@@ -47,7 +47,7 @@ describe('the monitor', () => {
     ])
   })
 
-  it('sees a detach of what was in use all the time', () => {
+  it('sees a detach of a volume that was in use all the time', () => {
     expect(violations([node([V], [V]), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([
       'va was deleted while node-1 says that it uses volume vol-1',
     ])

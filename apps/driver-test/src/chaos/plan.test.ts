@@ -54,7 +54,7 @@ describe('a plan', () => {
   describe('for a driver', () => {
     const planned = (change: Partial<DriverCan> = {}): ChaosAction[] => actions({ can: { ...CAN, ...change } })
 
-    it('modifies claims where the driver takes that, and now and then asks for what it refuses', () => {
+    it('modifies claims if the driver supports it, sometimes with refused parameters', () => {
       const modified = (all: ChaosAction[]): readonly number[] =>
         all.flatMap((each) => (each.do === 'modifyClaim' ? [each.to] : []))
       expect(modified(planned())).toEqual([])

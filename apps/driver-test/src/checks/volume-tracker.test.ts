@@ -97,7 +97,7 @@ describe('the tracker', () => {
     expect(trackerOf([...made, ...grow(4096n), ...grow(2048n)]).get('vol')?.capacity).toBe(4096n)
   })
 
-  it('knows what is mounted by the path', () => {
+  it('knows the mounts by their paths', () => {
     const mount = { volumeId: 'vol', targetPath: '/t', stagingTargetPath: '/s' }
     const tracker = trackerOf([...made, ...answered('NodeStageVolume', mount), ...answered('NodePublishVolume', mount)])
     expect(certain(tracker.get('vol')?.staged ?? new Map())).toEqual(['/s'])

@@ -79,7 +79,7 @@ describe('the abilities of a driver', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it("leaves out what the driver refuses, with the driver's error message, and what was not requested", async () => {
+  it("exclude refused abilities, with the driver's error message, and unrequested ones", async () => {
     const driver = await start()
     driver.script('CreateVolume', ({ volumeCapabilities: [capability], name }: CreateVolumeRequest) => {
       if (capability?.accessType?.$case === 'block') throw new DriverFailure('INVALID_ARGUMENT', 'no raw volumes here')
@@ -160,7 +160,7 @@ describe('the abilities of a driver', () => {
     await expect(learn(other)).rejects.toThrow('lacks CREATE_DELETE_VOLUME')
   })
 
-  it('needs a node: that of its node service, or those that were named', async () => {
+  it('need a node: the node of the node service, or the named nodes', async () => {
     const driver = await start()
     expect((await learn(driver, { nodeIds: [] })).nodes.map(({ nodeId }) => nodeId)).toEqual(['node-1'])
     refuse(driver, 'NodeGetInfo', 'there is none')

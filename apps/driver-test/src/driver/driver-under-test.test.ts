@@ -10,7 +10,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { expect, it } from '@jest/globals'
 import { Checker } from '../checks/checker.ts'
-import { ClusterRules } from '../checks/cluster-rules.ts'
+import { ClusterRules } from './cluster-rules.ts'
 import { DriverUnderTest } from './driver-under-test.ts'
 import { OwnNodes } from './nodes.ts'
 

@@ -5,14 +5,13 @@ import { LATE_METHOD } from '../chaos/call-faults.ts'
 import type { ChaosDriver } from '../chaos/run.ts'
 import type { Checker } from '../checks/checker.ts'
 import type { Violation } from '../checks/checks.ts'
-import type { ClusterRules } from '../checks/cluster-rules.ts'
 import type { Listed } from '../checks/listing.ts'
-import { UsageLooks } from '../checks/stats.ts'
 import { certain, text } from '../checks/volume-tracker.ts'
+import type { ClusterRules } from './cluster-rules.ts'
 import type { DriverProcess } from './driver-process.ts'
-import { leftAtLast } from './left.ts'
-import { canList, listVolumes } from './lists.ts'
+import { canList, leftAtLast, listVolumes } from './lists.ts'
 import type { OwnNodes } from './nodes.ts'
+import { UsageLooks } from './stats.ts'
 
 export interface DriverUnderTestParts {
   /** Connected to the driver itself, past the proxy. */

@@ -10,8 +10,10 @@ import {
   type Pod,
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
-import { claimFindings } from '../findings/claim.ts'
 import { isPending } from './collect.ts'
 import { FactCollection } from './collection.ts'
 import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf, refOf } from './facts.ts'
@@ -21,17 +23,23 @@ const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
 /** Many objects wait for nodes that are lost at a time; the first ones show it. */
 const MOST_NODES = 100
 
+/** Reports whether a claim has findings of its own, from the claim alone. */
+type HasFindings = (claim: PersistentVolumeClaim, nothing: ClusterFacts) => boolean
+
 /** Reads a whole cluster in lists side by side, page by page. */
-export async function collectAll(into: FactCollection): Promise<void> {
+export async function collectAll(into: FactCollection, hasFindings: HasFindings): Promise<void> {
   const [leases] = await Promise.all([
     into.reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
-    podsAndClaims(into),
+    podsAndClaims(into, hasFindings),
     into.attachmentsWhere(() => true),
     into.all(into.volumes, PERSISTENT_VOLUMES),
     into.all(into.csiNodes, CSI_NODES),
     into.all(into.drivers, CSI_DRIVERS),
     into.all(into.storageClasses, STORAGE_CLASSES),
     into.all(into.attributesClasses, VOLUME_ATTRIBUTES_CLASSES),
+    into.all(into.snapshots, VOLUME_SNAPSHOTS),
+    into.all(into.contents, VOLUME_SNAPSHOT_CONTENTS),
+    into.all(into.snapshotClasses, VOLUME_SNAPSHOT_CLASSES),
     events(into),
   ])
   into.leases = leases
@@ -39,7 +47,7 @@ export async function collectAll(into: FactCollection): Promise<void> {
 }
 
 /** Reads the pods that use claims, the claims of waiting pods, and the claims that have findings of their own. */
-async function podsAndClaims(into: FactCollection): Promise<void> {
+async function podsAndClaims(into: FactCollection, hasFindings: HasFindings): Promise<void> {
   const { reader, claims } = into
   const uses = (pod: Pod): boolean => claimNamesOf(pod).length > 0
   for (const pod of (await reader.list(PODS, { where: uses, keep: withoutContainers })) ?? []) into.addPod(pod)
@@ -59,23 +67,17 @@ function withoutContainers(pod: Pod): Pod {
   return pod.spec == null ? pod : { ...pod, spec: { ...pod.spec, containers: [], initContainers: [] } }
 }
 
-/** An object that is not understood is kept, and reported later. */
-function hasFindings(claim: PersistentVolumeClaim, nothing: ClusterFacts): boolean {
-  try {
-    return claimFindings(claim, nothing).length > 0
-  } catch {
-    return true
-  }
-}
-
 const OF_CLAIMS = 'involvedObject.kind=PersistentVolumeClaim'
 const OF_PODS = ['FailedAttachVolume', 'FailedMount', 'FailedMapVolume', 'FailedScheduling'].map(
   (reason) => `involvedObject.kind=Pod,reason=${reason}`,
 )
 const OF_VOLUMES = 'involvedObject.kind=PersistentVolume,reason=VolumeFailedDelete'
+const OF_CONTENTS = 'involvedObject.kind=VolumeSnapshotContent,reason=SnapshotDeleteError'
 
 async function events({ reader, events: known }: FactCollection): Promise<void> {
-  const lists = [OF_CLAIMS, OF_VOLUMES, ...OF_PODS].map((fieldSelector) => reader.list(EVENTS, { fieldSelector }))
+  const lists = [OF_CLAIMS, OF_VOLUMES, OF_CONTENTS, ...OF_PODS].map((fieldSelector) =>
+    reader.list(EVENTS, { fieldSelector }),
+  )
   for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) known.push(event)
 }
 

@@ -103,7 +103,7 @@ describe('the pending work of a leader', () => {
   })
 
   it('causes no request for leases without a holder and for other programs', async () => {
-    const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('external-snapshotter-leader-x')]
+    const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('other-leader-x')]
     expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
   })
 })

@@ -3,7 +3,7 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import type { Lease, Pod } from '@csi-sidecars/kube-types'
 import { containersOf } from './collect-sidecars.ts'
 import type { FactCollection } from './collection.ts'
-import { isOfSidecar, leaseKey } from './leases.ts'
+import { leaseKey } from './leases.ts'
 import { pendingPage } from './pending.ts'
 
 /** The longest wait for a leader that does not answer. */
@@ -19,7 +19,7 @@ const MOST_PAGES = 40
 export async function collectPending(into: FactCollection, clock: Clock, signal: AbortSignal): Promise<void> {
   const asked = new Set<string>()
   await Promise.all(
-    (into.leases ?? []).filter(isHeldBySidecar).map(async (lease) => {
+    into.sidecarLeases.filter(isHeld).map(async (lease) => {
       const endpoint = endpointOf(lease, into)
       // Both sidecars in one process have one endpoint.
       if (endpoint === undefined || asked.has(endpoint)) return
@@ -35,8 +35,8 @@ export async function collectPending(into: FactCollection, clock: Clock, signal:
   )
 }
 
-function isHeldBySidecar(lease: Lease): boolean {
-  return isOfSidecar(lease) && (lease.spec?.holderIdentity ?? '') !== ''
+function isHeld(lease: Lease): boolean {
+  return (lease.spec?.holderIdentity ?? '') !== ''
 }
 
 async function ask(

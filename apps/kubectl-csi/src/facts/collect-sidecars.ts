@@ -1,7 +1,7 @@
 import { type Lease, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { FactCollection } from './collection.ts'
 import { objectOf } from './facts.ts'
-import { isOfSidecar, leaseKey } from './leases.ts'
+import { leaseKey, sidecarWord } from './leases.ts'
 
 /** How far to look for the pods of sidecars without a leader: a list of a namespace's pods may be long. */
 export type Reach = 'holders' | 'namespaces'
@@ -9,7 +9,7 @@ export type Reach = 'holders' | 'namespaces'
 /** The pods of the sidecars whose Leases were read: the holder of the Lease or, without one, the candidates. */
 export async function collectSidecarPods(into: FactCollection, reach: Reach): Promise<void> {
   await Promise.all(
-    (into.leases ?? []).filter(isOfSidecar).map(async (lease) => {
+    into.sidecarLeases.map(async (lease) => {
       const pods = await podsOf(lease, into, reach)
       into.sidecarPods.set(leaseKey(lease), pods)
     }),
@@ -34,9 +34,8 @@ export type SidecarContainer = NonNullable<NonNullable<Pod['spec']>['containers'
 
 /** The containers of a pod that can be the sidecar to which a Lease belongs, by their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly SidecarContainer[] {
-  const own = lease.startsWith('external-attacher-') ? 'attacher' : 'resizer'
   // bounded: one of two words
-  const words = new RegExp(`${own}|csi-sidecars`)
+  const words = new RegExp(`${sidecarWord(lease)}|csi-sidecars`)
   return (spec?.containers ?? []).filter(({ name, image = '', command = [] }) =>
     words.test(`${name} ${image} ${command.join(' ')}`),
   )

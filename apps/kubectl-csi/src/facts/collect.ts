@@ -7,11 +7,12 @@ import {
   VOLUME_ATTACHMENTS,
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
+import { collectContent, collectSnapshot, collectSource } from './collect-snapshots.ts'
 import type { FactCollection } from './collection.ts'
 import { claimNamesOf, driverOf, type KindRef, mayWait, objectOf, refOf } from './facts.ts'
 import { leaseName } from './leases.ts'
 
-export type SubjectKind = 'pod' | 'pvc' | 'pv' | 'va' | 'node'
+export type SubjectKind = 'pod' | 'pvc' | 'pv' | 'va' | 'node' | 'vs' | 'vsc'
 
 export const KINDS: Readonly<Record<SubjectKind, string>> = {
   pod: 'Pod',
@@ -19,6 +20,8 @@ export const KINDS: Readonly<Record<SubjectKind, string>> = {
   pv: 'PersistentVolume',
   va: 'VolumeAttachment',
   node: 'Node',
+  vs: 'VolumeSnapshot',
+  vsc: 'VolumeSnapshotContent',
 }
 
 /** Reads the object and everything that it may wait for. Resolves with false if the object does not exist. */
@@ -46,7 +49,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
     const seen = await into.claim(ref)
     const claim = objectOf(seen)
     if (claim === undefined) return seen.is !== 'absent'
-    await Promise.all([into.surroundingsOfClaim(claim), podsOf(ref, into)])
+    await Promise.all([into.surroundingsOfClaim(claim), collectSource(claim, into), podsOf(ref, into)])
     await attachmentsOfVolumes(into)
     return true
   },
@@ -80,6 +83,15 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
     // Attachments of a deleted node still need an explanation.
     return node.is !== 'absent' || csiNode.is !== 'absent' || into.attachments.size > 0
   },
+
+  vs: (ref, into) => collectSnapshot(ref, into),
+
+  async vsc({ name }, into) {
+    const found = await collectContent(name, into)
+    const { namespace, name: snapshot } = objectOf(into.contents.get(name))?.spec.volumeSnapshotRef ?? {}
+    if (snapshot !== undefined) await into.snapshot({ namespace, name: snapshot })
+    return found
+  },
 }
 
 async function claimsOf(pod: Pod, into: FactCollection): Promise<void> {
@@ -87,7 +99,7 @@ async function claimsOf(pod: Pod, into: FactCollection): Promise<void> {
   await Promise.all(
     claimNamesOf(pod).map(async (name) => {
       const claim = objectOf(await into.claim({ namespace, name }))
-      if (claim !== undefined) await into.surroundingsOfClaim(claim)
+      if (claim !== undefined) await Promise.all([into.surroundingsOfClaim(claim), collectSource(claim, into)])
     }),
   )
 }
@@ -111,7 +123,7 @@ async function surroundings(into: FactCollection): Promise<void> {
   if (limited.size > 0) await into.neighboursOn(limited)
 }
 
-/** Whether the number of volumes that a driver attaches to a node has a limit. */
+/** Reports whether the number of volumes that a driver attaches to a node has a limit. */
 function isLimited(spec: VolumeAttachment['spec'], { csiNodes }: FactCollection): boolean {
   const drivers = objectOf(csiNodes.get(spec?.nodeName ?? ''))?.spec.drivers
   return drivers?.find(({ name }) => name === spec?.attacher)?.allocatable?.count !== undefined
@@ -128,7 +140,7 @@ async function usersElsewhere(nodeName: string, into: FactCollection): Promise<v
   ])
 }
 
-/** Whether there is anything to explain about an attachment. */
+/** Reports whether there is anything to explain about an attachment. */
 export function isPending({ metadata, status }: VolumeAttachment): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.attached !== true
 }
@@ -141,6 +153,9 @@ async function collectEvents(into: FactCollection): Promise<void> {
     ...into.volumes.present
       .filter(({ status }) => status?.phase === 'Released' || status?.phase === 'Failed')
       .map((pv) => refOf('PersistentVolume', pv)),
+    ...into.contents.present
+      .filter(({ metadata }) => metadata?.deletionTimestamp !== undefined)
+      .map((content) => refOf('VolumeSnapshotContent', content)),
   ]
   await Promise.all(
     about.map(async ({ kind, namespace, name }) => {
@@ -157,9 +172,17 @@ async function collectLeases(into: FactCollection): Promise<void> {
   const names = new Set([
     ...attachers.map((driver) => leaseName('external-attacher', driver)),
     ...(into.claims.present.length > 0 ? volumes.map((driver) => leaseName('external-resizer', driver)) : []),
+    ...into.contents.present.map(({ spec }) => leaseName('external-snapshotter', spec.driver)),
+    ...provisioners(into).map((driver) => leaseName('external-provisioner', driver)),
   ])
   const lists = await Promise.all([...names].map((name) => leasesOf(name, into)))
   into.leases = lists.includes(undefined) ? undefined : lists.flatMap((list) => list ?? [])
+}
+
+/** The provisioners of claims that have no volume. */
+function provisioners({ claims, storageClasses }: FactCollection): readonly string[] {
+  const waiting = claims.present.filter(({ spec }) => !spec?.volumeName)
+  return waiting.flatMap(({ spec }) => objectOf(storageClasses.get(spec?.storageClassName ?? ''))?.provisioner ?? [])
 }
 
 async function leasesOf(name: string, { reader }: FactCollection): Promise<readonly Lease[] | undefined> {

@@ -18,8 +18,14 @@ import {
   type StorageClass,
   VOLUME_ATTACHMENTS,
   VOLUME_ATTRIBUTES_CLASSES,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
   type VolumeAttachment,
   type VolumeAttributesClass,
+  type VolumeSnapshot,
+  type VolumeSnapshotClass,
+  type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import {
   byObject,
@@ -31,7 +37,9 @@ import {
   type Named,
   objectOf,
   type ReadResult,
+  refOf,
 } from './facts.ts'
+import { isOfSidecar } from './leases.ts'
 import type { PendingItem } from './pending.ts'
 import type { ApiReader } from './reader.ts'
 
@@ -49,6 +57,9 @@ export class FactCollection {
   readonly drivers = new KnownObjects<CSIDriver>()
   readonly storageClasses = new KnownObjects<StorageClass>()
   readonly attributesClasses = new KnownObjects<VolumeAttributesClass>()
+  readonly snapshots = new KnownObjects<VolumeSnapshot>()
+  readonly contents = new KnownObjects<VolumeSnapshotContent>()
+  readonly snapshotClasses = new KnownObjects<VolumeSnapshotClass>()
   readonly events: Event[] = []
   readonly pending: PendingItem[] = []
   readonly missingPermissions = new Map<string, readonly string[]>()
@@ -60,12 +71,43 @@ export class FactCollection {
     this.reader = reader
   }
 
+  /** The Leases of sidecars among the Leases that were read. */
+  get sidecarLeases(): readonly Lease[] {
+    const drivers = [
+      ...this.drivers.present.map(({ metadata }) => metadata?.name ?? ''),
+      ...this.storageClasses.present.map(({ provisioner }) => provisioner),
+    ]
+    return (this.leases ?? []).filter((lease) => isOfSidecar(lease, drivers))
+  }
+
   claim(ref: ObjectRef): Promise<ReadResult<PersistentVolumeClaim>> {
     return this.#once(this.claims, PERSISTENT_VOLUME_CLAIMS, ref)
   }
 
   volume(name: string): Promise<ReadResult<PersistentVolume>> {
     return this.#once(this.volumes, PERSISTENT_VOLUMES, { name })
+  }
+
+  snapshot(ref: ObjectRef): Promise<ReadResult<VolumeSnapshot>> {
+    return this.#once(this.snapshots, VOLUME_SNAPSHOTS, ref)
+  }
+
+  content(name: string): Promise<ReadResult<VolumeSnapshotContent>> {
+    return this.#once(this.contents, VOLUME_SNAPSHOT_CONTENTS, { name })
+  }
+
+  /** Reads a class. Without a name one of all may be the default. */
+  async snapshotClass(name: string | undefined): Promise<void> {
+    if (name === undefined) await this.all(this.snapshotClasses, VOLUME_SNAPSHOT_CLASSES)
+    else await this.#once(this.snapshotClasses, VOLUME_SNAPSHOT_CLASSES, { name })
+  }
+
+  /** Reads the claims of a namespace that have no volume. */
+  async pendingClaimsOf(namespace: string | undefined): Promise<void> {
+    const where = ({ spec }: PersistentVolumeClaim): boolean => !spec?.volumeName
+    for (const object of (await this.reader.list(PERSISTENT_VOLUME_CLAIMS, { namespace, where })) ?? []) {
+      this.claims.set(keyOf({ namespace, name: object.metadata?.name ?? '' }), { is: 'present', object })
+    }
   }
 
   /** Reads all attachments that `where` picks, page by page. The API has no selector for their volume or node. */
@@ -116,11 +158,11 @@ export class FactCollection {
     ])
   }
 
-  /** All objects of a kind that is in no namespace. */
+  /** All objects of a kind. */
   async all<T extends Named>(known: KnownObjects<T>, resource: Resource<T>): Promise<void> {
     if (known.complete) return
     const listed = await this.reader.list(resource, { notUnderstood: (name) => known.set(name, { is: 'unseen' }) })
-    for (const object of listed ?? []) known.set(object.metadata?.name ?? '', { is: 'present', object })
+    for (const object of listed ?? []) known.set(keyOf(refOf('', object)), { is: 'present', object })
     known.complete = listed !== undefined
   }
 

@@ -10,6 +10,9 @@ import type {
   StorageClass,
   VolumeAttachment,
   VolumeAttributesClass,
+  VolumeSnapshot,
+  VolumeSnapshotClass,
+  VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import type { PendingItem } from './pending.ts'
 
@@ -75,6 +78,9 @@ export interface ClusterFacts {
   readonly drivers: ObjectTable<CSIDriver>
   readonly storageClasses: ObjectTable<StorageClass>
   readonly attributesClasses: ObjectTable<VolumeAttributesClass>
+  readonly snapshots: ObjectTable<VolumeSnapshot>
+  readonly contents: ObjectTable<VolumeSnapshotContent>
+  readonly snapshotClasses: ObjectTable<VolumeSnapshotClass>
   /** Undefined: they could not be read. */
   readonly leases: readonly Lease[] | undefined
   /** The events, by the uid of their object. */
@@ -164,7 +170,7 @@ export function claimKeysOf(pod: Pod): readonly string[] {
   return claimNamesOf(pod).map((name) => keyOf({ namespace: pod.metadata?.namespace, name }))
 }
 
-/** Whether a pod has yet to start, or to end: else it waits for no volume. */
+/** Reports whether a pod has yet to start, or to end: else it waits for no volume. */
 export function mayWait({ metadata, status }: Pod): boolean {
   return metadata?.deletionTimestamp !== undefined || !hasStarted(status)
 }
@@ -185,7 +191,7 @@ function isTrue(conditions: readonly Condition[] | undefined, wanted: string): b
   return conditions?.some(({ type, status }) => type === wanted && status === 'True') === true
 }
 
-/** Whether a pod still holds its volumes. */
+/** Reports whether a pod still holds its volumes. */
 export function isRunning({ status }: Pod): boolean {
   return status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
 }

@@ -1,11 +1,13 @@
 import type { Lease } from '@csi-sidecars/kube-types'
 import { keyOf } from './facts.ts'
 
-export type SidecarName = 'external-attacher' | 'external-resizer'
+export type SidecarName = 'external-attacher' | 'external-resizer' | 'external-provisioner' | 'external-snapshotter'
 
 const PREFIX: Readonly<Record<SidecarName, string>> = {
   'external-attacher': 'external-attacher-leader-',
   'external-resizer': 'external-resizer-',
+  'external-snapshotter': 'external-snapshotter-leader-',
+  'external-provisioner': '',
 }
 
 /** The name of a Lease, which both sidecars share with their Go originals. */
@@ -14,8 +16,17 @@ export function leaseName(sidecar: SidecarName, driver: string): string {
   return name.endsWith('-') ? `${name}X` : name
 }
 
-export function isOfSidecar({ metadata }: Lease): boolean {
-  return Object.values(PREFIX).some((prefix) => metadata?.name?.startsWith(prefix) === true)
+/** Reports whether a Lease is of a sidecar. That of a provisioner has the name of its driver alone. */
+export function isOfSidecar({ metadata }: Lease, drivers: readonly string[]): boolean {
+  const { name = '' } = metadata ?? {}
+  const isPrefixed = Object.values(PREFIX).some((prefix) => prefix !== '' && name.startsWith(prefix))
+  return isPrefixed || drivers.some((driver) => leaseName('external-provisioner', driver) === name)
+}
+
+/** Returns the word for the sidecar in names of containers and images. */
+export function sidecarWord(lease: string): string {
+  const found = Object.entries(PREFIX).find(([, prefix]) => prefix !== '' && lease.startsWith(prefix))
+  return (found?.[0] ?? 'external-provisioner').replace('external-', '')
 }
 
 export function leaseKey({ metadata }: Lease): string {

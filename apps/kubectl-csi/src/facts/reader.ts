@@ -75,6 +75,8 @@ export class ApiReader {
       for await (const page of this.#client.list(resource, options)) found.push(...page.items)
       return found
     } catch (error) {
+      // The API server does not serve the kind: its CRD is not installed.
+      if (isNotFound(error)) return found
       this.#refused(resource, error)
       return undefined
     }

@@ -11,6 +11,9 @@ import type {
   StorageClass,
   VolumeAttachment,
   VolumeAttributesClass,
+  VolumeSnapshot,
+  VolumeSnapshotClass,
+  VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 
 /** The problem of a value at a path: `.spec.volumes is no list`. Undefined: the value is as expected. */
@@ -114,6 +117,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
       volumeName: text,
       volumeAttributesClassName: text,
       resources: { requests: map(text) },
+      dataSource: { kind: text, name: text },
+      dataSourceRef: { kind: text, name: text, namespace: text },
     },
     status: {
       phase: text,
@@ -155,6 +160,25 @@ const CHECKS: Readonly<Record<string, Check>> = {
   csidrivers: shape<CSIDriver>({ 'metadata!': metadata, 'spec!': { attachRequired: flag } }),
   storageclasses: shape<StorageClass>({ 'metadata!': metadata, provisioner: text, volumeBindingMode: text }),
   volumeattributesclasses: shape<VolumeAttributesClass>({ 'metadata!': metadata, driverName: text }),
+  volumesnapshots: shape<VolumeSnapshot>({
+    'metadata!': metadata,
+    'spec!': {
+      'source!': { persistentVolumeClaimName: text, volumeSnapshotContentName: text },
+      volumeSnapshotClassName: text,
+    },
+    status: { boundVolumeSnapshotContentName: text, readyToUse: flag, error: failure },
+  }),
+  volumesnapshotcontents: shape<VolumeSnapshotContent>({
+    'metadata!': metadata,
+    'spec!': {
+      'driver!': text,
+      deletionPolicy: text,
+      volumeSnapshotClassName: text,
+      'volumeSnapshotRef!': { namespace: text, name: text },
+    },
+    status: { snapshotHandle: text, readyToUse: flag, error: failure },
+  }),
+  volumesnapshotclasses: shape<VolumeSnapshotClass>({ 'metadata!': metadata }),
   leases: shape<Lease>({
     'metadata!': metadata,
     spec: { holderIdentity: text, renewTime: text, leaseDurationSeconds: number },

@@ -208,7 +208,7 @@ describe('the pending work of the attacher', () => {
     ])
   })
 
-  it('names what it waits for', () => {
+  it('names the awaited object', () => {
     const pending = item({ state: 'waiting', reason: 'NodeBusy', waitsFor: ['detach of va-0'] })
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([
       { reason: 'NodeBusy', waitsFor: 'detach of va-0' },

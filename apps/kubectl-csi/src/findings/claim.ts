@@ -4,9 +4,13 @@ import { type ClusterFacts, driverOf, keyOf, objectOf, refOf, timeOf } from '../
 import { aroundClaim, bindingEvent, refsOf } from './around.ts'
 import { usersOf } from './claim-users.ts'
 import { eventEvidence } from './events.ts'
-import type { Evidence, WaitFinding } from './finding.ts'
+import { type Evidence, sidecarOf, type WaitFinding } from './finding.ts'
+import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence, noLeaderText } from './leadership.ts'
 import { modifyFinding } from './modify.ts'
+import { pendingEvidence, pendingOf } from './pending.ts'
 import { expandFinding, resizeEvidence, sinceOf } from './resize.ts'
+import { ROWS } from './rows.ts'
+import { sourceFinding } from './snapshot.ts'
 import { waitingFinding } from './waiting.ts'
 
 /** Returns the waits of a claim: to be bound, to grow, to be modified, to be deleted. */
@@ -14,6 +18,15 @@ export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts)
   const around = aroundClaim(keyOf(refOf('PersistentVolumeClaim', claim)), { is: 'present', object: claim }, facts)
   if (around.claim === undefined) return []
   return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, { claim, around }, facts) ?? [])
+}
+
+/** Reports whether a claim has findings. A claim that is not understood counts, because it is reported later. */
+export function claimHasFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): boolean {
+  try {
+    return claimFindings(claim, facts).length > 0
+  } catch {
+    return true
+  }
 }
 
 interface WithAround {
@@ -35,9 +48,38 @@ function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: Clust
     default: {
       const object = refOf('PersistentVolumeClaim', claim)
       const awaits = refsOf(awaitedBy(wait, around), object.namespace)
-      return waitingFinding(wait, { object, awaits, ...aboutOf(wait, claim, facts) }, facts)
+      const finding = waitingFinding(wait, { object, awaits, ...aboutOf(wait, claim, facts) }, facts)
+      if (finding === undefined || !OF_PROVISIONER.has(wait.reason)) return finding
+      return sourceFinding(claim, facts) ?? provisionFinding(finding, claim, facts)
     }
   }
+}
+
+/** The waits that a provisioner ends, or that hide it. */
+const OF_PROVISIONER: ReadonlySet<Reason> = new Set([
+  'Binding',
+  'ClaimNotBound',
+  'Provisioning',
+  'ProvisioningFails',
+  'ClassCannotProvision',
+])
+
+/** Adds the knowledge of the provisioner itself: its Lease, and its pending work. */
+function provisionFinding(finding: WaitFinding, { spec }: PersistentVolumeClaim, facts: ClusterFacts): WaitFinding {
+  const driver = objectOf(facts.storageClasses.get(spec?.storageClassName ?? ''))?.provisioner
+  if (driver === undefined) return finding
+  const leadership = leadershipOf(facts, 'external-provisioner', driver)
+  const pending = pendingOf(facts, finding.object, ['provision'])
+  const known = {
+    ...finding,
+    since: timeOf(pending?.since) ?? finding.since,
+    stuck: finding.stuck || pending?.stuck === true,
+    evidence: [...finding.evidence, ...leaseEvidence(leadership, facts), ...pendingEvidence(pending)],
+  }
+  if (!hasNoLeader(leadership)) return known
+  const waiter = sidecarOf('external-provisioner', driver)
+  const waitsFor = noLeaderText(leadership, facts)
+  return { ...known, reason: 'NoLeader', waiter, waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
 }
 
 const NAMES_VOLUME: ReadonlySet<Reason> = new Set(['VolumeOfAnother', 'VolumeMismatch', 'VolumeNotThere'])

@@ -10,7 +10,7 @@ export interface FailureCause {
 }
 
 export interface FailureContext {
-  readonly sidecar: SidecarName | 'external-provisioner'
+  readonly sidecar: SidecarName
   readonly driver: string
   /** The node of an attachment. */
   readonly node?: string | undefined
@@ -49,6 +49,10 @@ const RULES: readonly Rule[] = [
   {
     words: /error getting secret (\S+) in namespace ([^:\s]+)/,
     cause: ([, name, namespace]) => secretUnreadable(`${namespace}/${name}`),
+  },
+  {
+    words: /cannot get credentials for (?:group )?snapshot content/,
+    cause: () => secretUnreadable('of its annotations'),
   },
   {
     // bounded: one line of an error

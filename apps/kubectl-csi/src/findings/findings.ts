@@ -5,6 +5,7 @@ import { claimFindings } from './claim.ts'
 import type { WaitFinding } from './finding.ts'
 import { pendingFindings } from './pending.ts'
 import { podFindings } from './pod.ts'
+import { contentFindings, snapshotFindings } from './snapshot.ts'
 import { volumeFindings } from './volume.ts'
 
 export interface Findings {
@@ -34,6 +35,8 @@ export function findingsOf(facts: ClusterFacts): Findings {
   of('VolumeAttachment', facts.attachments, attachmentFindings)
   of('PersistentVolumeClaim', facts.claims.present, claimFindings)
   of('PersistentVolume', facts.volumes.present, volumeFindings)
+  of('VolumeSnapshot', facts.snapshots.present, snapshotFindings)
+  of('VolumeSnapshotContent', facts.contents.present, contentFindings)
   of('Pod', facts.pods, podFindings)
   found.push(...pendingFindings(facts, found))
   return { findings: found.toSorted((a, b) => Number(b.stuck) - Number(a.stuck) || ageOrder(a, b)), unseen }

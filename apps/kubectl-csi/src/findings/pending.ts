@@ -4,7 +4,15 @@ import { CERTAIN, type Evidence, evidenceOf, type WaitFinding } from './finding.
 import { ROWS } from './rows.ts'
 
 /** Two controllers may work on one claim at once. */
-export type SidecarOperation = 'attach' | 'detach' | 'expand' | 'modify'
+export type SidecarOperation =
+  | 'attach'
+  | 'detach'
+  | 'expand'
+  | 'modify'
+  | 'provision'
+  | 'delete'
+  | 'create-snapshot'
+  | 'delete-snapshot'
 
 /** Returns the item of the sidecar about its work on the object. */
 export function pendingOf(

@@ -6,6 +6,7 @@ const MODIFYING = 'Claims: modifying'
 const VOLUMES = 'PersistentVolumes'
 const SIDECARS = 'Pods of the sidecars'
 const PODS = 'Pods that wait for volumes'
+const SNAPSHOTS = 'Snapshots, restores and clones'
 
 /** The rows of docs/operations.md that findings point to. Their text is there only; a test looks each of them up. */
 export const ROWS = {
@@ -53,5 +54,18 @@ export const ROWS = {
   nodeGone: { heading: PODS, see: 'does not exist or is not ready' },
   podEnding: { heading: PODS, see: '`Terminating`' },
   claimNotBound: { heading: PODS, see: 'is not bound' },
+  snapshotSource: { heading: SNAPSHOTS, see: 'a VolumeSnapshot whose claim' },
+  snapshotClass: { heading: SNAPSHOTS, see: 'VolumeSnapshotClass that does not exist' },
+  snapshotController: { heading: SNAPSHOTS, see: 'without a VolumeSnapshotContent' },
+  snapshotContent: { heading: SNAPSHOTS, see: 'waits for its VolumeSnapshotContent' },
+  snapshotInUse: { heading: SNAPSHOTS, see: 'with a restore' },
+  snapshotNotBegun: { heading: SNAPSHOTS, see: 'without a status' },
+  snapshotFails: { heading: SNAPSHOTS, see: 'with `status.error`' },
+  snapshotNotReady: { heading: SNAPSHOTS, see: 'with a handle, not ready' },
+  snapshotUncertain: { heading: SNAPSHOTS, see: '`volumesnapshot-being-created`' },
+  snapshotDeletion: { heading: SNAPSHOTS, see: '`SnapshotDeleteError`' },
+  snapshotBound: { heading: SNAPSHOTS, see: 'whose VolumeSnapshot exists' },
+  restoreSource: { heading: SNAPSHOTS, see: 'a claim whose source is a VolumeSnapshot' },
+  cloneSource: { heading: SNAPSHOTS, see: 'a claim whose source is another claim' },
   mountPending: { heading: PODS, see: 'all of its volumes are attached' },
 } as const satisfies Readonly<Record<string, RowKey>>

@@ -26,5 +26,13 @@ export const WELL: Readonly<Record<SubjectKind, (subject: KindRef, facts: Cluste
     const spec = attachments.find(({ metadata }) => metadata?.name === subject.name)?.spec
     return `${NOTHING_STUCK} Volume ${spec?.source.persistentVolumeName} is attached to node ${spec?.nodeName}.`
   },
+  vs: ({ namespace, name }, { snapshots }) => {
+    const { status } = objectOf(snapshots.get(keyOf({ namespace, name }))) ?? {}
+    return `${NOTHING_STUCK} It is ready, in ${status?.boundVolumeSnapshotContentName}.`
+  },
+  vsc: ({ name }, { contents }) => {
+    const { status } = objectOf(contents.get(name)) ?? {}
+    return `${NOTHING_STUCK} It is ready, as snapshot ${status?.snapshotHandle}.`
+  },
   node: (_, { attachments }) => `${NOTHING_STUCK} Volumes attached to it: ${attachments.length}.`,
 }

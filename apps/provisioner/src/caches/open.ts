@@ -20,11 +20,18 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
-import { type Attachment, projectAttachment } from './attachment.ts'
 import { type Claim, claimProjection, sourceKeys } from './claim.ts'
-import { type Class, projectClass } from './class.ts'
+import {
+  type Attachment,
+  type CachedNode,
+  type Class,
+  projectAttachment,
+  projectClass,
+  projectNode,
+  type Registration,
+  registrationProjection,
+} from './cluster.ts'
 import type { Names } from './names.ts'
-import { type CachedNode, projectNode, type Registration, registrationProjection } from './node.ts'
 import { type Volume, volumeProjection } from './volume.ts'
 
 /** The cached objects. */

@@ -13,7 +13,7 @@ import type { Informer } from '@csi-sidecars/informer'
 import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { CSI_STORAGE_CAPACITIES, type CSIStorageCapacity, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { changesKeys, changesLabels } from '../caches/node.ts'
+import { changesKeys, changesLabels } from '../caches/cluster.ts'
 import type { Caches } from '../caches/open.ts'
 import { type CapacityItems, OBJECTS_BY_ITEM, type SegmentSource, type Segments } from './items.ts'
 import {

@@ -1,9 +1,8 @@
 import type { Cached, Reader } from '@csi-sidecars/informer'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Metrics } from '@csi-sidecars/telemetry'
-import type { Class } from '../caches/class.ts'
+import type { CachedNode, Class, Registration } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
-import type { CachedNode, Registration } from '../caches/node.ts'
 import type { Caches, TopologyCaches } from '../caches/open.ts'
 
 export type Segments = Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import { type Claim, claimRef, snapshotKey } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { withFinalizer } from '../edit.ts'
@@ -54,7 +54,7 @@ export async function releaseSource(run: ClaimRun, claim: Claim): Promise<void> 
   }
 }
 
-/** Whether a claim still needs the snapshot: it has no volume yet, or its creation may be running. */
+/** Reports whether a claim still needs the snapshot: it has no volume yet, or its creation may be running. */
 export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
   const { claims, volumes, memory, settings } = deps
   const isProvisioned = ({ uid }: Claim): boolean => {

@@ -15,22 +15,17 @@ import { causesOfTopology, claimTrigger, endsOf } from './triggers.ts'
 
 /** Creates volumes for claims, and stores their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {
-  const { settings, caches, clock, log } = parts
-  const { claims, volumes, classes } = caches
-  const cluster = settings.topology ? caches.topology : undefined
+  const { settings, claims, volumes, classes, clock, log } = parts
+  const cluster = settings.topology ? parts.topology : undefined
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const awaited = new AwaitedObjects(parts.api, clock)
   const unsaved = new KeyFeed()
   const again = new KeyFeed()
   const deps: ClaimDeps = {
     ...parts,
-    claims,
-    volumes,
-    classes,
     topology: settings.topology ? topologyNodes(parts) : undefined,
     memory,
     awaited,
-    driver: parts.calls,
     storeLater: (name) => unsaved.add(name),
   }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
@@ -64,8 +59,8 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
   return [claimController, storeController(deps, { source: unsaved.source, claimAgain: (uid) => again.add(uid) })]
 }
 
-function topologyNodes({ settings, caches }: TermParts): TopologyNodes | undefined {
+function topologyNodes({ settings, topology }: TermParts): TopologyNodes | undefined {
   if (settings.node !== undefined) return topologyOfNode(settings.node)
-  const { nodes, registrations } = caches.topology ?? {}
+  const { nodes, registrations } = topology ?? {}
   return nodes && registrations && { nodes: nodes.store, registrations: registrations.store }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Claim } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { SELECTED_NODE, STORAGE_PROVISIONER } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
 import { type ClaimView, type DecisionSettings, decideClaim } from './decide.ts'

@@ -1,6 +1,6 @@
 import type { Cause } from '@csi-sidecars/controller'
 import { type Claim, classNameOf, migratedTo, ownerOf, selectedNode } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { isKnown, type Volume } from '../caches/volume.ts'
 import type { LocalNode } from '../node/local-node.ts'
 import type { ProvisionerSettings } from '../parts.ts'
@@ -89,12 +89,12 @@ function ownNode(view: ClaimView): ClaimDecision | undefined {
   return { do: 'own', class: storageClass, node }
 }
 
-/** Whether a creation may have begun that no one has followed to its end. */
+/** Reports whether a creation may have begun that no one has followed to its end. */
 export function isMarked({ finalizers }: Claim, { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>): boolean {
   return finalizers?.includes(claimFinalizer) === true
 }
 
-/** Whether this provisioner is responsible for the claim. */
+/** Reports whether this provisioner is responsible for the claim. */
 export function isOurs(claim: Claim, { names }: Pick<DecisionSettings, 'names'>): boolean {
   const owner = ownerOf(claim)
   return (owner === names.driver || migratedTo(claim) === names.driver) && isKnown(owner, names)

@@ -2,8 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
-import { News } from '../news.ts'
+import type { Class } from '../caches/cluster.ts'
 import { Ownership } from '../node/ownership.ts'
 import type { SecretRef } from '../request/secrets.ts'
 import { Pins } from '../topology/pins.ts'
@@ -71,7 +70,7 @@ export class ClaimMemory {
     return this.#news.isNews(uid, message)
   }
 
-  /** Whether the work on the claim begins. */
+  /** Reports whether the work on the claim begins. */
   begins(uid: string): boolean {
     return this.#news.isNews(`${uid} begins`, '')
   }
@@ -92,7 +91,7 @@ export class ClaimMemory {
     this.pins.release(uid)
   }
 
-  /** Whether a creation has to be followed up. */
+  /** Reports whether a creation has to be followed up. */
   follows(uid: string): boolean {
     return this.inProgress.has(uid)
   }
@@ -100,5 +99,36 @@ export class ClaimMemory {
   /** The driver has been replaced: it may find other requests feasible. */
   onDriverReturn(): void {
     this.#pauses.clear()
+  }
+}
+
+interface Reported {
+  readonly message: string
+  readonly at: number
+}
+
+/** Events live for an hour. A cause that lasts is reported again in time. */
+const REPORT_AGAIN_MS = 15 * 60_000
+
+/** The last message about each object, so that a cause is one event and not one for each try. */
+export class News {
+  readonly #last = new Map<string, Reported>()
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Whether the message is not the last one about the object, or was reported long ago. Counts as reported then. */
+  isNews(key: string, message: string): boolean {
+    const last = this.#last.get(key)
+    const at = this.#clock.monotonic()
+    if (last?.message === message && at - last.at < REPORT_AGAIN_MS) return false
+    this.#last.set(key, { message, at })
+    return true
+  }
+
+  forget(key: string): void {
+    this.#last.delete(key)
   }
 }

@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, expect, it } from '@jest/globals'
 import type { Claim } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { CLAIMS_BY_UID } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'

@@ -1,6 +1,6 @@
 import type { Reader } from '@csi-sidecars/informer'
 import { type Claim, classNameOf } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { CLAIMS_BY_UID } from '../caches/open.ts'
 import type { Volume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'

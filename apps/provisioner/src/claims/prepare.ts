@@ -7,7 +7,7 @@ import type {
 } from '@csi-sidecars/csi-proto'
 import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver, isMigrated } from '../request/migration.ts'
 import { capabilitiesOf, createVolumeRequest, driverParameters, fsTypeOf, volumeNameOf } from '../request/request.ts'

@@ -11,9 +11,16 @@ import type { Prepared } from './prepare.ts'
 import { type ClaimRun, edit } from './run.ts'
 import { deleteCreated, ownerOf } from './save.ts'
 
-/** Puts our finalizer on the claim. Returns false if the claim is gone. */
-export function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
-  return edit(run, claim, withFinalizer(run.deps.settings.claimFinalizer))
+/** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted and takes no finalizer. */
+export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
+  const { claimFinalizer } = run.deps.settings
+  let isMarked = false
+  const isStored = await edit(run, claim, (pvc) => {
+    const marked = withFinalizer(claimFinalizer)(pvc)
+    isMarked = marked.metadata?.finalizers?.includes(claimFinalizer) === true
+    return marked
+  })
+  return isStored && isMarked
 }
 
 /** Creates the volume. Returns it with the PersistentVolume to be stored. Throws RpcError and AnswerError. */
@@ -28,11 +35,8 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
   const created = { volumeId: volume.volumeId, secretRef: prepared.refs.provisioner, migrated }
   await refuseWrongVolume(run, prepared, { volume, created })
   const pv = await toPersistentVolume(run, prepared, { volume, created })
-  log
-    .v(2)
-    ?.info(
-      `successfully created PV ${request.name} for PVC ${claimRef(claim).name} and csi volume name ${volume.volumeId}`,
-    )
+  const pvc = claimRef(claim).name
+  log.v(2)?.info(`successfully created PV ${request.name} for PVC ${pvc} and csi volume name ${volume.volumeId}`)
   return { claim, pv, created, doomed: false }
 }
 
@@ -42,7 +46,7 @@ async function toPersistentVolume(
   prepared: Prepared,
   { volume, created }: Answered,
 ): Promise<PersistentVolume> {
-  const pv = csiVolumeOf(run, prepared, volume)
+  const pv = persistentVolumeOf(prepared, volume, run.deps.settings)
   if (!prepared.migrated) return pv
   try {
     return translateCSIPVToInTree(pv)
@@ -50,20 +54,6 @@ async function toPersistentVolume(
     const why = messageOf(cause)
     throw await removed(run, created, { why, cleanup: `${why}. Cleanup of volume ${prepared.request.name}` })
   }
-}
-
-function csiVolumeOf({ deps }: ClaimRun, prepared: Prepared, created: Volume): PersistentVolume {
-  const { settings } = deps
-  return persistentVolumeOf({
-    ...prepared,
-    name: prepared.request.name,
-    driverName: settings.names.driver,
-    created,
-    identity: settings.identity,
-    topology: settings.topology,
-    attributesClasses: settings.attributesClasses,
-    publishReadOnly: settings.publishReadOnly,
-  })
 }
 
 interface Answered {

@@ -1,8 +1,8 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { type Claim, claimTarget, nodeOfRequest, selectedNode } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
-import { both, type ClaimEdit, withoutFinalizer, withoutSelectedNode } from '../edit.ts'
+import type { Class } from '../caches/cluster.ts'
+import { withoutFinalizer, withoutSelectedNode } from '../edit.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
 import { failureOf } from './failure.ts'
@@ -65,14 +65,12 @@ function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): O
  */
 async function release(run: ClaimRun, claim: Claim, rescheduled: boolean): Promise<boolean> {
   const { settings } = run.deps
-  const edits: ClaimEdit[] = []
   const current = cachedClaim(claim.uid, run.deps) ?? claim
-  if (isMarked(current, settings)) edits.push(withoutFinalizer(settings.claimFinalizer))
-  if (rescheduled) edits.push(withoutSelectedNode)
-  const [first, second] = edits
-  if (first === undefined) return true
+  const marks = isMarked(current, settings) ? [withoutFinalizer(settings.claimFinalizer)] : []
+  const edits = rescheduled ? [...marks, withoutSelectedNode] : marks
+  if (edits.length === 0) return true
   try {
-    await edit(run, claim, second === undefined ? first : both(first, second))
+    await edit(run, claim, (pvc) => edits.reduce((edited, change) => change(edited), pvc))
     return true
   } catch (error) {
     run.signal.throwIfAborted()

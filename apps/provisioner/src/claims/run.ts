@@ -1,44 +1,21 @@
-import type { Clock } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
-import type { EventText, Recorder } from '@csi-sidecars/events'
-import type { Informer } from '@csi-sidecars/informer'
-import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '@csi-sidecars/kube-types'
+import type { EventText } from '@csi-sidecars/events'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Claim, claimTarget, classNameOf } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
-import type { Volume } from '../caches/volume.ts'
-import type { CapacityRefresh } from '../capacity/controller.ts'
 import { type ClaimEdit, editClaim } from '../edit.ts'
-import type { ClaimLabels, ProvisionMetrics } from '../metrics.ts'
-import type { ProvisionerSettings } from '../parts.ts'
+import type { ClaimLabels } from '../metrics.ts'
+import type { TermParts } from '../parts.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 import type { AwaitedObjects } from './awaited.ts'
-import type { DriverCalls } from './driver-calls.ts'
 import type { ClaimMemory } from './memory.ts'
 
-/** The part of a cache that a controller uses. */
-export type Known<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
-
-export interface ClaimDeps {
-  readonly api: KubeClient
-  readonly claims: Known<Claim, PersistentVolumeClaim>
-  readonly volumes: Known<Volume, PersistentVolume>
-  readonly classes: Known<Class, StorageClass>
+export interface ClaimDeps extends Omit<TermParts, 'topology'> {
   /** Undefined without topology. */
   readonly topology: TopologyNodes | undefined
-  readonly driver: DriverCalls
   readonly memory: ClaimMemory
   readonly awaited: AwaitedObjects
-  readonly settings: ProvisionerSettings
-  readonly recorder: Pick<Recorder, 'event'>
-  readonly populatorRecorder: Pick<Recorder, 'event'>
-  readonly metrics: ProvisionMetrics
-  readonly refresh: CapacityRefresh | undefined
   /** Has the PersistentVolume of this name stored later. */
   readonly storeLater: (name: string) => void
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** One run over one claim. */

@@ -34,7 +34,7 @@ describe('the fate of a new volume whose name is taken', () => {
     ['a volume of another kind', 'kept', { spec: { csi: undefined, hostPath: { path: '/' } } }],
     ['another volume, and the new one is migrated', 'kept', { spec: other }, { migrated: true }],
     [
-      'an in-tree volume with a handle that nobody understands',
+      'an in-tree volume with a handle that no plugin understands',
       'kept',
       { spec: { csi: undefined, awsElasticBlockStore: { volumeID: 'aws://' } } },
     ],

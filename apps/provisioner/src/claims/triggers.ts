@@ -1,7 +1,7 @@
 import { type Cause, causesOf, type Source, type Trigger } from '@csi-sidecars/controller'
 import type { Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { Claim } from '../caches/claim.ts'
-import { type CachedNode, changesKeys, changesLabels, type Registration } from '../caches/node.ts'
+import { type CachedNode, changesKeys, changesLabels, type Registration } from '../caches/cluster.ts'
 import type { TopologyCaches } from '../caches/open.ts'
 import type { AwaitedObjects } from './awaited.ts'
 import { type DecisionSettings, isMarked, isOurs } from './decide.ts'

@@ -1,10 +1,10 @@
 import { messageOf } from '@csi-sidecars/base'
 import { translateInTreeStorageClassToCSI } from '@csi-sidecars/csi-translation'
-import { type Class, projectClass } from '../caches/class.ts'
+import { type Class, projectClass } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
 import { ProvisionError } from './failure.ts'
 
-/** Whether the class belongs to the in-tree plugin that the driver has taken over for. */
+/** Reports whether the class belongs to the in-tree plugin that the driver has taken over for. */
 export function isMigrated({ provisioner }: Class, { inTree }: Names): boolean {
   return inTree !== undefined && provisioner === inTree
 }

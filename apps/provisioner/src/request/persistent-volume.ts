@@ -1,5 +1,6 @@
 import {
   VolumeCapability_AccessMode_Mode as AccessMode,
+  type CreateVolumeRequest,
   type Topology,
   type Volume,
   type VolumeCapability,
@@ -11,7 +12,7 @@ import {
   Quantity,
 } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import {
   DELETION_SECRET_NAME,
   DELETION_SECRET_NAMESPACE,
@@ -21,30 +22,25 @@ import {
   PROVISIONED_BY,
   VOLUME_FINALIZER,
 } from '../caches/names.ts'
+import type { ProvisionerSettings } from '../parts.ts'
 import { bytesOf } from './request.ts'
 import type { SecretRef, SecretRefs } from './secrets.ts'
 
+/** The parts of the request that its answer is stored with. */
 export interface VolumeParts {
   readonly claim: Claim
   readonly class: Class
-  readonly name: string
-  readonly driverName: string
+  readonly request: Pick<CreateVolumeRequest, 'name'>
   readonly fsType: string
   readonly refs: SecretRefs
   readonly capabilities: readonly VolumeCapability[]
-  /** The answer of the driver. */
-  readonly created: Volume
-  readonly identity: string
-  readonly topology: boolean
-  /** The gate VolumeAttributesClass. */
-  readonly attributesClasses: boolean
-  /** --controller-publish-readonly. */
-  readonly publishReadOnly: boolean
 }
 
+type Settings = Pick<ProvisionerSettings, 'names' | 'identity' | 'topology' | 'attributesClasses' | 'publishReadOnly'>
+
 /** The PersistentVolume for the created volume, reserved for the claim. */
-export function persistentVolumeOf(parts: VolumeParts): PersistentVolume {
-  const { claim, class: storageClass, name, created } = parts
+export function persistentVolumeOf(parts: VolumeParts, created: Volume, settings: Settings): PersistentVolume {
+  const { claim, class: storageClass, refs } = parts
   const { accessModes = [], volumeMode, attributesClass = '' } = claim.wanted ?? {}
   const { mountOptions, reclaimPolicy, provisioner } = storageClass
   const spec: PersistentVolumeSpec = {
@@ -55,12 +51,12 @@ export function persistentVolumeOf(parts: VolumeParts): PersistentVolume {
     ...(volumeMode !== undefined && { volumeMode }),
     storageClassName: classNameOf(claim),
     claimRef: claimReference(claim),
-    csi: csiSource(parts),
-    ...(parts.topology && affinityOf(created.accessibleTopology)),
-    ...(parts.attributesClasses && attributesClass !== '' && { volumeAttributesClassName: attributesClass }),
+    csi: csiSource(parts, created, settings),
+    ...(settings.topology && affinityOf(created.accessibleTopology)),
+    ...(settings.attributesClasses && attributesClass !== '' && { volumeAttributesClassName: attributesClass }),
   }
-  const annotations = { [PROVISIONED_BY]: provisioner, ...secretAnnotations(parts.refs) }
-  const metadata = { name, annotations, finalizers: [VOLUME_FINALIZER] }
+  const annotations = { [PROVISIONED_BY]: provisioner, ...secretAnnotations(refs) }
+  const metadata = { name: parts.request.name, annotations, finalizers: [VOLUME_FINALIZER] }
   return { apiVersion: 'v1', kind: 'PersistentVolume', metadata, spec }
 }
 
@@ -69,15 +65,18 @@ function claimReference(claim: Claim): NonNullable<PersistentVolumeSpec['claimRe
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
 }
 
-function csiSource(parts: VolumeParts): NonNullable<PersistentVolumeSpec['csi']> {
-  const { claim, driverName, fsType, refs, created, identity } = parts
+function csiSource(
+  { claim, fsType, refs, capabilities }: VolumeParts,
+  created: Volume,
+  { names, identity, publishReadOnly }: Settings,
+): NonNullable<PersistentVolumeSpec['csi']> {
   return {
-    driver: driverName,
+    driver: names.driver,
     volumeHandle: created.volumeId,
     // The driver's keys win.
     volumeAttributes: { [IDENTITY_ATTRIBUTE]: identity, ...created.volumeContext },
     ...(claim.wanted?.volumeMode !== 'Block' && fsType !== '' && { fsType }),
-    ...(isReadOnly(parts) && { readOnly: true }),
+    ...(publishReadOnly && isReadOnly(capabilities) && { readOnly: true }),
     ...secretReference('controllerPublishSecretRef', refs.controllerPublish),
     ...secretReference('nodeStageSecretRef', refs.nodeStage),
     ...secretReference('nodePublishSecretRef', refs.nodePublish),
@@ -90,9 +89,8 @@ function secretReference(field: string, ref: SecretRef | undefined): Record<stri
   return ref === undefined ? {} : { [field]: ref }
 }
 
-function isReadOnly({ publishReadOnly, capabilities }: VolumeParts): boolean {
-  const [only, ...others] = capabilities
-  return publishReadOnly && others.length === 0 && only?.accessMode?.mode === AccessMode.MULTI_NODE_READER_ONLY
+function isReadOnly([only, ...others]: readonly VolumeCapability[]): boolean {
+  return others.length === 0 && only?.accessMode?.mode === AccessMode.MULTI_NODE_READER_ONLY
 }
 
 function secretAnnotations({ provisioner, controllerModify }: SecretRefs): Record<string, string> {

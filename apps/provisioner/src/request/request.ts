@@ -8,7 +8,7 @@ import type {
 } from '@csi-sidecars/csi-proto'
 import { Quantity } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
 import { SECRET_KEYS } from './secrets.ts'
 

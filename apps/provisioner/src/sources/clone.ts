@@ -2,7 +2,7 @@ import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { type Claim, claimRef } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { bytesOf } from '../request/request.ts'
 import { type Source, sourceError } from './data-source.ts'
 

@@ -49,7 +49,7 @@ export async function releaseSnapshot({ api, signal }: SnapshotWrite, key: strin
 export interface SweepOptions {
   readonly api: KubeClient
   readonly intervalMs: number
-  /** Whether a claim still needs the snapshot `namespace/name`. */
+  /** Reports whether a claim still needs the snapshot `namespace/name`. */
   readonly isNeeded: (snapshot: string) => boolean
   readonly clock: Clock
   readonly log: Logger

@@ -9,7 +9,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { type Claim, claimRef } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
+import type { Class } from '../caches/cluster.ts'
 import { ALLOW_MODE_CHANGE, SNAPSHOT_FINALIZER } from '../caches/names.ts'
 import { bytesOf } from '../request/request.ts'
 import { type Source, sourceError } from './data-source.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { CachedNode, Registration } from '../caches/node.ts'
+import type { CachedNode, Registration } from '../caches/cluster.ts'
 import { requirementOf, type TopologyRules } from './requirement.ts'
 
 type Nodes = Readonly<Record<string, { keys?: readonly string[]; labels?: Readonly<Record<string, string>> }>>

@@ -3,8 +3,7 @@ import type { Reader } from '@csi-sidecars/informer'
 import type { TopologySelectorTerm } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { type Claim, claimRef, nodeOfRequest } from '../caches/claim.ts'
-import type { Class } from '../caches/class.ts'
-import type { CachedNode, Registration } from '../caches/node.ts'
+import type { CachedNode, Class, Registration } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import {
   distinctTerms,

@@ -1,7 +1,7 @@
 import { type Controller, causesOf, keysOf, type Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
-import type { Attachment } from '../caches/attachment.ts'
+import type { Attachment } from '../caches/cluster.ts'
 import type { Volume } from '../caches/volume.ts'
 import { SIDECAR } from '../claims/pending.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
@@ -12,19 +12,9 @@ import { reconcileVolume } from './reconcile.ts'
 
 /** Protects the volumes of this driver, and deletes them when they are released. */
 export function volumeController(parts: TermParts): Controller {
-  const { settings, caches, clock } = parts
-  const { volumes, classes, attachments } = caches
-  const memory = new VolumeMemory(clock)
-  const deps: VolumeDeps = {
-    ...parts,
-    volumes,
-    classes,
-    attachments,
-    names: settings.names,
-    node: settings.node,
-    memory,
-    driver: parts.calls,
-  }
+  const { settings, volumes, classes, attachments } = parts
+  const memory = new VolumeMemory(parts.clock)
+  const deps: VolumeDeps = { ...parts, memory }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   return {
     name: 'volumes',

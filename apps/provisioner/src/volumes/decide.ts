@@ -1,4 +1,4 @@
-import type { Attachment } from '../caches/attachment.ts'
+import type { Attachment } from '../caches/cluster.ts'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
 

@@ -1,18 +1,11 @@
-import { type Clock, messageOf } from '@csi-sidecars/base'
+import { messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
-import type { Recorder } from '@csi-sidecars/events'
-import type { Informer } from '@csi-sidecars/informer'
-import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE, type Names } from '../caches/names.ts'
-import type { Caches } from '../caches/open.ts'
-import type { Volume } from '../caches/volume.ts'
-import type { CapacityRefresh } from '../capacity/controller.ts'
-import { type DriverCalls, readSecret } from '../claims/driver-calls.ts'
-import type { ProvisionMetrics } from '../metrics.ts'
-import type { LocalNode } from '../node/local-node.ts'
+import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
+import { readSecret } from '../claims/driver-calls.ts'
+import type { TermParts } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver } from '../request/migration.ts'
 import { type SecretRef, secretRefOf } from '../request/secrets.ts'
@@ -66,27 +59,14 @@ function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume): SecretR
   const volume = metadata?.name ?? ''
   const tokens = { volume, namespace: claim.namespace ?? '', claim: claim.name ?? '', annotations: {} }
   try {
-    return secretRefOf('provisioner', classForDriver(storageClass, run.deps.names).parameters, tokens)
+    return secretRefOf('provisioner', classForDriver(storageClass, run.deps.settings.names).parameters, tokens)
   } catch (cause) {
     throw new ProvisionError(`failed to get secretreference for volume ${volume}: ${messageOf(cause)}`, { cause })
   }
 }
 
-export interface VolumeDeps {
-  readonly api: KubeClient
-  readonly volumes: Pick<Informer<Volume, PersistentVolume>, 'learn' | 'store'>
-  readonly classes: Pick<Caches['classes'], 'store'>
-  readonly attachments: Pick<NonNullable<Caches['attachments']>, 'store'> | undefined
-  readonly driver: DriverCalls
-  readonly names: Names
-  /** Undefined without --node-deployment. */
-  readonly node: LocalNode | undefined
+export interface VolumeDeps extends TermParts {
   readonly memory: VolumeMemory
-  readonly recorder: Pick<Recorder, 'event'>
-  readonly metrics: ProvisionMetrics
-  readonly refresh: CapacityRefresh | undefined
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /** One run over one PersistentVolume. */

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { News } from '../news.ts'
+import { News } from '../claims/memory.ts'
 
 /** The knowledge of this process about volumes in deletion, by the UIDs of their PersistentVolumes. */
 export class VolumeMemory {

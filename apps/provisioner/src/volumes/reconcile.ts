@@ -84,7 +84,8 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
   if (current.uid !== volume.uid || decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete')
     return AGAIN
   // The node that can reach the volume deletes it.
-  if (deps.node !== undefined && !isReachable(pv.spec, deps.node)) return SETTLED
+  const { node } = deps.settings
+  if (node !== undefined && !isReachable(pv.spec, node)) return SETTLED
   const className = pv.spec?.storageClassName ?? ''
   const since = deps.clock.monotonic()
   try {

@@ -1,8 +1,8 @@
 import { Interner } from '@csi-sidecars/informer'
 import { describe, expect, it, jest } from '@jest/globals'
 import { attributesClass, claim, volume } from '../testing/builders.ts'
-import { projectClass } from './attributes-class.ts'
 import { claimRef, eventTarget, projectClaim } from './claim.ts'
+import { projectClass } from './open.ts'
 import { volumeProjection, wholeVolume } from './volume.ts'
 
 const EBS = 'ebs.csi.aws.com'

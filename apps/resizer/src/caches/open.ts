@@ -1,4 +1,4 @@
-import type { Informer } from '@csi-sidecars/informer'
+import { type Cached, type Informer, Interner } from '@csi-sidecars/informer'
 import {
   PERSISTENT_VOLUME_CLAIM_MESSAGE,
   PERSISTENT_VOLUME_CLAIMS,
@@ -11,13 +11,12 @@ import {
   type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
-import { type AttributesClass, projectClass } from './attributes-class.ts'
-import { type Claim, projectClaim } from './claim.ts'
-import { type Volume, volumeProjection } from './volume.ts'
+import { projectClaim, type ResizerClaim } from './claim.ts'
+import { type ResizerVolume, volumeProjection } from './volume.ts'
 
 export interface Informers {
-  readonly claims: Informer<Claim, PersistentVolumeClaim>
-  readonly volumes: Informer<Volume, PersistentVolume>
+  readonly claims: Informer<ResizerClaim, PersistentVolumeClaim>
+  readonly volumes: Informer<ResizerVolume, PersistentVolume>
   /** Undefined if volumes are not modified. */
   readonly classes: Informer<AttributesClass, VolumeAttributesClass> | undefined
 }
@@ -52,4 +51,27 @@ export function openClasses({ caches, resyncMs }: ResizerCacheOptions): NonNulla
     project: projectClass,
     resyncMs,
   })
+}
+
+/**
+ * The cached fields of a VolumeAttributesClass. Classes of other drivers are cached too, because a claim may name any
+ * class.
+ */
+export interface AttributesClass extends Cached {
+  /** The driver that the class is for. */
+  readonly driverName: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+export function projectClass(
+  { metadata, driverName, parameters }: VolumeAttributesClass,
+  intern = new Interner(),
+): AttributesClass {
+  return {
+    key: metadata?.name ?? '',
+    resourceVersion: metadata?.resourceVersion ?? '',
+    uid: metadata?.uid ?? '',
+    driverName: intern.text(driverName ?? ''),
+    parameters: parameters ?? {},
+  }
 }

@@ -9,8 +9,8 @@ import { anyObject } from '@csi-sidecars/testkit'
 import { expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { claimsOf } from '../resize/pod-watch.ts'
-import { projectClass } from './attributes-class.ts'
 import { projectClaim } from './claim.ts'
+import { projectClass } from './open.ts'
 import { volumeProjection } from './volume.ts'
 
 it('keeps of a claim the same, whether it comes as protobuf or as JSON', () => {

@@ -1,26 +1,27 @@
-import { causesOf } from '@csi-sidecars/base'
+import { causesOf, messageOf } from '@csi-sidecars/base'
 import type { Outcome } from '@csi-sidecars/controller'
-import { isUidMismatch } from '@csi-sidecars/kube-client'
-import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import type { Volume } from '../caches/volume.ts'
-import type { ClaimDeps, ClaimRun } from './run.ts'
+import { secretsFrom } from '@csi-sidecars/csi'
+import { isTooManyRequests, isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
+import { type Patch, PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
+import type { ResizerVolume, VolumeSecretRef } from '../caches/volume.ts'
+import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
 
 /** A volume that was deleted and recreated under its name since the run began. */
 class ReplacedError extends Error {
   override readonly name = 'ReplacedError'
 
-  constructor({ key }: Volume, cause?: unknown) {
+  constructor({ key }: ResizerVolume, cause?: unknown) {
     super(`PersistentVolume "${key}" was deleted and made again during the call`, { cause })
   }
 }
 
 /** Reports whether the cache has another volume under the name of the run's volume. */
-export function isVolumeReplaced({ deps }: ClaimRun<ClaimDeps>, { key, uid }: Volume): boolean {
+export function isVolumeReplaced({ deps }: ResizerClaimRun<ResizerClaimDeps>, { key, uid }: ResizerVolume): boolean {
   const known = deps.volumes.store.get(key)
   return known !== undefined && known.uid !== uid
 }
 
-export function refuseReplaced(run: ClaimRun<ClaimDeps>, volume: Volume): void {
+export function refuseReplaced(run: ResizerClaimRun<ResizerClaimDeps>, volume: ResizerVolume): void {
   if (isVolumeReplaced(run, volume)) throw new ReplacedError(volume)
 }
 
@@ -29,9 +30,9 @@ export function refuseReplaced(run: ClaimRun<ClaimDeps>, volume: Volume): void {
  * stays unchanged, because the driver's result does not apply to it.
  */
 export async function patchVolume(
-  run: ClaimRun<ClaimDeps>,
-  volume: Volume,
-  patchOf: (known: Volume) => Patch | undefined,
+  run: ResizerClaimRun<ResizerClaimDeps>,
+  volume: ResizerVolume,
+  patchOf: (known: ResizerVolume) => Patch | undefined,
 ): Promise<'patched' | 'same'> {
   const { deps, signal } = run
   refuseReplaced(run, volume)
@@ -45,11 +46,53 @@ export async function patchVolume(
  * Returns the outcome of a run whose volume was replaced: the claim runs again with the new volume. Undefined for other
  * errors.
  */
-export function replacedOutcome(run: ClaimRun<ClaimDeps>, volume: Volume, error: unknown): Outcome | undefined {
+export function replacedOutcome(
+  run: ResizerClaimRun<ResizerClaimDeps>,
+  volume: ResizerVolume,
+  error: unknown,
+): Outcome | undefined {
   const causes = [...causesOf(error)]
   if (causes.some((cause) => cause instanceof ReplacedError)) return { kind: 'superseded', cause: error }
   if (!causes.some(isUidMismatch)) return undefined
   // The cache does not have the new volume yet.
   run.waitFor({ on: 'volume', name: volume.key })
   return { kind: 'retry', cause: new ReplacedError(volume, error) }
+}
+
+/** A Secret that could not be read. The message is part of an event. */
+export class SecretError extends Error {
+  override readonly name = 'SecretError'
+
+  constructor({ namespace, name }: VolumeSecretRef, cause: unknown) {
+    super(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
+  }
+
+  /** The API server only asked to retry later. */
+  get busy(): boolean {
+    return isTooManyRequests(this.cause)
+  }
+}
+
+/** Reads the Secret for a call. It is read for each call and never cached. Returns an empty map without a reference. */
+export async function loadSecret(
+  api: Pick<KubeClient, 'get'>,
+  ref: VolumeSecretRef | undefined,
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  if (ref === undefined) return {}
+  let data: Readonly<Record<string, string>> | undefined
+  try {
+    data = (await api.get(SECRETS, ref, { signal })).data
+  } catch (cause) {
+    signal.throwIfAborted()
+    throw new SecretError(ref, cause)
+  }
+  return secretsFrom(data)
+}
+
+/** The wire's reference, whose parts may be missing. */
+export function secretRefOf(
+  ref: { readonly name?: string | undefined; readonly namespace?: string | undefined } | null | undefined,
+): VolumeSecretRef | undefined {
+  return ref == null ? undefined : { name: ref.name ?? '', namespace: ref.namespace ?? '' }
 }

@@ -1,22 +1,29 @@
-import { type Controller, causesOf, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
+import {
+  type Controller,
+  causesOf,
+  keysOf,
+  objectsOf,
+  resetsOf,
+  type Source,
+  type Subject,
+  type Trigger,
+} from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
-import type { Claim } from '../caches/claim.ts'
+import type { Reader } from '@csi-sidecars/informer'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
-import type { Informers } from '../caches/open.ts'
-import { claimTable } from '../claim/subject.ts'
-import { claimTraceSubject } from '../claim/trace-subject.ts'
-import { unlessAtRest } from '../claim/trigger.ts'
-import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import type { AttributesClass, Informers } from '../caches/open.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
+import { type ClaimUpdate, claimTrigger, unlessAtRest } from '../claim/reconcile.ts'
+import { claimTable, claimTraceSubject, objectOf } from '../claim/subject.ts'
+import { causesOfVolumes, claimController, type ResizerTerm } from '../parts.ts'
 import { isClassAtRest } from './decide.ts'
-import { ModifyMemory } from './memory.ts'
 import { reconcileModify } from './reconcile.ts'
-import type { ModifyClient } from './run.ts'
-import { modificationOf } from './subject.ts'
-import { classChanged, onClaim, wasTried } from './triggers.ts'
+import { type ModifyClient, ModifyMemory } from './run.ts'
 
 /** Modifies volumes by the class that their claims want. */
 export function modifyController(
-  parts: TermParts & { readonly classes: NonNullable<Informers['classes']> },
+  parts: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
 ): Controller {
   const { settings, claims, volumes, classes, common, orders, clock, log } = parts
   const { extraMetadata, nodeDeployment, retryMaxMs } = settings
@@ -30,7 +37,7 @@ export function modifyController(
     extraMetadata,
     nodeDeployment,
   }
-  const isAtRest = (claim: Claim): boolean => isClassAtRest(claim, volumes.store.get(claim.volumeName))
+  const isAtRest = (claim: ResizerClaim): boolean => isClassAtRest(claim, volumes.store.get(claim.volumeName))
   /** The process that began these modifications may have ended in the middle of a call. */
   const begunBefore: Source = () => {
     for (const { key, modifying } of claims.store.values()) {
@@ -72,7 +79,7 @@ export function modifyController(
   }
 }
 
-function modifyClient({ driver, settings, assertLeading, log }: TermParts): ModifyClient {
+function modifyClient({ driver, settings, assertLeading, log }: ResizerTerm): ModifyClient {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const timeoutMs = settings.modifyTimeoutMs
   return {
@@ -81,4 +88,48 @@ function modifyClient({ driver, settings, assertLeading, log }: TermParts): Modi
       return driver.state === 'lost'
     },
   }
+}
+
+/** Claims, whenever another class may be due. */
+export const onClaim = claimTrigger(matters)
+
+/** The claim requests another class than the failed one. */
+export const classChanged: Trigger<ResizerClaim> = (event) =>
+  event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
+
+/** Reports whether this or an earlier process has begun a modification that has not succeeded. */
+export function wasTried({ modifying }: ResizerClaim): boolean {
+  return modifying?.status === MODIFY_STATUS.inProgress || modifying?.status === MODIFY_STATUS.infeasible
+}
+
+/** Reports whether the claim requests a new class, or still requests a class after a modification has ended. */
+function matters({ before, after }: ClaimUpdate): boolean {
+  if (after.phase !== 'Bound') return false
+  if (before.wantedClass !== after.wantedClass || before.phase !== after.phase) return true
+  return after.modifying === undefined && after.wantedClass !== after.currentClass
+}
+
+export interface ModificationSources {
+  readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
+  readonly classes: Pick<Reader<AttributesClass>, 'get'>
+  readonly nodeDeployment: boolean
+}
+
+/** The modification of a claim's volume, while it is due. */
+export function modificationOf(
+  claim: ResizerClaim,
+  { volumes, classes, nodeDeployment }: ModificationSources,
+): Subject | undefined {
+  const { volumeName, phase, wantedClass, currentClass, modifying } = claim
+  if (volumeName === '' || phase !== 'Bound') return undefined
+  const inProgress = modifying?.status === MODIFY_STATUS.inProgress
+  const wanted = wantedClass !== '' && (wantedClass !== currentClass || modifying !== undefined)
+  if (!wanted && !inProgress) return undefined
+  const volume = volumes.get(volumeName)
+  if (volume === undefined ? nodeDeployment : volume.kind !== 'own') return undefined
+  const about = { operation: 'modify', object: objectOf(claim), volume: volumeName } as const
+  if (volume === undefined) return { ...about, obstacle: 'PersistentVolumeMissing' }
+  const target = inProgress && modifying.target !== '' ? modifying.target : wantedClass
+  if (classes.get(target) === undefined) return { ...about, obstacle: 'VolumeAttributesClassMissing' }
+  return modifying?.status === MODIFY_STATUS.infeasible ? { ...about, obstacle: 'Infeasible' } : about
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { projectClass } from '../caches/attributes-class.ts'
 import { projectClaim } from '../caches/claim.ts'
+import { projectClass } from '../caches/open.ts'
 import { volumeProjection } from '../caches/volume.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
 import { decideModify, isClassAtRest, type ModifyStep } from './decide.ts'
@@ -106,7 +106,7 @@ const rows: Record<string, Row> = {
     uncertain: true,
     steps: [modify('gold')],
   },
-  'what was begun is carried on when nothing is wanted any more': {
+  'a begun modification continues when the claim requests no class': {
     modifying: ['InProgress', 'gold'],
     steps: [modify('gold')],
   },

@@ -1,18 +1,19 @@
-import { type Patch, volumePatch } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import { MODIFY_STATUS } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
-import { claimPatch } from '../claim/patch.ts'
-import { type DriverError, modified, modifyFailed, modifying, notModifying } from './conditions.ts'
+import type { EventText } from '@csi-sidecars/events'
+import { type Patch, rfc3339, volumePatch } from '@csi-sidecars/kube-types'
+import type { ResizerClaim } from '../caches/claim.ts'
+import { CONDITION, MODIFY_STATUS } from '../caches/names.ts'
+import type { AttributesClass } from '../caches/open.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
+import { type Condition, claimPatch, withCondition, withoutConditions } from '../claim/patch.ts'
 
 /** Stores that a modification begins, before the call to the driver. */
-export function startPatch(claim: Claim, target: string, now: number): Patch {
+export function startPatch(claim: ResizerClaim, target: string, now: number): Patch {
   const conditions = modifying(claim, now, `Modifying volume to ${JSON.stringify(target)} is in progress.`)
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
 }
 
 /** Returns the patch for a missing class. Undefined if the claim has that status. A begun modification stays recorded. */
-export function pendingPatch(claim: Claim): Patch | undefined {
+export function pendingPatch(claim: ResizerClaim): Patch | undefined {
   if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
   const target = claim.modifying?.target ?? ''
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.pending, target } }, { guarded: true })
@@ -21,7 +22,7 @@ export function pendingPatch(claim: Claim): Patch | undefined {
 /**
  * The user has withdrawn the request. Only the condition is removed: the result of the last modification stays visible.
  */
-export function cancelPatch(claim: Claim): Patch {
+export function cancelPatch(claim: ResizerClaim): Patch {
   return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
 }
 
@@ -30,7 +31,7 @@ export interface ModifyError extends DriverError {
 }
 
 export function failedPatch(
-  claim: Claim,
+  claim: ResizerClaim,
   { target, error }: { readonly target: string; readonly error: ModifyError },
   now: number,
 ): Patch {
@@ -43,17 +44,102 @@ export function failedPatch(
 }
 
 /** The volume has the class. Not guarded: the volume says so already, and the claim must not stay behind. */
-export function modifiedPatch(claim: Claim, target: string): Patch {
+export function modifiedPatch(claim: ResizerClaim, target: string): Patch {
   const change = { currentClass: target, modifying: undefined, conditions: modified(claim) }
   return claimPatch(claim, change, { guarded: false })
 }
 
 /** Undefined when the volume says so already. */
-export function classPatch(volume: Volume, target: string): Patch | undefined {
+export function classPatch(volume: ResizerVolume, target: string): Patch | undefined {
   if (volume.className === target) return undefined
   return volumePatch(
     { spec: { volumeAttributesClassName: volume.className } },
     { spec: { volumeAttributesClassName: target } },
     { uid: volume.uid },
   )
+}
+
+/** The texts of the events about modifications. All equal the Go original's, except the text about the wrong driver. */
+export const MODIFY_EVENTS = {
+  started: (claimName: string, className: string): EventText => ({
+    type: 'Normal',
+    reason: 'VolumeModify',
+    message: `external resizer is modifying volume ${claimName} with vac ${className}`,
+  }),
+  succeeded: (claimName: string, className: string): EventText => ({
+    type: 'Normal',
+    reason: 'VolumeModifySuccessful',
+    message: `external resizer modified volume ${claimName} with vac ${className} successfully`,
+  }),
+  cancelled: (): EventText => ({ type: 'Normal', reason: 'VolumeModifyCanceled', message: 'Cancelled modify.' }),
+  noClass: (className: string): EventText => failed(`VAC ${JSON.stringify(className)} does not exist.`),
+  driverMismatch: ({ key, driverName }: AttributesClass, volumeDriver: string): EventText => ({
+    type: 'Warning',
+    reason: 'VolumeModifyDriverMismatch',
+    message: `VAC ${JSON.stringify(key)} is for driver ${driverName}, and its parameters are applied to a volume of driver ${volumeDriver}`,
+  }),
+  unsupported: (className: string, driver: string): EventText =>
+    failed(
+      `VAC ${JSON.stringify(className)} cannot be applied: CSI driver ${driver} does not support ControllerModifyVolume.`,
+    ),
+  failed,
+  stillModifying: (message: string, className: string): EventText =>
+    failed(`${message}. Still modifying to VAC ${className}`),
+} as const
+
+function failed(message: string): EventText {
+  return { type: 'Warning', reason: 'VolumeModifyFailed', message }
+}
+
+const { modifying: MODIFYING, modifyError: MODIFY_ERROR } = CONDITION
+
+type Conditions = readonly Condition[]
+
+/** The driver's error: the name of its code, and its message. */
+export interface DriverError {
+  readonly reason: string
+  readonly message: string
+}
+
+export function isModifying({ conditions }: ResizerClaim): boolean {
+  return conditions?.some(({ type }) => type === MODIFYING) === true
+}
+
+export function modifying({ conditions }: ResizerClaim, now: number, message: string): Conditions {
+  return put(conditions, { type: MODIFYING, message }, now)
+}
+
+/** A driver that says nothing leaves no message: the API does not keep empty ones. */
+export function modifyFailed(
+  claim: ResizerClaim,
+  now: number,
+  { state, error }: { readonly state: string; readonly error: DriverError },
+): Conditions {
+  const { reason, message } = error
+  const words = message === '' ? { reason } : { reason, message }
+  return put(modifying(claim, now, state), { type: MODIFY_ERROR, ...words }, now)
+}
+
+export function notModifying({ conditions }: ResizerClaim): Conditions {
+  return withoutConditions(conditions, new Set([MODIFYING]))
+}
+
+export function modified({ conditions }: ResizerClaim): Conditions {
+  return withoutConditions(conditions, new Set([MODIFYING, MODIFY_ERROR]))
+}
+
+interface Words {
+  readonly type: string
+  readonly reason?: string
+  readonly message?: string
+}
+
+/** Sets the probe time to now. Sets the transition time to now only if the status or the reason changes. */
+function put(conditions: Conditions | undefined, words: Words, now: number): Conditions {
+  const before = conditions?.find(({ type }) => type === words.type)
+  const status = 'True'
+  const lastProbeTime = rfc3339(now)
+  const same = before?.status === status && (before.reason ?? '') === (words.reason ?? '')
+  const lastTransitionTime = same ? before.lastTransitionTime : lastProbeTime
+  return withCondition(conditions, { ...words, status, lastProbeTime, lastTransitionTime })
 }

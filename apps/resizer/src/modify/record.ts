@@ -1,13 +1,21 @@
 import { messageOf } from '@csi-sidecars/base'
 import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { classify, RpcError } from '@csi-sidecars/csi'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
-import { type Claim, claimRef } from '../caches/claim.ts'
+import { claimRef, type ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
-import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
-import { patchVolume, refuseReplaced, replacedOutcome } from '../claim/volume.ts'
-import { MODIFY_EVENTS } from './events.ts'
-import { type Failure, failureOf } from './failure.ts'
-import { classPatch, failedPatch, type ModifyError, modifiedPatch } from './patches.ts'
+import {
+  CONFLICT_TRIES,
+  cannotPatch,
+  isKnown,
+  patchClaim,
+  priorityOf,
+  readClaim,
+  recordEvent,
+  retryAfterOf,
+} from '../claim/run.ts'
+import { patchVolume, refuseReplaced, replacedOutcome, SecretError } from '../claim/volume.ts'
+import { classPatch, failedPatch, MODIFY_EVENTS, type ModifyError, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
 
 /** The driver has modified the volume: the volume says so first, then the claim. */
@@ -54,7 +62,7 @@ function notCompleted(key: string): (cause: unknown) => never {
 }
 
 /** The volume is modified, only the objects do not say so. The next run asks the driver for the same again. */
-function notSaved(claim: Claim, cause: unknown): Error {
+function notSaved(claim: ResizerClaim, cause: unknown): Error {
   const { name } = claimRef(claim)
   const what = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`
   return new Error(`cannot get error status from modify volume err: ${what}`, { cause })
@@ -99,8 +107,8 @@ function isOtherWanted({ deps, key }: ModifyRun, { claim, target }: Modification
 /** The driver has said nothing about the volume, so the claim says nothing new either. */
 function withoutMark(
   run: ModifyRun,
-  claim: Claim,
-  { failure, cause }: { readonly failure: Failure; readonly cause: unknown },
+  claim: ResizerClaim,
+  { failure, cause }: { readonly failure: ModifyFailure; readonly cause: unknown },
 ): Outcome {
   const { message, driverLost, report } = failure
   if (driverLost) return { kind: 'retry', cause }
@@ -135,12 +143,44 @@ async function saveFailure(
   }
 }
 
-/** Whether the claim still speaks of this modification. */
-function isStill({ modifying }: Claim, target: string): boolean {
+/** Reports whether the claim still speaks of this modification. */
+function isStill({ modifying }: ResizerClaim, target: string): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
 }
 
 export function cannotMark(key: string, cause: unknown): Error {
   const { name } = claimRef({ key })
   return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
+}
+
+/** The effect of a failed modification on the claim, its memory and the retry. */
+export interface ModifyFailure {
+  readonly message: string
+  /** The error to write to the claim. Undefined if the error does not concern the volume. */
+  readonly mark: ModifyError | undefined
+  /** The modification may be running. */
+  readonly uncertain: boolean
+  /** The driver disconnected during a call and is awaited. */
+  readonly driverLost: boolean
+  /** Whether an event is recorded though the claim says nothing. */
+  readonly report: boolean
+  /** When the driver has said to come back. */
+  readonly retryAfterMs: number | undefined
+}
+
+/** Decided here only. */
+export function failureOf(error: unknown, driverLost: boolean): ModifyFailure {
+  const message = messageOf(error)
+  if (!(error instanceof RpcError)) {
+    const report = !(error instanceof SecretError && error.busy)
+    return { message, mark: undefined, uncertain: false, driverLost: false, report, retryAfterMs: undefined }
+  }
+  const { final, infeasible } = classify(error)
+  if (!final && driverLost) {
+    return { message, mark: undefined, uncertain: true, driverLost, report: false, retryAfterMs: undefined }
+  }
+  const kind = infeasible.modify ? 'infeasible' : final ? 'final' : 'uncertain'
+  const mark = { kind, reason: error.codeName, message: error.details } as const
+  const retryAfterMs = retryAfterOf(error)
+  return { message, mark, uncertain: !final, driverLost: false, report: true, retryAfterMs }
 }

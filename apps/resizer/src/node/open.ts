@@ -14,7 +14,7 @@ import type { Informers, ResizerCacheOptions } from '../caches/open.ts'
 import { ownVolumeProjection } from '../caches/volume.ts'
 import { followClaimsOfNewVolumes } from './claims.ts'
 import { LocalNodeWatch } from './local-node.ts'
-import { OwnVolumes } from './own-volumes.ts'
+import { OwnVolumes } from './owner.ts'
 
 /**
  * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, then the

@@ -44,10 +44,12 @@ export function contentController(
     log,
   }
   const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
-  /** A content that is gone may have left a snapshot at the driver. Comes after the source that forgets its key. */
+  /** The driver may still have the snapshot of a content that is gone. Comes after the source that forgets its key. */
   const orphans: Source = (queue) =>
     contents.subscribe((event) => {
-      if (event.type === 'deleted' && memory.deleted(event.object)) queue.add(event.object.key)
+      if (event.type !== 'deleted') return
+      const due = decide(viewOf(event.object, deps)).find((step) => step.do === 'delete')
+      if (memory.deleted(event.object, due)) queue.add(event.object.key)
     })
   return {
     name: kind.queue,

@@ -1,7 +1,7 @@
 import type { Content } from '../caches/content.ts'
 import type { Taken } from './kinds.ts'
 
-/** A snapshot that may exist at the driver although its content was deleted during the creation. */
+/** A snapshot that may exist at the driver although its content is gone. */
 export interface Orphan {
   /** The last known state of the deleted content. */
   readonly content: Content
@@ -34,18 +34,25 @@ export class ContentMemory {
     return orphan
   }
 
-  /** The creation of a content that is gone has failed for sure. */
+  /** The driver has no snapshot of the content: its creation has failed for sure, or its deletion has succeeded. */
   noSnapshotOf({ key, uid }: Content): void {
     this.orphans.delete(key)
     this.#handled.add(uid)
   }
 
-  /** The cache reports that the content is gone. Returns whether its creation may have left a snapshot. */
-  deleted(content: Content): boolean {
+  /**
+   * The cache reports that the content is gone. `due` is the deletion that it was waiting for. Returns whether the driver
+   * may still have its snapshot.
+   */
+  deleted(content: Content, due?: Pick<Orphan, 'handle' | 'members'>): boolean {
     const { key, uid, beingCreated, policy, status } = content
     const answer = this.answers.get(uid)
     this.answers.delete(uid)
     if (this.#handled.delete(uid)) return this.orphans.has(key)
+    if (due !== undefined) {
+      this.orphans.set(key, { content, handle: due.handle, members: due.members })
+      return true
+    }
     if (!beingCreated || policy !== 'Delete' || status?.handle !== undefined) return false
     this.orphans.set(key, { content, ...(answer === undefined ? NO_ANSWER : answerOf(answer)) })
     return true

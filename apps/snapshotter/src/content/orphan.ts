@@ -9,8 +9,8 @@ import { answerOf, type Orphan } from './memory.ts'
 import type { ContentRun } from './run.ts'
 
 /**
- * Deletes the snapshot of a content whose finalizers were removed during the creation: no object names the snapshot. If
- * the creation has not ended for sure, it is repeated first, because only its answer names the snapshot.
+ * Deletes the snapshot of a content whose finalizers were removed during the creation or the deletion: no object names
+ * the snapshot. If the creation has not ended for sure, it is repeated first, because only its answer names the snapshot.
  */
 export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcome> {
   const { memory, log, driver, kind } = run.deps
@@ -20,7 +20,7 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
       const { handle = '', members } = orphan
       const secrets = await annotatedSecrets(run, content)
       await callDelete(run, { content, handle, members }, secrets)
-      log.info('Deleted the snapshot of a content that was gone before its creation ended', {
+      log.info('Deleted the snapshot of a content that was gone before', {
         content: run.key,
         handle,
       })

@@ -181,6 +181,25 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(fixture.storage.snapshots.size).toBe(0)
   })
 
+  it.each(['before', 'during'] as const)(
+    'repeats a failed deletion if its finalizers are removed %s the call',
+    async (when) => {
+      const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+      fixture.scripts.set('DeleteSnapshot', async () => {
+        if (when === 'during') await fixture.clock.sleep(3_000)
+        throw new RpcError(CODES.Internal, 'no')
+      })
+      await remove(fixture)
+      await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+      await fixture.clock.advance(5_000)
+      expect(fixture.storage.snapshots.size).toBe(1)
+      fixture.scripts.clear()
+      await fixture.clock.advance(20_000)
+      expect(fixture.storage.snapshots.size).toBe(0)
+      expect(fixture.storage.deleted).toHaveLength(1)
+    },
+  )
+
   it('hands its snapshot on if it is recreated for the same VolumeSnapshot', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))

@@ -16,8 +16,10 @@ export async function removeSnapshot(
 ): Promise<Outcome> {
   for (const step of steps) {
     try {
-      if (step.do === 'delete') await deleteAtDriver(run, content, step)
-      else if (step.do === 'clear') await clear(run, content)
+      if (step.do === 'delete') {
+        await deleteAtDriver(run, content, step)
+        run.deps.memory.noSnapshotOf(content)
+      } else if (step.do === 'clear') await clear(run, content)
       else await removeFinalizer(run, content)
     } catch (error) {
       run.signal.throwIfAborted()

@@ -1,8 +1,8 @@
 import type { CSIPersistentVolumeSource, StorageClass } from '@csi-sidecars/kube-types'
 import { csiSource } from '../rules/csi-source.ts'
+import { textBehind } from '../rules/go-text.ts'
 import { createPlugin, type VolumeSource } from '../rules/plugin.ts'
 import { entriesByKey, keep, mapTopologies, type TextMap, withZones } from '../rules/storage-class.ts'
-import { textBehind } from '../rules/text-between.ts'
 import { TranslationError } from '../rules/translation-error.ts'
 
 const DRIVER = 'disk.csi.azure.com'

@@ -1,9 +1,8 @@
 import type { CSIPersistentVolumeSource, PersistentVolume } from '@csi-sidecars/kube-types'
 import { csiSource, secretReference } from '../rules/csi-source.ts'
-import { quoted } from '../rules/go-text.ts'
+import { quoted, textBetween } from '../rules/go-text.ts'
 import { createPlugin, type InlineSource, type VolumeSource } from '../rules/plugin.ts'
 import { entriesByKey } from '../rules/storage-class.ts'
-import { textBetween } from '../rules/text-between.ts'
 import { TranslationError } from '../rules/translation-error.ts'
 
 const DRIVER = 'file.csi.azure.com'

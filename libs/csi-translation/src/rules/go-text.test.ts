@@ -1,5 +1,6 @@
-import { expect, it } from '@jest/globals'
-import { quoted } from './go-text.ts'
+import { expect, it, test } from '@jest/globals'
+import fc from 'fast-check'
+import { quoted, textBehind, textBetween } from './go-text.ts'
 
 it.each<[text: string, inQuotes: string]>([
   ['', '""'],
@@ -12,4 +13,18 @@ it.each<[text: string, inQuotes: string]>([
   ['\u{e0001}', '"\\U000e0001"'],
 ])('quotes %j as Go does', (text, inQuotes) => {
   expect(quoted(text)).toBe(inQuotes)
+})
+
+/** Texts of few characters, so that the marks occur often. */
+const texts = fc.string({ unit: fc.constantFrom('a', 'b', '/', '\n', 'x'), maxLength: 30 })
+
+test('the searches find the same texts as the expressions of Go', () => {
+  fc.assert(
+    fc.property(texts, (text) => {
+      const last = { at: /(?=\/b)/g, length: 2 }
+      expect(textBehind(text, ['a', '/'], last)).toBe(/[^\n]*a[^\n]*\/[^\n]*\/b([^\n]+)/.exec(text)?.[1])
+      expect(textBetween(text, 'a/', '/b')).toBe(/a\/([^\n]+)\/b/.exec(text)?.[1])
+    }),
+    { numRuns: 5_000 },
+  )
 })

@@ -6,7 +6,7 @@ import { CODES, codeNameOf, RpcError } from './rpc-error.ts'
 const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable'])
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
-test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('%s says what it always said', (name, code) => {
+test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('%s keeps its class', (name, code) => {
   const verdict = classify(new RpcError(code, 'x'))
   expect(verdict).toMatchObject({
     final: !NON_FINAL.has(name),

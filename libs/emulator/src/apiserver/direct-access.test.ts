@@ -50,7 +50,7 @@ test('a pod on a node is only marked, as its kubelet has to release it', () => {
   expect(api.get(PODS, { name: 'p' })?.metadata?.deletionGracePeriodSeconds).toBe(30)
 })
 
-test('a wait that times out names what it waited for', async () => {
+test('a wait that times out names the awaited state', async () => {
   const waiting = api.until(CONFIG_MAPS, { name: 'never', timeoutMs: 5 }, () => true)
   await expect(waiting).rejects.toThrow('waiting for configmaps default/never: deadline exceeded')
 })

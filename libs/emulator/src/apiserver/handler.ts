@@ -4,7 +4,6 @@ import type { OpenExchange } from '../exchange-log.ts'
 import type { FaultAction, FaultResponse, FaultSubject, Faults } from '../faults/request-faults.ts'
 import type { AuthenticatedUser } from './access/authentication.ts'
 import { accessOf, requireAccess } from './access/authorization.ts'
-import { servedAs } from './access/impersonation.ts'
 import { objectIn } from './codec/decode.ts'
 import { PROTOBUF } from './codec/protobuf/decode.ts'
 import { statusBytes } from './codec/protobuf/envelope.ts'
@@ -26,8 +25,6 @@ export interface HandlerParts extends VerbParts {
   readonly requests: RequestLog
   readonly faults: Faults
   readonly log: Logger
-  /** Resolves when all writes are saved. Absent if the server has no data file. */
-  readonly saved?: () => Promise<void>
 }
 
 /** A request in progress, and the facts that are known about it. */
@@ -54,11 +51,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     logged = open
     // A request without an answer ends with its connection.
     response.once('close', () => open.end({}))
-    const user = servedAs(
-      parts.registry.store,
-      parts.authentication.userOf(request.headers.authorization),
-      request.headers,
-    )
+    const user = parts.authentication.userOf(request.headers.authorization)
     open.note({ user: user.name })
     requireAccess(parts.registry.store, user, accessOf(info, url.searchParams))
     if (info.type === 'resource' && !METHODS.has(request.method ?? 'GET')) throw methodNotAllowed()
@@ -101,18 +94,8 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
   }
   if (info.verb === 'watch') return watch(exchange, info, fault)
   const reply = answer(parts, callOf(exchange, info, body))
-  if (info.verb !== 'get' && info.verb !== 'list') await saved(parts)
   logged.end({ code: reply.code })
   send(response, reply)
-}
-
-/** A write that cannot be saved is answered with an error, although watches may have seen it. */
-async function saved(parts: HandlerParts): Promise<void> {
-  try {
-    await parts.saved?.()
-  } catch (error) {
-    throw Object.assign(new ApiFailure('InternalError', messageOf(error)), { cause: error })
-  }
 }
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Resource } from '@csi-sidecars/kube-types'
 import { ApiError } from '../api/api-error.ts'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest } from '../api/client.ts'
 
 const KEY = ',"managedFields":[{'
 /** The end of a list of managers and the text after it: the next member of the metadata or of the outer object. */

@@ -1,6 +1,6 @@
 import { type Resource, type Status, statusOf } from '@csi-sidecars/kube-types'
 import { ApiError, apiErrorOf } from '../api/api-error.ts'
-import type { HttpMethod } from '../api/request.ts'
+import type { HttpMethod } from '../api/client.ts'
 import { isProtobuf, spanOf, statusIn } from './protobuf.ts'
 
 export interface RefusedReply {

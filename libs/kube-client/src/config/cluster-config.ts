@@ -3,7 +3,6 @@ import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { OpenStream } from '../http/dial.ts'
 import type { PathCheck } from '../http/path-check.ts'
-import type { Credentials } from './credentials.ts'
 
 /** The address of the API server, the trust in it, and our credentials. */
 export interface ClusterConfig {
@@ -42,4 +41,39 @@ export interface ConfigSources {
   readonly env: NodeJS.ProcessEnv
   readonly clock: Clock
   readonly log: Logger
+}
+
+/** The Authorization header of one request; undefined when the user has none. */
+export type Authorization = string | undefined
+
+/** Who we are to the API server. */
+export interface Credentials {
+  /** Returns a known token without a wait, because every request asks for it. */
+  authorization(): Authorization | Promise<Authorization>
+  /**
+   * The server answered 401 to `used`. Resolves with whether another try makes sense: with something other than
+   * `used` now at hand.
+   */
+  refused(used: Authorization): Promise<boolean>
+  /** The client certificate, if the user has one. */
+  certificate(): ClientCertificate | undefined
+}
+
+export type ClientCertificate = Pick<ConnectionOptions, 'cert' | 'key'>
+
+/** A token or password from the configuration itself, or nothing. */
+export function fixedCredentials(authorization: Authorization): Credentials {
+  return {
+    authorization: () => authorization,
+    refused: () => Promise.resolve(false),
+    certificate: () => undefined,
+  }
+}
+
+export function bearer(token: string): string {
+  return `Bearer ${token}`
+}
+
+export function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }

@@ -1,5 +1,10 @@
-import type { ConfigSources } from './cluster-config.ts'
-import { type Authorization, bearer, type Certificate, type Credentials } from './credentials.ts'
+import {
+  type Authorization,
+  bearer,
+  type ClientCertificate,
+  type ConfigSources,
+  type Credentials,
+} from './cluster-config.ts'
 import { type PluginAnswer, runPlugin } from './exec-plugin.ts'
 import { type KubeconfigFields, mapping, text } from './kubeconfig-document.ts'
 
@@ -34,7 +39,7 @@ export class ExecCredentials implements Credentials {
     return authorizationOf(after) !== used || after.certificate?.cert !== before?.certificate?.cert
   }
 
-  certificate(): Certificate | undefined {
+  certificate(): ClientCertificate | undefined {
     return this.#answer?.certificate
   }
 

@@ -3,10 +3,9 @@ import { isError, messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { hostPort } from '../http/network-error.ts'
 import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
-import { fileError } from './file-error.ts'
 import { environmentProxy } from './proxy.ts'
 import { TokenFile } from './token-file.ts'
-import { environmentRoots } from './trusted-roots.ts'
+import { environmentRoots, fileError } from './trusted-roots.ts'
 
 const FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount'
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { messageOf } from '@csi-sidecars/base'
-import { fileError } from './file-error.ts'
 import { type KubeconfigDocument, type KubeconfigFields, mapping, text } from './kubeconfig-document.ts'
 import { parseProxy } from './proxy.ts'
 import { redactedUrl } from './server-url.ts'
+import { fileError } from './trusted-roots.ts'
 
 const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 

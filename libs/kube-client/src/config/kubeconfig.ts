@@ -3,10 +3,17 @@ import { dirname, isAbsolute, join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { isError, messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
-import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
-import { basic, bearer, type Certificate, type Credentials, fixedCredentials } from './credentials.ts'
+import {
+  basic,
+  bearer,
+  type ClientCertificate,
+  type ClusterConfig,
+  type ConfigSources,
+  type Credentials,
+  fixedCredentials,
+  type ServerTrust,
+} from './cluster-config.ts'
 import { ExecCredentials } from './exec-credentials.ts'
-import { fileError } from './file-error.ts'
 import {
   documentOf,
   type KubeconfigDocument,
@@ -20,7 +27,7 @@ import { validateKubeconfig } from './kubeconfig-validation.ts'
 import { environmentProxy, parseProxy, throughProxy } from './proxy.ts'
 import { maySendCredentials, parseServer, redactedUrl } from './server-url.ts'
 import { TokenFile } from './token-file.ts'
-import { environmentRoots } from './trusted-roots.ts'
+import { environmentRoots, fileError } from './trusted-roots.ts'
 
 export interface KubeconfigOptions extends ConfigSources {
   /** The files, merged as kubectl merges them; none when only `master` is given. */
@@ -153,7 +160,7 @@ async function credentialsOf(
   const cert = pemSource(user, 'client-certificate')
   const key = pemSource(user, 'client-key')
   if (cert === undefined || key === undefined) return headers
-  const certificate = (): Certificate => ({ cert: cert(), key: key() })
+  const certificate = (): ClientCertificate => ({ cert: cert(), key: key() })
   return { ...bound(headers), certificate }
 }
 

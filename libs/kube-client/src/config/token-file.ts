@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Authorization, bearer, type Credentials } from './credentials.ts'
-import { fileError } from './file-error.ts'
+import { type Authorization, bearer, type Credentials } from './cluster-config.ts'
+import { fileError } from './trusted-roots.ts'
 
 /** The kubelet renews a token long before it expires; half a minute more or less is well within that. */
 const FRESH_MS = 60_000

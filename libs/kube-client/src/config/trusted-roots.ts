@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf, systemCodeOf } from '@csi-sidecars/base'
 
 /**
  * The authorities that SSL_CERT_FILE and SSL_CERT_DIR name, for a configuration that names none of its own; undefined
@@ -31,4 +32,20 @@ function readOrUndefined(path: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  EISDIR: 'is a directory',
+  ENOTDIR: 'not a directory',
+}
+
+/** A file that could not be used, worded as the Go originals do: `open /etc/x: no such file or directory`. */
+export function fileError(thrown: unknown, path: string, operation = 'open'): Error {
+  const code = systemCodeOf(thrown)
+  const words = (code === undefined ? undefined : WORDS[code]) ?? messageOf(thrown)
+  // Opening a directory succeeds; only reading it fails.
+  return new Error(`${code === 'EISDIR' ? 'read' : operation} ${path}: ${words}`, { cause: thrown })
 }

@@ -1,7 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { AdaptivePolicy } from './adaptive-policy.ts'
-import { BucketPolicy } from './bucket-policy.ts'
+import { AdaptivePolicy, BucketPolicy } from './adaptive-policy.ts'
 import { FlowGate, type Permit } from './flow-gate.ts'
 
 let clock: FakeClock
@@ -47,7 +46,7 @@ describe('a request that was refused', () => {
     return permit
   }
 
-  test('waits for its time, and then comes before all others; those pass meanwhile', async () => {
+  test('waits for its time while others pass, and then comes before all others', async () => {
     void again('refused', 250)
     enterAll('a', 'b', 'c', 'd', 'e', 'f')
     await clock.advance(400)

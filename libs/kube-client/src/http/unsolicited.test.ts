@@ -5,7 +5,7 @@ import { selfSignedCertificate } from '@csi-sidecars/base/self-signed'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { fixedCredentials } from '../config/credentials.ts'
+import { fixedCredentials } from '../config/cluster-config.ts'
 import { createKubeClient } from '../create-client.ts'
 import { AnsweringServer, get, OBJECT, patch, UNLIMITED } from '../testing/answering-server.ts'
 

@@ -1,7 +1,6 @@
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { type Clock, messageOf } from '@csi-sidecars/base'
-import type { ClusterConfig, ServerTrust } from '../config/cluster-config.ts'
-import type { Credentials } from '../config/credentials.ts'
+import type { ClusterConfig, Credentials, ServerTrust } from '../config/cluster-config.ts'
 import { type Dial, dialer, openTcp, type TlsMaterial } from '../http/dial.ts'
 import { NetworkError } from '../http/network-error.ts'
 

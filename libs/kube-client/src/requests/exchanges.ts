@@ -1,5 +1,5 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest } from '../api/client.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { HttpConnection } from '../http/connection.ts'
 import type { Dial } from '../http/dial.ts'

@@ -1,9 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
-import { AdaptivePolicy, MAX_RUNNING } from '../flow/adaptive-policy.ts'
-import { BucketPolicy } from '../flow/bucket-policy.ts'
+import { AdaptivePolicy, BucketPolicy, MAX_RUNNING } from '../flow/adaptive-policy.ts'
 import { FlowGate, type Permit } from '../flow/flow-gate.ts'
-import type { FlowOptions } from '../flow/flow-options.ts'
-import type { FlowPolicy } from '../flow/policy.ts'
+import type { FlowOptions, FlowPolicy } from '../flow/policy.ts'
 import type { Dial } from '../http/dial.ts'
 import { ConnectionPool } from '../http/pool.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { type Logger, type Metrics, MISSING_PERMISSION } from '@csi-sidecars/telemetry'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest } from '../api/client.ts'
 
 /** Retries of a refused request log no line in between. */
 const REPEAT_MS = 600_000

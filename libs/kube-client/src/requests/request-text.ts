@@ -1,6 +1,5 @@
-import type { ApiRequest } from '../api/request.ts'
-import type { ClusterConfig } from '../config/cluster-config.ts'
-import type { Authorization } from '../config/credentials.ts'
+import type { ApiRequest } from '../api/client.ts'
+import type { Authorization, ClusterConfig } from '../config/cluster-config.ts'
 
 const JSON_TYPE = 'application/json'
 const VISIBLE = /^[\x21-\x7e]+$/

@@ -9,7 +9,7 @@ import {
   REST_CLIENT_REQUESTS_TOTAL,
   REST_CLIENT_RESPONSE_SIZE_BYTES,
 } from '@csi-sidecars/telemetry'
-import type { HttpMethod } from '../api/request.ts'
+import type { HttpMethod } from '../api/client.ts'
 
 /** `<error>` means a request that had no answer. */
 export type ResultCode = number | '<error>'

@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { FlowOptions } from '../flow/flow-options.ts'
+import type { FlowOptions } from '../flow/policy.ts'
 import { AnsweringServer, get, OBJECT, patch, refuse, UNLIMITED } from '../testing/answering-server.ts'
 
 let clock: FakeClock

@@ -1,6 +1,6 @@
 import type { Tracer } from '@csi-sidecars/telemetry'
 import { ApiError } from '../api/api-error.ts'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest } from '../api/client.ts'
 import type { ApiCall } from './call.ts'
 
 /** Records a call that is part of a run, with all its attempts and waits, and sends its trace context to the server. */

@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { fixedCredentials } from '../config/credentials.ts'
+import { fixedCredentials } from '../config/cluster-config.ts'
 import { createKubeClient } from '../create-client.ts'
 import { AnsweringServer, get, OBJECT, patch, refuse, UNLIMITED } from '../testing/answering-server.ts'
 

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import { onPhase, type Phase } from '@csi-sidecars/base'
+import { onPhase, type RunPhase } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { type Credentials, fixedCredentials } from '../config/credentials.ts'
+import { type Credentials, fixedCredentials } from '../config/cluster-config.ts'
 import type { OwnedKubeClient } from '../create-client.ts'
 import { AnsweringServer, get, OBJECT, ok, patch, refuse, UNLIMITED } from '../testing/answering-server.ts'
 import { guarded } from './guarded.ts'
@@ -58,7 +58,7 @@ describe('the guard of a write', () => {
 test('a guarded write reports the phase `writing` under its signal, and a read reports none', async () => {
   const client = guarded(server.connect(), () => undefined)
   const { signal } = new AbortController()
-  const phases: Phase[] = []
+  const phases: RunPhase[] = []
   onPhase(signal, (phase) => phases.push(phase))
   await client.get(PERSISTENT_VOLUMES, { name: 'pv' }, { signal })
   expect(phases).toEqual([])

@@ -4,9 +4,9 @@ import type { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { Metrics, silentLogger, type Tracer } from '@csi-sidecars/telemetry'
 import type { RequestOptions } from '../api/client.ts'
-import { type Credentials, fixedCredentials } from '../config/credentials.ts'
+import { type Credentials, fixedCredentials } from '../config/cluster-config.ts'
 import { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from '../create-client.ts'
-import type { FlowOptions } from '../flow/flow-options.ts'
+import type { FlowOptions } from '../flow/policy.ts'
 
 export interface Seen {
   readonly what: string

@@ -5,7 +5,7 @@ import { PODS, type Pod } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { WatchOptions } from '../api/client.ts'
-import { fixedCredentials } from '../config/credentials.ts'
+import { fixedCredentials } from '../config/cluster-config.ts'
 import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'
 
 let clock: FakeClock

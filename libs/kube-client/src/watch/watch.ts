@@ -1,7 +1,6 @@
 import { Batches, type Clock, onAbort } from '@csi-sidecars/base'
 import { type KubeObject, type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
-import type { WatchFrame, WatchOptions } from '../api/client.ts'
-import { query } from '../api/request.ts'
+import { query, type WatchFrame, type WatchOptions } from '../api/client.ts'
 import { ACCEPT_PROTOBUF_STREAM, type ByteSpan } from '../codec/protobuf.ts'
 import type { Transport } from '../requests/transport.ts'
 import { badFrame, frameOf, frameOfMessage } from './watch-frame.ts'

@@ -1,4 +1,4 @@
-import type { GateTable } from './gate-tables.ts'
+import type { GateTable } from './feature-gates.ts'
 import { type Flag, type FlagTable, parseFlags, type RefusedFlags } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { knownGatesText, resolveGates } from './feature-gates.ts'
-import { type GateTable, GENERIC_GATES, RELEASE_ON_EXIT } from './gate-tables.ts'
+import { type GateTable, GENERIC_GATES, knownGatesText, RELEASE_ON_EXIT, resolveGates } from './feature-gates.ts'
 
 /** Tables like those of apps: one with a permanent gate, one without. */
 const ATTACHER_GATES = {

@@ -22,8 +22,7 @@ export type Flag = {
 export type FlagTable = readonly Flag[]
 
 /**
- * The Helm chart's setting of a flag. Templates, schema and tables of the chart are made from it, and their tests. The
- * build leaves it out of the executables (`tools/chart-keys.mjs`).
+ * The Helm chart's setting of a flag. Templates, schema, tables and tests of the chart are made from it.
  */
 export type ChartKey =
   | {

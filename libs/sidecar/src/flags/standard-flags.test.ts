@@ -16,7 +16,7 @@ function standard(line: string): StandardValues {
   return parsed.flags.values
 }
 
-test('names and defaults are those that charts rely on', () => {
+test('names and defaults equal the list that charts rely on', () => {
   const shown = usageText('csi', STANDARD_FLAGS)
     .split('\n')
     .filter((line) => line.startsWith('  -'))

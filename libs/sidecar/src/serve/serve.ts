@@ -1,11 +1,10 @@
 import { abortable, CancelledError, type Clock, deadline, isAbort, onAbort, scope } from '@csi-sidecars/base'
 import type { Lead } from '@csi-sidecars/controller'
 import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
-import type { Elector, Term } from '@csi-sidecars/leader-election'
+import type { Elector, LeaderTerm } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ProcessEnding, StopSignal } from '../process.ts'
 import type { Cache } from './caches.ts'
-import { restarting } from './restart.ts'
 
 /** A started process: connected to its driver, its controllers chosen, not yet at work. */
 export interface StartedService {
@@ -188,7 +187,7 @@ async function runElection(
   const { service, settings, clock } = options
   using election = scope(stop)
   const failures: unknown[] = []
-  const lead = async (term: Term): Promise<void> => {
+  const lead = async (term: LeaderTerm): Promise<void> => {
     using driverGone = graceOf(options)
     using halt = scope(stop, term.signal, driverGone.signal)
     using cut = drainLimit(clock, settings.drainMs, { stop: halt.signal, end: term.signal })
@@ -262,4 +261,34 @@ function whenReady(driver: Driver, signal: AbortSignal): Promise<void> {
     if (type === 'ready') ready.resolve()
   })
   return abortable(ready.promise, signal).finally(unsubscribe)
+}
+
+/** The first pause of a container that crashes. */
+const RESTART_MS = 10_000
+
+/**
+ * Runs the part of one app in a shared process. An error is logged, and after a pause the part runs again, while the
+ * other apps continue. Resolves with the result of the part, or with undefined if stopped after a failure.
+ */
+export async function restarting<T>(
+  run: () => Promise<T>,
+  options: {
+    /** The name of the app, for the log. */
+    readonly name: string
+    readonly clock: Clock
+    readonly log: Logger
+    /** Ends the restarts. A running part must end by itself. */
+    readonly stop: AbortSignal
+  },
+): Promise<T | undefined> {
+  const { name, clock, log, stop } = options
+  for (;;) {
+    try {
+      return await run()
+    } catch (error) {
+      log.error(error, 'Controller failed, it starts again after a pause', { sidecar: name })
+      await clock.sleep(RESTART_MS, stop).catch(() => {})
+      if (stop.aborted) return undefined
+    }
+  }
 }

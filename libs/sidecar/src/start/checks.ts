@@ -1,10 +1,12 @@
+import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, openLog, RunContexts } from '@csi-sidecars/telemetry'
-import type { AppSettings } from '../app.ts'
+import { type AppControllers, type AppParts, throwErrorBefore } from '../app.ts'
 import { type FeatureGates, resolveGates } from '../flags/feature-gates.ts'
 import { automaxprocsNotice, bothAddresses, loggingError, type StandardFlags } from '../flags/flag-checks.ts'
 import type { Host, StartContext } from '../process.ts'
 import { PrintAndExit, StartError, stepError } from '../start-error.ts'
-import { type ChosenApp, logOf, type StartPlan, standardOf, withSidecarName } from './program.ts'
+import { type ChosenApp, logOf, notApplicable, type StartPlan, standardOf, withSidecarName } from './program.ts'
+import type { LeadingApp } from './roles.ts'
 
 /** The verbosity from which on the lines of a run contain its ID: they are about steps, and of many runs at once. */
 const STEPS = 4
@@ -47,17 +49,6 @@ export function checkLogging({ values }: StandardFlags, log: Logger): void {
 /** A sidecar whose feature gates are set. */
 export interface GatedApp extends ChosenApp {
   readonly gates: FeatureGates
-}
-
-/** Throws the first error that the apps' command lines have for this moment. */
-export function throwErrorBefore(
-  step: keyof NonNullable<AppSettings['errors']>,
-  sidecars: readonly { readonly settings: AppSettings }[],
-): void {
-  for (const { settings } of sidecars) {
-    const error = settings.errors?.[step]
-    if (error !== undefined) throw error
-  }
 }
 
 /** The checks that need the command line only. Throws StartError, and PrintAndExit for --version. */
@@ -105,4 +96,45 @@ export function warnOfLittleMemory(
     needed: `${needed}Mi`,
     neededPerThousandObjects: `${PER_THOUSAND_OBJECTS_MIB}Mi`,
   })
+}
+
+/** Lets each app ask the API server. Returns the apps with the gates that apply then. */
+export async function askServer(
+  { host, log, signal }: StartContext,
+  client: KubeClient,
+  sidecars: readonly GatedApp[],
+): Promise<readonly GatedApp[]> {
+  const asked: GatedApp[] = []
+  for (const sidecar of sidecars) {
+    const { app, flags, gates } = sidecar
+    const server = { client, log: logOf(sidecar, log), env: host.env, signal, flags, gates }
+    const current = await app.askServer?.(server).catch(withSidecarName(sidecar))
+    asked.push({ ...sidecar, gates: current ?? gates })
+  }
+  return asked
+}
+
+type SelectedApp = AppControllers & Omit<LeadingApp, 'lead'>
+
+/** Lets each app choose its controllers, in turn. */
+export async function selectControllers(
+  sidecars: readonly GatedApp[],
+  shared: Omit<AppParts, 'flags' | 'gates'>,
+): Promise<readonly SelectedApp[]> {
+  const selected: SelectedApp[] = []
+  for (const sidecar of sidecars) selected.push(await select(sidecar, shared))
+  return selected
+}
+
+/** If several apps run, an error says how to start without the app. */
+async function select(sidecar: GatedApp, shared: Omit<AppParts, 'flags' | 'gates'>): Promise<SelectedApp> {
+  const { app, flags, gates, companions } = sidecar
+  const log = logOf(sidecar, shared.log)
+  const caches = companions.length > 0 ? shared.caches.ownedBy(app.name) : shared.caches
+  try {
+    const startLog = logOf(sidecar, shared.startLog)
+    return { sidecar, log, ...(await app.controllers({ ...shared, caches, log, startLog, flags, gates })) }
+  } catch (error) {
+    throw notApplicable(error, sidecar)
+  }
 }

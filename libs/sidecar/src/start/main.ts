@@ -7,19 +7,25 @@ import { QueueMetrics } from '@csi-sidecars/workqueue'
 import type { AppControllers } from '../app.ts'
 import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
 import { replaceRemovedFlags } from '../flags/removed-flags.ts'
-import { loadSecurity } from '../http/secure/load.ts'
 import { type Host, type ProcessEnding, processHost, type StartContext } from '../process.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
 import { CacheRegistry } from '../serve/caches.ts'
 import { identified } from '../serve/runs.ts'
 import { type StartedService, serve } from '../serve/serve.ts'
 import { failing } from '../start-error.ts'
-import { askServer, selectControllers } from './apps.ts'
-import { checkCommandLine, checkLogging, type GatedApp, openAppLog } from './checks.ts'
+import { askServer, checkCommandLine, checkLogging, type GatedApp, openAppLog, selectControllers } from './checks.ts'
 import { earlyStop, endOf, logLastLines, refuse, serveSettings, terminationMessage } from './endings.ts'
 import { logOf, type Program, releasesOnExit, type StartPlan } from './program.ts'
 import { type LeadingApp, rolesOf } from './roles.ts'
-import { type HttpEndpoint, kubeClient, loadConfig, openEndpoint, reviewClient, tracingOf } from './steps.ts'
+import {
+  type HttpEndpoint,
+  kubeClient,
+  loadConfig,
+  loadSecurity,
+  openEndpoint,
+  reviewClient,
+  tracingOf,
+} from './steps.ts'
 
 // This page reads from `main` to the first reconcile, in the order of the calls: `main`, `runProgram`, `start`,
 // `startControllers`, `serve`, which elects a leader for each role, and `runTerm`, whose workers call `reconcile`.

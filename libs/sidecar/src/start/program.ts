@@ -8,7 +8,7 @@ import { type Flag, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
 import { parsePFlags } from '../flags/pflag.ts'
 import { STANDARD_FLAGS } from '../flags/standard-flags.ts'
 import { replacesText, usageText } from '../flags/usage.ts'
-import { singleLeaseError } from '../lease/single-lease.ts'
+import { singleLeaseError } from '../lease/lease-name.ts'
 import type { Host } from '../process.ts'
 import { StartError } from '../start-error.ts'
 

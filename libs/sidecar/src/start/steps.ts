@@ -12,8 +12,9 @@ import {
 import { Elector } from '@csi-sidecars/leader-election'
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import type { Tracing } from '@csi-sidecars/telemetry/tracing'
+import { throwErrorBefore } from '../app.ts'
 import type { DriverAnswers } from '../driver/answers.ts'
-import { leaseTimingError, type StandardFlags } from '../flags/flag-checks.ts'
+import { leaseTimingError, type StandardFlags, type StandardValues } from '../flags/flag-checks.ts'
 import { debugStuck } from '../http/debug-stuck.ts'
 import { Health } from '../http/health.ts'
 import type { Security } from '../http/secure/open.ts'
@@ -22,7 +23,6 @@ import { leaseIdentity, leaseNamespace } from '../lease/lease-name.ts'
 import type { StartContext } from '../process.ts'
 import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
-import { throwErrorBefore } from './checks.ts'
 import type { StartPlan } from './program.ts'
 
 /** Reads the configuration of the API client. The flags that only an app can check may end the start before and after. */
@@ -201,4 +201,22 @@ export async function electorOf(context: StartContext, options: ElectionOptions)
       recorder.event({ ...target, uid, resourceVersion }, { type: 'Normal', reason: 'LeaderElection', message })
     },
   })
+}
+
+/** Loads the code of secure serving. Returns undefined if no flag requests it. Throws StartError. */
+export async function loadSecurity(context: StartContext): Promise<Security | undefined> {
+  if (!asksForSecurity(context.standard.values)) return undefined
+  const { openSecurity } = await import('../http/secure/open.ts')
+  return await openSecurity(context).catch(failing('Secure serving configuration is invalid'))
+}
+
+function asksForSecurity(values: StandardValues): boolean {
+  const texts = [
+    'client-ca-file',
+    'tls-cert-file',
+    'tls-cipher-suites',
+    'tls-min-version',
+    'tls-private-key-file',
+  ] as const
+  return values['authorize-metrics'] || values['tls-self-signed'] || texts.some((flag) => values[flag] !== '')
 }

@@ -3,7 +3,7 @@ import type { Cached, Informer } from '@csi-sidecars/informer'
 import { guarded, type KubeClient } from '@csi-sidecars/kube-client'
 import { CONFIG_MAPS, type ConfigMap } from '@csi-sidecars/kube-types'
 import type { App, AppParts } from '../app.ts'
-import type { GateTable } from '../flags/gate-tables.ts'
+import type { GateTable } from '../flags/feature-gates.ts'
 import type { Flag } from '../flags/go-flags.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { toJson } from '../trace/otlp-json.ts'
-import { toProtobuf } from '../trace/otlp-protobuf.ts'
+import { toJson, toProtobuf } from '../trace/otlp-json.ts'
 import { OtlpReceiver } from './otlp-receiver.ts'
 
 const SPAN = {

@@ -3,8 +3,7 @@ import https from 'node:https'
 import { gzipSync } from 'node:zlib'
 import { BinaryReader } from '@bufbuild/protobuf/wire'
 import { messageOf, onAbort } from '@csi-sidecars/base'
-import { type SpanBatch, toJson } from './otlp-json.ts'
-import { toProtobuf } from './otlp-protobuf.ts'
+import { type SpanBatch, toJson, toProtobuf } from './otlp-json.ts'
 import type { Encoding, ExportSettings } from './settings.ts'
 
 /** The result of one request. */

@@ -191,7 +191,7 @@ test('a request without an answer times out', async () => {
 })
 
 describe('closing', () => {
-  test('sends the waiting spans, and accepts no more', async () => {
+  test('sends the waiting spans, and accepts no others', async () => {
     add('ab')
     await close()
     expect([sent, closed]).toEqual([['ab@0'], true])

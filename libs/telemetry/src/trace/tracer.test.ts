@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { RunContexts } from './run-context.ts'
-import { samplerOf } from './sampler.ts'
+import { samplerOf } from './settings.ts'
 import type { Span } from './span.ts'
 import { type RunStart, RunTracer } from './tracer.ts'
 

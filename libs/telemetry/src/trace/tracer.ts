@@ -1,8 +1,16 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import { newSpanId, newTraceId, type RunContext, type RunContexts } from './run-context.ts'
-import type { Sampler } from './sampler.ts'
-import type { ActiveSpan, Attributes, RunTrace, Span, Tracer } from './span.ts'
-import { parseTraceparent, type SpanContext, traceparentOf } from './traceparent.ts'
+import type { Sampler } from './settings.ts'
+import {
+  type ActiveSpan,
+  type Attributes,
+  parseTraceparent,
+  type RunTrace,
+  type Span,
+  type SpanContext,
+  type Tracer,
+  traceparentOf,
+} from './span.ts'
 
 /** One run, as its trace records it. */
 export interface RunStart {

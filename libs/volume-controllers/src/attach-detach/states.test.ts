@@ -52,7 +52,7 @@ describe('the desired state', () => {
     expect([[...state.nodesOf('v')], [...state.nodesOf('w')]]).toEqual([[], ['node-1']])
   })
 
-  it('forgets what it reported when the volume leaves the node', () => {
+  it('forgets its report when the volume leaves the node', () => {
     state.addPod(ref('a'), 'node-1', spec())
     state.multiAttachReported('v', 'node-1')
     expect(state.wasMultiAttachReported('v', 'node-1')).toBe(true)
@@ -68,7 +68,7 @@ describe('the actual state', () => {
     state = new ActualState()
   })
 
-  it('reports what is attached, and nothing that is uncertain', () => {
+  it('reports attached volumes, and no uncertain ones', () => {
     state.markAttached('v', 'node-1')
     state.markAttached('w', 'node-1')
     expect(state.reportedOn('node-1')).toEqual(['v', 'w'])
@@ -76,7 +76,7 @@ describe('the actual state', () => {
     expect(state.reportedOn('node-1')).toEqual(['w'])
   })
 
-  it('does not report what is about to be detached, though it is attached', () => {
+  it('does not report an attached volume that is about to be detached', () => {
     state.markAttached('v', 'node-1')
     state.unreport('v', 'node-1')
     expect([state.on('v', 'node-1')?.state, state.isReported('v', 'node-1')]).toEqual(['attached', false])

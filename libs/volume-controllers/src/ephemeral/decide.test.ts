@@ -22,7 +22,7 @@ describe('a pod with volumes of its own', () => {
     expect(steps({})).toEqual([create('a'), create('b')])
   })
 
-  it('gets those that it does not have', () => {
+  it('gets the claims that it does not have', () => {
     expect(steps({}, claim({ name: 'app-a', ownerUid: app.uid }))).toEqual([create('b')])
   })
 

@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 describe("a folder as a node's disk", () => {
-  it('remembers what was mounted across restarts', () => {
+  it('remembers the mounts across restarts', () => {
     const record = { source, path: join(root, 'pods/a/mount'), podUid: 'a' }
     folderDisk(root).begin(record)
     expect(folderDisk(root).records()).toEqual([record])

@@ -103,7 +103,7 @@ const wire = (status: PersistentVolumeClaim['status']): PersistentVolumeClaim =>
 const condition = (type: string) => ({ type, status: 'True', lastProbeTime: null })
 
 describe('what the node writes into the claim', () => {
-  it('says that it has begun, guarded by what it has read', () => {
+  it('records the beginning, guarded by the version that it has read', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizePending' } })
     expect(inProgressPatch(claim)).toEqual({
       kind: 'strategic',
@@ -114,7 +114,7 @@ describe('what the node writes into the claim', () => {
     })
   })
 
-  it('gives the claim its size and takes away what was waiting, and only that', () => {
+  it('gives the claim its size and removes only the pending condition', () => {
     const claim = wire({
       capacity: { storage: '1Gi' },
       allocatedResources: { storage: '2Gi' },

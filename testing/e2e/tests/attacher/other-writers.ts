@@ -45,7 +45,7 @@ test('a finalizer that its owner removes is not restored with ours', async (t) =
   equal([errors(at), volumeCalls(at.driver).length], [0, 1])
 })
 
-test('a finalizer and annotations of other writers are kept beside ours', async (t) => {
+test('a finalizer and annotations of other writers are kept with ours', async (t) => {
   const at = await scene(t)
   const others = { finalizers: ['example.com/b'], annotations: { other: 'kept' } }
   changedBefore(t, at, { metadata: others })

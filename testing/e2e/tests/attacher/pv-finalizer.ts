@@ -78,7 +78,7 @@ test('the name keeps its case and gets a dash for each other character', async (
   equal(at.attacher.exit, undefined)
 })
 
-test('a finalizer that moved meanwhile is found again after a failed test', async (t) => {
+test('a finalizer that another writer has moved is found again after a failed test', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
   await pause(300)

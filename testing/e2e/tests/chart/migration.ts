@@ -1,5 +1,8 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
+import { LEASES } from '@csi-sidecars/kube-types'
 import { LONG } from '../../harness/long.ts'
+import { provision } from '../provisioner/scene.ts'
+import { createClass, createContent, installCrds, ready, snapshot } from '../snapshotter/scene.ts'
 import {
   detaches,
   ground,
@@ -29,7 +32,7 @@ test('its lines lead from the originals to ours and back', INSTALLATION, async (
   const { kubelet } = here
   const shell = (line = ''): Promise<string> => here.shell(line.replaceAll('<name>', 'example-controller'))
   const [before, there, done, leases, back, doneAgain] = lines
-  equal(lines.length, SWAP + 6)
+  equal(lines.length, SWAP + 8)
   await vendorDeployment(t)
   await onlyRuns(kubelet, ORIGINALS)
   await works(t, '1')
@@ -72,5 +75,30 @@ test('its lines lead to the one process and back, and from version to version', 
   await shell(rollback)
   await onlyRuns(kubelet, OURS)
   await detaches(t, '2')
+  await shell(`helm uninstall example --namespace ${NAMESPACE}`)
+})
+
+test('its lines lead to all sidecars in one process and back', INSTALLATION, async (t) => {
+  await installCrds(t)
+  await using here = await ground(t)
+  const { kubelet, shell, driver } = here
+  driver.capabilities.controller.push('CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT')
+  driver.on('CreateSnapshot', snapshot())
+  const released = releasedChart(t)
+  const [there = '', back = ''] = lines.slice(-2)
+  const [install = ''] = linesOf('README.md').filter((line) => line.startsWith('helm upgrade --install'))
+  await shell(released(install))
+  await onlyRuns(kubelet, OURS)
+  await shell(released(there))
+  await onlyRuns(kubelet, ONE)
+  await works(t, '1')
+  await provision(t, { suffix: '-new' })
+  await createClass(t)
+  await createContent(t)
+  await ready(t)
+  equal((await t.api.list(LEASES, NAMESPACE)).filter(({ spec }) => spec?.holderIdentity).length, 4)
+  await shell(released(back))
+  await onlyRuns(kubelet, ONE)
+  await detaches(t, '1')
   await shell(`helm uninstall example --namespace ${NAMESPACE}`)
 })

@@ -28,7 +28,7 @@ const NOT_HERE = [
   'kubectl csi',
 ]
 
-test('each line of the documentation does what it is there for', INSTALLATION, async (t) => {
+test('each command of the documentation has its effect', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   await vendorDeployment(t)

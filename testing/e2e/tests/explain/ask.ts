@@ -22,6 +22,11 @@ export const READER: readonly PolicyRule[] = [
     resources: ['volumeattachments', 'storageclasses', 'volumeattributesclasses', 'csinodes', 'csidrivers'],
     verbs: ['get', 'list'],
   },
+  {
+    apiGroups: ['snapshot.storage.k8s.io'],
+    resources: ['volumesnapshots', 'volumesnapshotcontents', 'volumesnapshotclasses'],
+    verbs: ['get', 'list'],
+  },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list'] },
 ]
 

@@ -72,7 +72,7 @@ test('a driver that disconnects ends the leader', async (t) => {
   await explainedAttachment(t, /a leader, and no replica leads/)
 })
 
-test('a driver whose container crashes beside the leader', async (t) => {
+test('a driver whose container crashes in the pod of the leader', async (t) => {
   const hostname = t.name('pod')
   const at = await scene(t, { args: ELECTED, hostname })
   await createLeader(t, { name: hostname, status: DRIVER_CRASHES })

@@ -38,7 +38,10 @@ test('a name that does not exist, an unknown kind: one line, exit code 2', async
     { args: ['pod', 'no'], stderr: 'kubectl-csi: Pod default/no does not exist\n' },
     { args: ['pvc', 'no', '-n', 'there'], stderr: 'kubectl-csi: PersistentVolumeClaim there/no does not exist\n' },
     { args: ['node', t.name('no')], stderr: `kubectl-csi: Node ${t.name('no')} does not exist\n` },
-    { args: ['deployment', 'no'], stderr: 'kubectl-csi: explain deployment: known are pod, pvc, pv, va, node\n' },
+    {
+      args: ['deployment', 'no'],
+      stderr: 'kubectl-csi: explain deployment: known are pod, pvc, pv, va, node, vs, vsc\n',
+    },
   ]
   for (const { args, stderr } of lines) {
     const answer = await ask('explain', ...args)

@@ -2,7 +2,7 @@ import { ok } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { APPS } from '@csi-sidecars/sidecars'
+import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
 import { type Exit, exitOf, start, textOf } from '../../harness/process/processes.ts'
 import type { App } from '../../harness/subject.ts'
 
@@ -48,5 +48,5 @@ export async function play(folder: string, args: readonly string[]): Promise<str
 }
 
 export function sidecarArgs(executables: Readonly<Record<App, string>>): string[] {
-  return APPS.map((app) => `--${app}=${executables[app]}`)
+  return SIDECARS.map((app) => `--${app}=${executables[app]}`)
 }

@@ -65,7 +65,7 @@ for (const [who, binaries, play] of BINARIES) {
       const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
       const manager = await startControllerManager({ kubeconfig, folder, controllers: VOLUME_CONTROLLERS, args })
       try {
-        const controllers = '--controllers=provisioner,binder,volume-manager'
+        const controllers = '--controllers=binder,volume-manager'
         await play(folder, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`, controllers])
       } finally {
         await stop(manager)

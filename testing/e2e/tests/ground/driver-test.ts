@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { APPS } from '@csi-sidecars/sidecars'
+import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
 import { CHECKS } from '../../../../apps/driver-test/src/checks/checks.ts'
 import { BUGS } from '../../harness/driver/driver-bugs.ts'
 import { LONG } from '../../harness/long.ts'
@@ -109,7 +109,7 @@ long(
   async (ground) => {
     const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-30', '--seconds=10'] })
     equal(ours.code, 0, ours.output)
-    for (const app of APPS) build(ROOT, `csi-${app}`)
+    for (const app of SIDECARS) build(ROOT, `csi-${app}`)
     const flags = [`--sidecars=${dirname(originals(ROOT).attacher)}`, '--chaos=1-2', '--seconds=15']
     const theirs = await testOf(ground, 'originals', { flags, ownSidecars: true })
     equal(theirs.code, 0, theirs.output)
@@ -120,7 +120,7 @@ long(
   'driver test: shows side by side what the Go originals do in the same seed',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
-    for (const app of APPS) build(ROOT, `csi-${app}`)
+    for (const app of SIDECARS) build(ROOT, `csi-${app}`)
     const theirs = dirname(originals(ROOT).attacher)
     const { code, output, folder } = await testOf(ground, 'compared', {
       flags: [`--compare=${theirs}`, '--seed=1', '--seconds=10'],

@@ -35,11 +35,11 @@ interface Emulator {
   readonly file: (name: string, text: string) => string
 }
 
-/** Runs the emulator as a process, with a data file. */
+/** Runs the emulator as a process. */
 async function withEmulator(work: (emulator: Emulator) => Promise<void>): Promise<void> {
   const place = temporaryFolder('emulator')
   const kubeconfig = join(place, 'kubeconfig')
-  const child = start(process.execPath, [MAIN, `--kubeconfig-out=${kubeconfig}`, `--data=${join(place, 'data.json')}`])
+  const child = start(process.execPath, [MAIN, `--kubeconfig-out=${kubeconfig}`])
   await eventually('the kubeconfig', () => existsSync(kubeconfig) && readFileSync(kubeconfig, 'utf8') !== '')
   await work({
     ask: (...args) => kubectl(kubeconfig, ...args),

@@ -35,7 +35,7 @@ async function three(t: TestContext, setup: Parameters<typeof scene>[1] = {}): P
   return { ...at, port }
 }
 
-test('it works beside the two, and its Probes are not in their metrics', OURS, async (t) => {
+test('the livenessprobe works with the two others, and its Probes are not in their metrics', OURS, async (t) => {
   const at = await three(t, { args: ELECTION })
   await attachAndWait(t, at)
   await grown(t, { suffix: '-r' })
@@ -117,7 +117,7 @@ test(
   },
 )
 
-test('a driver that is stopped and continued under load: 500 meanwhile, 200 after it, no call is lost', {
+test('a driver that is stopped and continued under load: 500 during the stop, 200 after it, no call is lost', {
   ...EMULATED,
   alone: true,
 }, async (t) => {

@@ -211,7 +211,7 @@ test('a driver without topology keeps one object without labels', { only: 'ours'
   )
 })
 
-test('a failing topology is asked again, and the other one has its object', async (t) => {
+test('a failing topology is asked again, and the other topology has its object', async (t) => {
   const { driver } = await ready(t, {
     args: ['--retry-interval-start=300ms'],
     prepare: (each) =>

@@ -4,7 +4,7 @@ import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { calls, createClaim, createClass, deleted, provision, released, scene } from './scene.ts'
+import { calls, createClaim, createClass, deleted, provision, provisioned, released, scene } from './scene.ts'
 
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
@@ -91,8 +91,7 @@ test('the help lists all flags with two dashes and the gates', ALONE, async (t) 
     equal(flags, flags.toSorted())
     for (const flag of ['capacity-poll-interval', 'enable-pprof', 'master', 'strict-topology', 'worker-threads'])
       ok(flags.includes(flag), flag)
-    match(stderr, /ReleaseLeaderElectionOnExit=true\|false \(ALPHA/)
-    match(stderr, /WatchList=true\|false/)
+    match(stderr, /ReleaseLeaderElectionOnExit=true\|false \(/)
     match(stderr.replaceAll(/\n\s+\t?/g, ' '), /--retry-interval-max duration .*?\(default 5m0s\)/)
   }
 })
@@ -293,6 +292,27 @@ test('the Lease has the name of the driver, and a standby watches nothing', asyn
     [],
   )
   await t.api.delete(LEASES, { namespace: 'default', name })
+})
+
+test('after SIGTERM a running creation is finished, and the next leader continues at once', {
+  only: 'ours',
+}, async (t) => {
+  const args = ['--leader-election', '--leader-election-namespace=default']
+  const { driver, sidecar } = await scene(t, {
+    args,
+    prepare: (each) => each.on('CreateVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 800 : 0 })),
+  })
+  const standby = await t.sidecar({ driver, args, hostname: 'standby' })
+  await t.watching(standby, 'persistentvolumeclaims')
+  const first = await createClaim(t)
+  await calls(driver, 'CreateVolume')
+  const ended = sidecar.endBy('SIGTERM', 5_000)
+  const second = await createClaim(t, { suffix: '-next' })
+  equal((await ended).code, 0)
+  await provisioned(t, first, 100)
+  await provisioned(t, second, 2_500)
+  equal(driver.callsOf('CreateVolume').length, 2)
+  await t.api.delete(LEASES, { namespace: 'default', name: t.driverName.replaceAll('.', '-') })
 })
 
 test('no permission beyond the published role is needed', async (t) => {

@@ -113,7 +113,7 @@ test('a compressed answer is Internal with a text, here and in the metrics', asy
   driver.kill()
 })
 
-test('an error message that is not ASCII is kept beside an unreadable header', async (t) => {
+test('an error message that is not ASCII is kept despite an unreadable header', async (t) => {
   const { driver, node, attacher } = await rawScene(t, ['--logging-format=json'])
   const bytes = (text: string): string => Buffer.from(text).toString('latin1')
   driver.answers['ControllerPublishVolume'] = (stream) =>

@@ -109,7 +109,7 @@ test('claims that fail leave --kube-api-qps to the attacher', { ...LONG_ALONE, w
   await attachAndWait(t, at, { within: 3000 })
 })
 
-test('a lost lease stops its controller, and not the other one', {
+test('a lost lease stops only its controller', {
   ...OURS,
   within: 180_000,
 }, async (t) => {

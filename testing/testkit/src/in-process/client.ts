@@ -113,7 +113,8 @@ export class InProcessClient<E extends Error> {
       const path = resourcePath(resource, { namespace }) + query(options)
       const request = { method: 'GET', path }
       const page = await this.#send<ObjectList<T>>(sent('list', resource, { name: namespace ?? '' }), request, listing)
-      token = page.metadata.continue
+      // Lists of custom resources end with an empty token.
+      token = page.metadata.continue || undefined
       const items = page.items.map((item) => listing.project(item)).filter((item) => item !== undefined)
       yield { items, resourceVersion: page.metadata.resourceVersion, continue: token }
     } while (token !== undefined)

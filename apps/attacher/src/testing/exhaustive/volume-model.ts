@@ -2,8 +2,8 @@ import { addFinalizerPatch, type Patch, PERSISTENT_VOLUMES, type PersistentVolum
 import { applyPatch, type Model, type Move } from '@csi-sidecars/testkit'
 import type { CachedAttachment } from '../../caches/attachment.ts'
 import { type CachedVolume, volumeProjection } from '../../caches/volume.ts'
+import { onAttachmentGone, onVolume } from '../../persistent-volume/controller.ts'
 import { decideRelease, hasLostFinalizer, needsFinalizer } from '../../persistent-volume/decide.ts'
-import { onAttachmentGone, onVolume } from '../../persistent-volume/triggers.ts'
 import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
 
 const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }

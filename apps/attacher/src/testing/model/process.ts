@@ -15,11 +15,10 @@ import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/test
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import { attacherControllers } from '../../app.ts'
 import { attachmentProjection, BY_VOLUME } from '../../caches/attachment.ts'
-import { nodeProjection } from '../../caches/node.ts'
+import { nodeProjection } from '../../caches/open.ts'
 import { volumeProjection } from '../../caches/volume.ts'
 import type { AttacherSettings } from '../../term/deps.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
-
 import { type AttacherModelStorage, ModelDriver, type PublishCall } from './driver.ts'
 
 export const SETTINGS: AttacherSettings = {

@@ -103,7 +103,7 @@ describe('on the page a person can', () => {
     await test.driver.log.until({ method: 'Probe' }, { count: 2 })
   })
 
-  it('see what the API refuses, and what is not possible', async () => {
+  it('see refusals of the API server, and impossible actions', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     expect(await queue.do('deletePod', { pod: 'absent' })).toEqual({

@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, it } from '@jest/globals'
-import { apply } from '../view/frames.ts'
 import type { ClusterNode, Frame, Item } from '../view/wire.ts'
+import { apply } from '../view/wire.ts'
 import { Board } from './board.ts'
 import { History } from './history.ts'
 
@@ -33,7 +33,7 @@ describe('the board', () => {
     expect(frames).toHaveLength(2)
   })
 
-  it('reports once what is gone, and never what was not sent', () => {
+  it('reports a removed item once, and an unsent item never', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame()

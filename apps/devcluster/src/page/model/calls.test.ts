@@ -29,7 +29,7 @@ describe('a call', () => {
     ['of an unknown kubelet', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
     ['by which every client asks a driver what it is', { method: 'Probe' }, undefined],
   ]
-  it.each(callers)('%s is known by what it asks', (_, change, expected) => {
+  it.each(callers)('%s is recognized by its requests', (_, change, expected) => {
     expect(callerOf(call(change), isNode)).toBe(expected)
   })
 

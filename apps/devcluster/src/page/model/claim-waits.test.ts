@@ -2,7 +2,7 @@ import { attachment, boundPair, claim } from '@csi-sidecars/volume-controllers/t
 import { describe, expect, it } from '@jest/globals'
 import { fails, REPORTED, RUNNING, rowView, waits } from '../../testing/row-views.ts'
 import { rowOf } from './rows.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const { claim: bound } = boundPair()
 const reported = (reason: string): Partial<RowView> => ({

@@ -1,5 +1,5 @@
-import { apply } from '../view/frames.ts'
 import type { Beginning, Frame, Item } from '../view/wire.ts'
+import { apply } from '../view/wire.ts'
 
 /** The approximate number of bytes that a page reads before it shows anything. */
 const MOST_BYTES = 2 * 1024 * 1024

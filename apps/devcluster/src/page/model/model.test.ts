@@ -4,8 +4,8 @@ import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } fro
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../../testing/cluster.ts'
-import { apply } from '../view/frames.ts'
 import type { Frame, Item } from '../view/wire.ts'
+import { apply } from '../view/wire.ts'
 import { PageModel } from './model.ts'
 
 interface Watched extends AsyncDisposable {
@@ -167,7 +167,7 @@ describe("the page's model", () => {
     await page.until((items) => JSON.stringify(items.get('driver')).includes('"idle"'))
   })
 
-  it('begins with what is there, one row for a claim and the volume that was created for it', async () => {
+  it('begins with the existing objects, one row for a claim and the volume that was created for it', async () => {
     await using test = await startTestCluster(quiet)
     const { claims, volumes } = test.cluster.caches
     const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -225,7 +225,7 @@ describe("the page's model", () => {
     expect(page.lines).toContain('attach-detach: PersistentVolumeClaim data: Bad: no')
   })
 
-  it('sends each line at once, and gathers what it has changed where there are many rows', async () => {
+  it('sends each line at once, and gathers its changes if there are many rows', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     for (let number = 1; number <= 102; number += 1) test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(`c${number}`))

@@ -14,11 +14,10 @@ import { type CachedEvent, eventLine, eventProjection, lastEvent } from './api-e
 import { Board } from './board.ts'
 import { CallLog } from './call-log.ts'
 import { callLine, lastCall } from './call-text.ts'
-import { Handles } from './handles.ts'
 import { objectLine } from './object-lines.ts'
 import { allRows, observe, pendingClaimRows } from './observe.ts'
 import { rowOf } from './rows.ts'
-import { nodeOfEvent, rowsOfCall, rowsOfEvent, rowsOfObjectEvent } from './rows-of.ts'
+import { Handles, nodeOfEvent, rowsOfCall, rowsOfEvent, rowsOfObjectEvent } from './rows-of.ts'
 
 export interface ModelOptions {
   readonly caches: Caches

@@ -12,11 +12,12 @@ import {
   observeClaim,
   PODS_BY_CLAIM,
   PODS_BY_NODE,
+  SNAPSHOTS_BY_CLAIM,
   VOLUMES_BY_CLAIM,
   VOLUMES_BY_HANDLE,
   type Volume,
 } from '@csi-sidecars/volume-controllers'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const CLAIM = 'claim/'
 const VOLUME = 'volume/'
@@ -38,6 +39,7 @@ export function observe(id: string, caches: Caches): ObjectView {
     volume,
     attachments: volume === undefined ? [] : attachments.store.byIndex(ATTACHMENTS_BY_VOLUME, volume.key),
     pods: pod === undefined || claimKeysOf(pod).length > 0 ? users : [pod],
+    snapshots: claim === undefined ? [] : (caches.taken?.snapshots.store.byIndex(SNAPSHOTS_BY_CLAIM, claim.key) ?? []),
     binding: claim?.phase === 'Pending' ? bindingOf(claim, caches) : undefined,
     attaches: driver?.attachRequired !== false,
     node: (name) => caches.nodes.store.get(name),

@@ -1,7 +1,7 @@
 import { attachment, boundPair, claim, pod } from '@csi-sidecars/volume-controllers/testing/objects'
 import { describe, expect, it } from '@jest/globals'
 import { fails, REPORTED, REPORTED_ILL, RUNNING, waits } from '../../testing/row-views.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const { volume: pv } = boundPair()
 const pending = () => claim({ phase: 'Pending' })

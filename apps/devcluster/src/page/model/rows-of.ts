@@ -1,6 +1,7 @@
 import type { LiveCall } from '@csi-sidecars/disturb'
 import {
   type CachedNode,
+  type CachedSnapshot,
   type Caches,
   handleKey,
   PODS_BY_CLAIM,
@@ -9,7 +10,6 @@ import {
 import type { ObjectEvent } from '../../story/cluster-event.ts'
 import type { CachedEvent } from './api-event.ts'
 import { volumeOf } from './call-log.ts'
-import type { Handles } from './handles.ts'
 import { rowsOfAttachment, rowsOfClaim, rowsOfPod, rowsOfPodsOn, rowsOfVolume, rowsOfVolumeName } from './observe.ts'
 
 /** The rows that an event may change. The row of the event's object comes first. */
@@ -27,7 +27,15 @@ export function rowsOfObjectEvent(event: ObjectEvent, caches: Caches): readonly 
       return rowsOfAttachment((event.after ?? event.before)?.pvName, caches)
     case 'node':
       return rowsOfNode(event.before, event.after, caches)
+    case 'snapshot':
+      return rowsOfSnapshot(event.after ?? event.before)
+    case 'content':
+      return rowsOfSnapshot(caches.taken?.snapshots.store.get((event.after ?? event.before)?.snapshot ?? ''))
   }
+}
+
+function rowsOfSnapshot(snapshot: CachedSnapshot | undefined): readonly string[] {
+  return snapshot === undefined ? [] : [`claim/${snapshot.namespace}/${snapshot.claim}`]
 }
 
 /** Most that changes about a node is which volumes it has. */
@@ -86,4 +94,31 @@ export function nodeOfEvent({ kind, about }: CachedEvent, { pods }: Caches): str
   if (kind === 'Pod') return pods.store.get(about)?.nodeName ?? ''
   const users = kind === 'PersistentVolumeClaim' ? pods.store.byIndex(PODS_BY_CLAIM, about) : []
   return users.find(({ phase }) => phase === 'Running')?.nodeName ?? ''
+}
+
+/** The names by which calls know the volumes of rows: handles, and the chosen names of volumes in creation. */
+export class Handles {
+  readonly #ofRows = new Map<string, string>()
+  readonly #rows = new Map<string, string>()
+
+  of(row: string): string | undefined {
+    return this.#ofRows.get(row)
+  }
+
+  rowOf(handle: string): string | undefined {
+    return this.#rows.get(handle)
+  }
+
+  set(row: string, handle: string): void {
+    if (this.#ofRows.get(row) === handle) return
+    this.delete(row)
+    this.#ofRows.set(row, handle)
+    this.#rows.set(handle, row)
+  }
+
+  delete(row: string): void {
+    const handle = this.#ofRows.get(row)
+    if (handle !== undefined && this.#rows.get(handle) === row) this.#rows.delete(handle)
+    this.#ofRows.delete(row)
+  }
 }

@@ -3,7 +3,7 @@ import { attachment, boundPair, pod, volume } from '@csi-sidecars/volume-control
 import { describe, expect, it } from '@jest/globals'
 import { rowView } from '../../testing/row-views.ts'
 import { rowOf } from './rows.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const row = (change: Partial<RowView> = {}, id = 'claim/default/data') =>
   rowOf(id, rowView(change), { before: undefined, now: 0 })

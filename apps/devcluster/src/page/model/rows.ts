@@ -2,7 +2,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { Attachment, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { isStuck, stuckFrom } from '@csi-sidecars/waits'
 import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 import { waitsOf } from './waits.ts'
 
 interface Moment {
@@ -27,6 +27,11 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
     pods: pods.map(wantedPod),
     ...(volume !== undefined && { volume: actualVolume(volume, claim) }),
     places: placesOf(view),
+    snapshots: view.snapshots.map(({ name, readyToUse, restoreSize, deleting, error }) => ({
+      name,
+      state: deleting ? 'deleting' : error !== undefined ? 'failing' : readyToUse ? 'ready' : 'taking',
+      size: restoreSize ?? '',
+    })),
     waits: waitsOf(view).map(({ remedy, ...wait }) => {
       const since = sinceOf(wait, before?.waits ?? []) ?? now
       onWait?.(stuckFrom(remedy, since))

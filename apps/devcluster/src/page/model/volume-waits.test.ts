@@ -1,7 +1,7 @@
 import { attachment, volume } from '@csi-sidecars/volume-controllers/testing/objects'
 import { describe, expect, it } from '@jest/globals'
 import { fails, IN_USE, waits } from '../../testing/row-views.ts'
-import type { RowView } from './view.ts'
+import type { RowView } from './waits.ts'
 
 const attached = attachment({ attached: true })
 

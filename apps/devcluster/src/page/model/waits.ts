@@ -1,4 +1,7 @@
+import type { EventText } from '@csi-sidecars/events'
+import type { Attachment, CachedNode, CachedPod, CachedSnapshot, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { uniqueVolumeName } from '@csi-sidecars/volume-controllers'
+import type { Remedy } from '@csi-sidecars/waits'
 import {
   type Around,
   causesFirst,
@@ -10,8 +13,33 @@ import {
   remedyOf,
   volumeWaits,
 } from '@csi-sidecars/waits'
+import type { Wait } from '../view/wire.ts'
 import type { Failure } from './call-log.ts'
-import type { RowView, WaitNow } from './view.ts'
+
+/** The input of one row, at one moment. */
+export interface RowView {
+  /** The name of the row's claim, even if the claim does not exist. */
+  readonly claimKey: string | undefined
+  readonly claim: Claim | undefined
+  readonly volume: Volume | undefined
+  readonly attachments: readonly Attachment[]
+  readonly pods: readonly CachedPod[]
+  readonly snapshots: readonly CachedSnapshot[]
+  /** The message of the PV controller about an unbound claim. */
+  readonly binding: EventText | undefined
+  /** The volume's driver has an attach. */
+  readonly attaches: boolean
+  readonly node: (name: string) => CachedNode | undefined
+  /** The error of the actor's calls for this volume. */
+  readonly failure: (who: string, ...methods: readonly string[]) => Failure | undefined
+  /** The last warning about a pod with one of these reasons. */
+  readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
+}
+
+/** A wait without its beginning, which the page's model knows. */
+export interface WaitNow extends Omit<Wait, 'since' | 'stuck'> {
+  readonly remedy: Remedy
+}
 
 /** The waits of a row, as texts of the page. The end of each chain of waits comes first, as `kubectl csi explain` has it. */
 export function waitsOf(view: RowView): readonly WaitNow[] {
@@ -90,7 +118,7 @@ const WHY: Readonly<Record<Reason, Why>> = {
   AttachFails: ({ node }) => `the driver does not attach the volume to ${node}`,
   CannotAttach: ({ node }) => `the volume cannot be attached to ${node}`,
   NotReported: ({ node }) => `reports on ${node} that the volume is attached`,
-  NodeGone: ({ node }) => `there is no ${node} any more`,
+  NodeGone: ({ node }) => `${node} no longer exists`,
   Mounting: ({ node }) => `mounts the volume on ${node}`,
   MountPending: ({ node }) => `the driver does not mount the volume on ${node}`,
   NodeNotReady: ({ node }) => `${node} is not ready`,

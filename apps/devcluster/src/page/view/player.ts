@@ -1,5 +1,5 @@
-import { apply, takeBack, type Undo } from './frames.ts'
 import type { Beginning, Frame, Item } from './wire.ts'
+import { apply, takeBack, type Undo } from './wire.ts'
 
 /** `live` shows the present. `stopped` shows one moment. `replaying` shows one moment after another. */
 export type Mode = 'live' | 'stopped' | 'replaying'

@@ -71,6 +71,14 @@ export interface Place {
   readonly error?: string
 }
 
+/** A snapshot of the claim's volume. */
+export interface Snapshot {
+  readonly name: string
+  readonly state: 'taking' | 'ready' | 'deleting' | 'failing'
+  /** Empty while the size is unknown. */
+  readonly size: string
+}
+
 /** One line of the page: a claim with its volume and its pods; or a volume, or a pod, that has no claim. */
 export interface Row {
   readonly is: 'row'
@@ -80,6 +88,7 @@ export interface Row {
   readonly pods: readonly WantedPod[]
   readonly volume?: ActualVolume
   readonly places: readonly Place[]
+  readonly snapshots: readonly Snapshot[]
   readonly waits: readonly Wait[]
 }
 
@@ -196,4 +205,37 @@ export interface ActionAnswer {
   readonly text: string
   /** The field of the form that is to blame. */
   readonly field?: string
+}
+
+/** The items that a frame has replaced. They undo the frame. */
+export type Undo = readonly (readonly [id: string, before: Item | undefined])[]
+
+/** Applies a frame to the items. */
+export function apply(items: Map<string, Item>, { items: set = [], gone = [] }: Frame): Undo {
+  const undo: [string, Item | undefined][] = []
+  for (const item of set) {
+    undo.push([item.id, items.get(item.id)])
+    items.set(item.id, item)
+  }
+  for (const id of gone) {
+    undo.push([id, items.get(id)])
+    items.delete(id)
+  }
+  return undo
+}
+
+export function takeBack(items: Map<string, Item>, undo: Undo): void {
+  for (const [id, before] of undo.toReversed()) {
+    if (before === undefined) items.delete(id)
+    else items.set(id, before)
+  }
+}
+
+/** The time of an event has no milliseconds, and it arrives a little later. */
+const EVENT_PRECISION_MS = 2000
+
+/** Reports whether an event still matters. A warning that is older than all current waits is over. */
+export function stillHolds({ said }: LastEvent, waits: readonly Wait[]): boolean {
+  if (said.bad !== true) return true
+  return waits.some(({ level, since }) => level !== 'works' && since <= said.at + EVENT_PRECISION_MS)
 }

@@ -1,7 +1,7 @@
 import { unreachable } from '@csi-sidecars/base'
 import type { Move } from '@csi-sidecars/testkit'
-import { projectClass } from '../../caches/attributes-class.ts'
 import { MODIFY_STATUS } from '../../caches/names.ts'
+import { projectClass } from '../../caches/open.ts'
 import type { ModifyStep } from '../../modify/decide.ts'
 import { classPatch, failedPatch, modifiedPatch } from '../../modify/patches.ts'
 import { attributesClass } from '../builders.ts'

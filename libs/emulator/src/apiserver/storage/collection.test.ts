@@ -25,7 +25,7 @@ test('an object carries its revision, is frozen, and its text has no kind', () =
   expect(entry.text).toBe('{"metadata":{"name":"a","namespace":"n","resourceVersion":"11"},"data":{"data":""}}')
 })
 
-test('changes since a revision are remembered, with what was before', () => {
+test('changes since a revision are remembered, with the earlier entries', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 13)

@@ -30,7 +30,7 @@ function page(
   return { keys: entries.map(({ object }) => `${object.metadata.namespace}/${object.metadata.name}`), next, remaining }
 }
 
-test('a namespace is listed alone, also beside one whose name begins like it', () => {
+test('a namespace is listed alone, even if the name of another one begins like its name', () => {
   const collection = filled('a/x', 'a-b/x', 'ab/x', 'a/y')
   expect(page(collection, { namespace: 'a' }).keys).toEqual(['a/x', 'a/y'])
   expect(page(collection, {}).keys).toEqual(['a-b/x', 'a/x', 'a/y', 'ab/x'])

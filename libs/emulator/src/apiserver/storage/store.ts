@@ -4,6 +4,8 @@ import { type HistoryLimits, KindCollection, type StoredEntry } from './collecti
 
 /** Enough for a client that was disconnected for a while, and little memory. For each kind. */
 const DEFAULT_HISTORY: HistoryLimits = { changes: 50_000, bytes: 16 * 1024 * 1024 }
+/** The revision before the first write. */
+const FIRST = 1
 
 /**
  * Everything that is stored. One counter numbers the writes of all kinds.
@@ -13,10 +15,10 @@ export class Store {
   readonly #collections: ReadonlyMap<ServedKind, KindCollection>
   #revision: number
 
-  constructor(options: { startsAt?: number; history?: HistoryLimits } = {}) {
-    const { startsAt = 1, history = DEFAULT_HISTORY } = options
-    this.#revision = startsAt
-    this.#collections = new Map(KINDS.map((kind) => [kind, new KindCollection(kind, startsAt, history)]))
+  constructor(options: { history?: HistoryLimits } = {}) {
+    const { history = DEFAULT_HISTORY } = options
+    this.#revision = FIRST
+    this.#collections = new Map(KINDS.map((kind) => [kind, new KindCollection(kind, FIRST, history)]))
   }
 
   /** The revision of the newest write. */

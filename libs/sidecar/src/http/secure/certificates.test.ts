@@ -1,5 +1,6 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, test } from '@jest/globals'
-import { pairSource } from './certificates.ts'
+import { pairSource, selfMadeSource } from './certificates.ts'
 
 /** A pair that is replaced as a whole after so many reads of a file. */
 function replacedAfter(reads: readonly number[]): (file: string) => Promise<string> {
@@ -23,4 +24,16 @@ test.each([
 test('a file that is replaced all the time is not read for ever', async () => {
   const always = Array.from({ length: 100 }, (_, index) => index)
   expect(await pairSource('crt', 'key', replacedAfter(always)).read()).toHaveLength(2)
+})
+
+test('a certificate is renewed when half of its time is over', async () => {
+  const clock = new FakeClock()
+  const source = selfMadeSource(clock, 'host-1')
+  const first = await source.read()
+  await clock.advance(182 * 24 * 60 * 60 * 1000)
+  expect(await source.read()).toEqual(first)
+  await clock.advance(24 * 60 * 60 * 1000)
+  const second = await source.read()
+  expect(second[0]).not.toBe(first[0])
+  expect(source.make(second)).toEqual({ cert: second[0], key: second[1] })
 })

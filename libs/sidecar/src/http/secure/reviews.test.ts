@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { expect, test } from '@jest/globals'
-import { Reviews } from './reviews.ts'
+import { ReviewCache, Reviews } from './reviews.ts'
 import { ScriptedReviews } from './testing/scripted-reviews.ts'
 
 /** Reviews that are all answered with this status. */
@@ -38,4 +38,68 @@ test('the right of one user is not that of another with its name, but other grou
   await reviews.allows({ username: 'a', groups: ['x'] }, 'get', '/metrics')
   await reviews.allows({ username: 'a', groups: ['y'] }, 'get', '/metrics')
   expect(api.asked).toHaveLength(2)
+})
+
+test('an answer is relied on for ten seconds, also one that says no', async () => {
+  const clock = new FakeClock()
+  const cache = new ReviewCache<boolean>(clock)
+  let asked = 0
+  const get = (): Promise<boolean> =>
+    cache.get('key', async () => {
+      asked += 1
+      return false
+    })
+  await get()
+  await clock.advance(9_999)
+  await get()
+  expect(asked).toBe(1)
+  await clock.advance(1)
+  expect(await get()).toBe(false)
+  expect(asked).toBe(2)
+})
+
+test('requests during a review share its answer', async () => {
+  const cache = new ReviewCache<string>(new FakeClock())
+  const gate = Promise.withResolvers<string>()
+  let asked = 0
+  const get = (key: string): Promise<string> =>
+    cache.get(key, () => {
+      asked += 1
+      return gate.promise
+    })
+  const all = Promise.all([get('a'), get('a'), get('b')])
+  gate.resolve('yes')
+  expect(await all).toEqual(['yes', 'yes', 'yes'])
+  expect(asked).toBe(2)
+})
+
+test('a failure rejects all callers of the question, and is not cached', async () => {
+  const cache = new ReviewCache<string>(new FakeClock())
+  await expect(cache.get('a', () => Promise.reject(new Error('away')))).rejects.toThrow('away')
+  expect(await cache.get('a', async () => 'back')).toBe('back')
+})
+
+test('the oldest answer makes room for another one', async () => {
+  const cache = new ReviewCache<number>(new FakeClock())
+  const asked: string[] = []
+  const get = (key: string): Promise<number> =>
+    cache.get(key, async () => {
+      asked.push(key)
+      return 1
+    })
+  for (let number = 0; number < 257; number += 1) await get(`${number}`)
+  asked.length = 0
+  await get('1')
+  await get('0')
+  expect(asked).toEqual(['0'])
+})
+
+test('no more questions at a time than the API server should hear', async () => {
+  const cache = new ReviewCache<number>(new FakeClock())
+  const gate = Promise.withResolvers<number>()
+  const all = Array.from({ length: 16 }, (_, number) => cache.get(`${number}`, () => gate.promise))
+  await expect(cache.get('one more', () => gate.promise)).rejects.toThrow('too many reviews at a time')
+  gate.resolve(1)
+  await Promise.all(all)
+  expect(await cache.get('one more', async () => 2)).toBe(2)
 })

@@ -3,9 +3,8 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { SecureFactory } from '../listener.ts'
-import { authoritiesSource, type Pair, pairSource } from './certificates.ts'
+import { authoritiesSource, type Pair, pairSource, selfMadeSource } from './certificates.ts'
 import { Reloaded } from './reloaded.ts'
-import { selfMadeSource } from './self-made.ts'
 import type { TlsSettings } from './settings.ts'
 
 /** The time limit of a handshake. */

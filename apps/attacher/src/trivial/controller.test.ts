@@ -1,0 +1,135 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { recordingRun } from '@csi-sidecars/controller/testing'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
+import { beforeEach, expect, it } from '@jest/globals'
+import { attachmentProjection, type CachedAttachment } from '../caches/attachment.ts'
+import { STATUS_REVERTED } from '../term/deps.ts'
+import { apiError, uidMismatch } from '../testing/api-error.ts'
+import { ObjectApi } from '../testing/fake-api.ts'
+import { DRIVER, FINALIZER } from '../testing/views.ts'
+import { reconcileTrivially } from './controller.ts'
+
+let api: ObjectApi
+let log: ReturnType<typeof recordingLogger>
+let learned: CachedAttachment[]
+beforeEach(() => {
+  api = new ObjectApi()
+  log = recordingLogger()
+  learned = []
+  waitMs = 0
+})
+
+const va = (
+  change: { attacher?: string; metadata?: object; status?: object } = {},
+): VolumeAttachment & { metadata: { name: string } } => ({
+  metadata: { name: 'va1', uid: 'u', ...change.metadata },
+  spec: { attacher: change.attacher ?? DRIVER, nodeName: 'node1', source: { persistentVolumeName: 'pv1' } },
+  ...(change.status && { status: { attached: false, ...change.status } }),
+})
+
+let waitMs: number
+
+/** `since` returns the cached object after the answer. */
+function run(
+  signal = new AbortController().signal,
+  since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,
+): Promise<Outcome> {
+  const project = attachmentProjection(DRIVER)
+  const get = (key: string): CachedAttachment | undefined => {
+    const stored = api.get(key)
+    return stored && project(stored as unknown as VolumeAttachment)
+  }
+  const learn = (object: VolumeAttachment): CachedAttachment | undefined => {
+    learned.push(project(object))
+    const held = since(object)
+    return held && project(held)
+  }
+  const attachments = { learn, store: { get } as never }
+  const clock = new FakeClock()
+  const undone = new Map([['u', { repeats: 1, until: clock.monotonic() + waitMs }]])
+  const deps = { api: api.client as KubeClient, attachments, undone, clock, log }
+  return reconcileTrivially('va1', deps, recordingRun(signal))
+}
+
+it('waits if another writer resets the status repeatedly', async () => {
+  api.put(va() as never)
+  waitMs = 1_000
+  expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })
+  expect(api.requests).toEqual([])
+})
+
+const ATTACHED = 'patch va1/status {"metadata":{"uid":"u"},"status":{"attached":true}}'
+const error = { message: 'x', time: 't' }
+
+it.each([
+  { name: 'a fresh one', object: va(), requests: [ATTACHED] },
+  {
+    name: 'one that is being deleted',
+    object: va({ metadata: { deletionTimestamp: 't', finalizers: [FINALIZER] } }),
+    requests: [ATTACHED],
+  },
+  {
+    name: 'one with what another handler has left',
+    object: va({ status: { attachError: error, detachError: error, attachmentMetadata: { a: 'b' } } }),
+    requests: [
+      'patch va1/status {"metadata":{"uid":"u"},"status":{"attached":true,"attachmentMetadata":null,"attachError":null}}',
+    ],
+  },
+  { name: 'one that is attached', object: va({ status: { attached: true } }), requests: [] },
+  { name: "another attacher's", object: va({ attacher: 'other' }), requests: [] },
+])('sends for an attachment ($name): $requests', async ({ object, requests }) => {
+  api.put(object)
+  expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
+  expect(api.requests).toEqual(requests)
+  expect(learned.map(({ attached }) => attached)).toEqual(requests.map(() => true))
+})
+
+it('sends nothing for a deleted attachment', async () => {
+  expect(await run()).toEqual({ kind: 'settled' })
+})
+
+it('tries again at once if another writer reverts the status during the run', async () => {
+  api.put(va())
+  const statusReverted = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
+  expect(await run(undefined, statusReverted)).toMatchObject({
+    kind: 'superseded',
+    cause: new Error(STATUS_REVERTED),
+  })
+})
+
+it('settles if the attachment is deleted during the run', async () => {
+  api.put(va())
+  expect(await run(undefined, () => undefined)).toBe(DONE)
+})
+
+it('tries again when the status cannot be stored', async () => {
+  const refused = apiError(500, 'InternalError', 'no')
+  api.put(va())
+  api.fail('patch', refused)
+  expect(await run()).toEqual({ kind: 'retry', cause: refused })
+  expect(log.lines.at(-1)).toMatchObject({
+    level: 'error',
+    message: 'Error saving VolumeAttachment as attached',
+    error: refused,
+    pairs: { VolumeAttachment: 'va1' },
+  })
+})
+
+it('does not change a recreated attachment', async () => {
+  api.put(va())
+  api.fail('patch', uidMismatch('u'))
+  expect(await run()).toMatchObject({ kind: 'retry' })
+  expect(log.lines).toEqual([])
+})
+
+it('logs nothing if it is cancelled', async () => {
+  const stop = new AbortController()
+  stop.abort(new Error('stop'))
+  api.put(va())
+  api.fail('patch', new Error('stop'))
+  await expect(run(stop.signal)).rejects.toThrow('stop')
+  expect(log.lines).toEqual([])
+})

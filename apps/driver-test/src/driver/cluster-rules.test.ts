@@ -1,0 +1,60 @@
+import type { ProxiedCall } from '@csi-sidecars/disturb'
+import { answered, callOf, created } from '@csi-sidecars/disturb/testing/proxied-calls'
+import { describe, expect, it } from '@jest/globals'
+import { VolumeTracker } from '../checks/volume-tracker.ts'
+import { FOLDER, ownNodes } from '../testing/own-nodes.ts'
+import { ClusterRules } from './cluster-rules.ts'
+
+const STAGING = `${FOLDER}/node-1/staging`
+const about = { volumeId: 'vol', stagingTargetPath: STAGING, targetPath: `${FOLDER}/node-1/target` }
+const made = created('pvc', 'vol', 1n)
+const attached = answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'a' })
+const staged = answered('NodeStageVolume', about)
+const published = answered('NodePublishVolume', about)
+
+function violations(calls: readonly (readonly ProxiedCall[])[], attaches = true): readonly string[] {
+  const tracker = new VolumeTracker()
+  const rules = new ClusterRules(tracker, ownNodes(['a', 'b']), attaches)
+  for (const call of calls.flat()) {
+    rules.see(call)
+    tracker.see(call)
+  }
+  return rules.violations
+}
+
+describe('the rules of the cluster', () => {
+  it('accept attach, stage, publish, and their reversal', () => {
+    const back = [answered('NodeUnpublishVolume', about), answered('NodeUnstageVolume', about)]
+    expect(violations([made, attached, staged, published, ...back])).toEqual([])
+  })
+
+  it('want a volume attached to the node before it is staged there, where the driver attaches', () => {
+    expect(violations([made, staged])).toEqual(['NodeStageVolume of vol was called while it is not attached to a'])
+    expect(violations([made, staged], false)).toEqual([])
+    const elsewhere = answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'b' })
+    expect(violations([made, elsewhere, staged])).toHaveLength(1)
+  })
+
+  it('want it staged before it is published, or attached where nothing is staged', () => {
+    expect(violations([made, attached, published])).toEqual([
+      'NodePublishVolume of vol was called while it is not staged on a',
+    ])
+    const [bare] = answered('NodePublishVolume', { ...about, stagingTargetPath: '' })
+    expect(violations([made, attached, [bare]])).toEqual([])
+    expect(violations([made, [bare]])).toEqual(['NodePublishVolume of vol was called while it is not attached to a'])
+  })
+
+  it('want it unpublished before it is unstaged, on that node', () => {
+    const unstage = [callOf('NodeUnstageVolume', about)]
+    expect(violations([made, attached, staged, published, unstage])).toEqual([
+      'NodeUnstageVolume of vol was called while it is published on a',
+    ])
+    const other = [callOf('NodeUnstageVolume', { ...about, stagingTargetPath: `${FOLDER}/node-2/staging` })]
+    expect(violations([made, attached, staged, published, other])).toEqual([])
+  })
+
+  it('ignore a volume that a pod declares itself', () => {
+    const inline = answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: about.targetPath })
+    expect(violations([inline, inline])).toEqual([])
+  })
+})

@@ -1,0 +1,53 @@
+import type { ProxiedCall } from '@csi-sidecars/disturb'
+import { certain, type KnownVolume, text, type VolumeTracker } from '../checks/volume-tracker.ts'
+import type { OwnNodes } from './nodes.ts'
+
+/**
+ * The rules of CSI for callers of a node service. A driver is not responsible if its caller breaks one, so the caller
+ * is watched too.
+ */
+export class ClusterRules {
+  readonly violations: string[] = []
+  readonly #tracker: VolumeTracker
+  readonly #nodes: OwnNodes
+  /** The driver has a call to attach volumes. */
+  readonly #attaches: boolean
+
+  constructor(tracker: VolumeTracker, nodes: OwnNodes, attaches: boolean) {
+    this.#tracker = tracker
+    this.#nodes = nodes
+    this.#attaches = attaches
+  }
+
+  /** Checks the rules before the tracker records the call. */
+  see(call: ProxiedCall): void {
+    const volume = this.#tracker.get(text(call.request['volumeId']))
+    if (call.end !== undefined || volume === undefined || volume.inline) return
+    const broken = this.#broken(call, volume)
+    if (broken !== undefined) this.violations.push(`${call.method} of ${volume.id} was called ${broken}`)
+  }
+
+  #broken({ method, request }: ProxiedCall, volume: KnownVolume): string | undefined {
+    const staging = text(request['stagingTargetPath'])
+    const node = this.#nodes.at(staging || text(request['targetPath']))?.info.nodeId ?? ''
+    switch (method) {
+      case 'NodeStageVolume':
+        return this.#unattached(volume, node)
+      case 'NodePublishVolume':
+        if (staging === '') return this.#unattached(volume, node)
+        return volume.staged.get(staging) === 'yes' ? undefined : `while it is not staged on ${node}`
+      case 'NodeUnstageVolume':
+        return this.#published(volume, node).length > 0 ? `while it is published on ${node}` : undefined
+      default:
+        return undefined
+    }
+  }
+
+  #unattached({ nodes }: KnownVolume, node: string): string | undefined {
+    return this.#attaches && nodes.get(node) !== 'yes' ? `while it is not attached to ${node}` : undefined
+  }
+
+  #published({ published }: KnownVolume, node: string): readonly string[] {
+    return certain(published).filter((path) => this.#nodes.at(path)?.info.nodeId === node)
+  }
+}

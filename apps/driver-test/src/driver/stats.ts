@@ -1,0 +1,77 @@
+import { RpcError } from '@csi-sidecars/csi'
+import {
+  NodeGetVolumeStats,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+  type VolumeUsage,
+} from '@csi-sidecars/csi-proto'
+import { codeNameOf } from '@csi-sidecars/disturb'
+import { nodeCan } from '@csi-sidecars/volume-controllers'
+import type { Violation } from '../checks/checks.ts'
+import { LATER } from '../checks/repetition.ts'
+import { certain, type KnownVolume, type VolumeTracker } from '../checks/volume-tracker.ts'
+import type { OwnNodes } from './nodes.ts'
+
+const STATS_MS = 10_000
+/** How often in a row a mount must fail to report its use. */
+const FAILURES = 2
+
+/** Asks for the usage of mounted volumes, as a kubelet does: one mount at each look. */
+export class UsageLooks {
+  readonly #tracker: VolumeTracker
+  readonly #nodes: OwnNodes
+  readonly #failures = new Map<string, number>()
+  #turn = 0
+
+  constructor(tracker: VolumeTracker, nodes: OwnNodes) {
+    this.#tracker = tracker
+    this.#nodes = nodes
+  }
+
+  async look(signal: AbortSignal): Promise<readonly Violation[]> {
+    const mounts = this.#tracker.volumes.flatMap((volume) => quietMounts(volume))
+    const mount = mounts[this.#turn % Math.max(1, mounts.length)]
+    this.#turn += 1
+    if (mount === undefined) return []
+    const { volume, path } = mount
+    const { changed } = volume
+    const wrong = await this.#ask(mount, signal)
+    // Other calls during this call may be the reason.
+    if (volume.changed !== changed) return []
+    const failures = wrong === undefined ? 0 : (this.#failures.get(path) ?? 0) + 1
+    this.#failures.set(path, failures)
+    if (failures !== FAILURES) return []
+    const at = this.#nodes.shortened(path)
+    return [{ check: 'usage', about: volume.id, text: `NodeGetVolumeStats of ${volume.id} at ${at} ${wrong}` }]
+  }
+
+  async #ask({ volume, path }: Mount, signal: AbortSignal): Promise<string | undefined> {
+    const node = this.#nodes.at(path)
+    if (node === undefined || !nodeCan(node.driver, NodeRpc.GET_VOLUME_STATS)) return undefined
+    const staged = certain(volume.staged).find((each) => this.#nodes.at(each) === node)
+    const request = { volumeId: volume.id, volumePath: path, stagingTargetPath: staged ?? '' }
+    try {
+      const { usage } = await node.driver.call(NodeGetVolumeStats, request, { timeoutMs: STATS_MS, signal })
+      return usage.map(wrongUsage).find((each) => each !== undefined)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof RpcError)) throw error
+      return LATER.has(error.code) ? undefined : `failed: ${codeNameOf(error.code)} ${JSON.stringify(error.details)}`
+    }
+  }
+}
+
+interface Mount {
+  readonly volume: KnownVolume
+  readonly path: string
+}
+
+/** Checks only volumes without a running call. A block device has no file system that could be full. */
+function quietMounts(volume: KnownVolume): readonly Mount[] {
+  if (volume.busy > 0 || volume.block) return []
+  return certain(volume.published).map((path) => ({ volume, path }))
+}
+
+function wrongUsage({ total, used, available }: VolumeUsage): string | undefined {
+  if (total < 0n || used < 0n || available < 0n) return 'answered with less than nothing'
+  return total > 0n && used > total ? `answered with ${used} used of ${total}` : undefined
+}

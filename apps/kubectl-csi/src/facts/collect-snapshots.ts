@@ -1,0 +1,52 @@
+import type { PersistentVolumeClaim, VolumeSnapshot, VolumeSnapshotContent } from '@csi-sidecars/kube-types'
+import type { FactCollection } from './collection.ts'
+import { type KindRef, objectOf } from './facts.ts'
+
+/** A source that this command understands. */
+export interface Source extends KindRef {
+  readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
+}
+
+/** The snapshot or the claim that a claim is created from. Undefined: it has no such source in its namespace. */
+export function sourceOf({ metadata, spec }: PersistentVolumeClaim): Source | undefined {
+  const { kind, name = '', namespace } = { ...spec?.dataSource, ...spec?.dataSourceRef }
+  if (kind !== 'VolumeSnapshot' && kind !== 'PersistentVolumeClaim') return undefined
+  return { kind, namespace: namespace ?? metadata?.namespace, name }
+}
+
+/** Reads the source of a claim that has no volume yet, and everything that the source waits for. */
+export async function collectSource(claim: PersistentVolumeClaim, into: FactCollection): Promise<void> {
+  const source = sourceOf(claim)
+  if (source === undefined || claim.spec?.volumeName) return
+  if (source.kind === 'VolumeSnapshot') await collectSnapshot(source, into)
+  else await into.claim(source)
+}
+
+/** Reads a VolumeSnapshot and everything that it waits for. Resolves with false if it does not exist. */
+export async function collectSnapshot(ref: KindRef, into: FactCollection): Promise<boolean> {
+  const seen = await into.snapshot(ref)
+  const snapshot = objectOf(seen)
+  if (snapshot !== undefined) await surroundingsOfSnapshot(snapshot, into)
+  return seen.is !== 'absent'
+}
+
+async function surroundingsOfSnapshot({ metadata, spec, status }: VolumeSnapshot, into: FactCollection): Promise<void> {
+  const { persistentVolumeClaimName: claim, volumeSnapshotContentName } = spec.source
+  const content = status?.boundVolumeSnapshotContentName ?? volumeSnapshotContentName
+  await Promise.all([
+    claim === undefined ? undefined : into.claim({ namespace: metadata?.namespace, name: claim }),
+    content === undefined ? undefined : collectContent(content, into),
+    into.snapshotClass(spec.volumeSnapshotClassName),
+    // The claims that are restored from a snapshot keep it.
+    metadata?.deletionTimestamp === undefined ? undefined : into.pendingClaimsOf(metadata.namespace),
+  ])
+}
+
+/** Reads a VolumeSnapshotContent and its class. Resolves with false if it does not exist. */
+export async function collectContent(name: string, into: FactCollection): Promise<boolean> {
+  const seen = await into.content(name)
+  const content: VolumeSnapshotContent | undefined = objectOf(seen)
+  const className = content?.spec.volumeSnapshotClassName
+  if (className !== undefined) await into.snapshotClass(className)
+  return seen.is !== 'absent'
+}

@@ -1,0 +1,39 @@
+import { expect, test } from '@jest/globals'
+import { SharedProbes } from './health-check.ts'
+
+/** Probes that end when the test says, numbered by their start. */
+function scripted() {
+  const started: { readonly end: () => void; readonly signal: AbortSignal }[] = []
+  const probes = new SharedProbes(
+    (signal) =>
+      new Promise<number>((resolve) => {
+        const number = started.length
+        started.push({ end: () => resolve(number), signal })
+      }),
+  )
+  const ask = (signal = new AbortController().signal): Promise<number> => probes.ask(signal)
+  return { started, ask }
+}
+
+test('eight probes run at once, and further requests share the probe that began last', async () => {
+  const { started, ask } = scripted()
+  const asked = Array.from({ length: 50 }, () => ask())
+  expect(started).toHaveLength(8)
+  for (const { end } of started) end()
+  expect(await Promise.all(asked)).toEqual(Array.from({ length: 50 }, (_, index) => Math.min(index, 7)))
+  void ask()
+  expect(started).toHaveLength(9)
+})
+
+test('a probe ends early when no request waits for it', async () => {
+  const { started, ask } = scripted()
+  for (let index = 0; index < 7; index += 1) void ask()
+  const clients = [new AbortController(), new AbortController()]
+  const asked = clients.map(({ signal }) => ask(signal))
+  clients[0]?.abort()
+  expect(started[7]?.signal.aborted).toBe(false)
+  clients[1]?.abort()
+  expect(started.map(({ signal }) => signal.aborted)).toEqual([...Array(7).fill(false), true])
+  for (const { end } of started) end()
+  await Promise.all(asked)
+})

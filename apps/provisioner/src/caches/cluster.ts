@@ -1,0 +1,80 @@
+import { type Cached, type InformerEvent, Interner } from '@csi-sidecars/informer'
+import type { CSINode, Node, StorageClass, TopologySelectorTerm, VolumeAttachment } from '@csi-sidecars/kube-types'
+
+/** The cached part of a StorageClass. */
+export interface Class extends Cached {
+  readonly provisioner: string
+  readonly parameters: Readonly<Record<string, string>>
+  readonly reclaimPolicy: string | undefined
+  readonly mountOptions: readonly string[]
+  readonly waitsForConsumer: boolean
+  readonly allowedTopologies: readonly TopologySelectorTerm[]
+}
+
+export function projectClass(storageClass: StorageClass): Class {
+  const { metadata = {}, provisioner, parameters, reclaimPolicy, mountOptions, allowedTopologies } = storageClass
+  return {
+    key: metadata.name ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    uid: metadata.uid ?? '',
+    provisioner,
+    parameters: parameters ?? {},
+    reclaimPolicy: reclaimPolicy ?? undefined,
+    mountOptions: mountOptions ?? [],
+    waitsForConsumer: storageClass.volumeBindingMode === 'WaitForFirstConsumer',
+    allowedTopologies: allowedTopologies ?? [],
+  }
+}
+
+/** The cached part of a VolumeAttachment. */
+export interface Attachment extends Cached {
+  readonly volume: string
+  readonly node: string
+}
+
+/** Keeps no attachment of an inline volume. */
+export function projectAttachment(va: VolumeAttachment, intern = new Interner()): Attachment | undefined {
+  const volume = va.spec.source.persistentVolumeName
+  if (volume == null) return undefined
+  const { name = '', resourceVersion = '', uid = '' } = va.metadata ?? {}
+  return { key: name, resourceVersion, uid, volume, node: intern.text(va.spec.nodeName) }
+}
+
+/** The cached part of a Node. */
+export interface CachedNode extends Cached {
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** The registration of this driver on a node. */
+export interface Registration extends Cached {
+  /** Undefined if the driver is not registered on the node. */
+  readonly topologyKeys: readonly string[] | undefined
+}
+
+export function projectNode({ metadata = {} }: Node, intern = new Interner()): CachedNode {
+  const { name = '', resourceVersion = '', uid = '' } = metadata
+  const labels: Record<string, string> = {}
+  for (const [key, value] of Object.entries(metadata.labels ?? {})) labels[key] = intern.text(value)
+  return { key: name, resourceVersion, uid, labels }
+}
+
+export function registrationProjection(driverName: string): (node: CSINode, intern?: Interner) => Registration {
+  return ({ metadata = {}, spec }, intern = new Interner()) => {
+    const { name = '', resourceVersion = '', uid = '' } = metadata
+    const registered = spec.drivers?.find((each) => each.name === driverName)
+    const topologyKeys = registered && (intern.list(registered.topologyKeys) ?? [])
+    return { key: name, resourceVersion, uid, topologyKeys }
+  }
+}
+
+export function changesLabels(event: InformerEvent<CachedNode>): boolean {
+  if (event.type !== 'updated') return true
+  const [before, after] = [event.before.labels, event.after.labels]
+  const keys = Object.keys(after)
+  return keys.length !== Object.keys(before).length || keys.some((key) => before[key] !== after[key])
+}
+
+export function changesKeys(event: InformerEvent<Registration>): boolean {
+  if (event.type !== 'updated') return true
+  return event.before.topologyKeys?.join() !== event.after.topologyKeys?.join()
+}

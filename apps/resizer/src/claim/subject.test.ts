@@ -1,0 +1,20 @@
+import { expect, test } from '@jest/globals'
+import type { ResizerClaim } from '../caches/claim.ts'
+import { claimTraceSubject } from './subject.ts'
+
+const CLAIM = { key: 'ns/data', volumeName: 'pv-1' } as ResizerClaim
+const NAMES = { 'k8s.namespace.name': 'ns', 'k8s.persistentvolumeclaim.name': 'data' }
+
+test.each([
+  ['a claim', CLAIM, { ...NAMES, 'k8s.persistentvolume.name': 'pv-1' }, undefined],
+  [
+    'a claim with a trace',
+    { ...CLAIM, traceparent: '00-1-2-01' },
+    { ...NAMES, 'k8s.persistentvolume.name': 'pv-1' },
+    '00-1-2-01',
+  ],
+  ['one that is gone', undefined, NAMES, undefined],
+])('a trace of %s names the operation and its objects', (_, claim, names, traceparent) => {
+  const subject = claimTraceSubject({ get: () => claim as ResizerClaim | undefined }, 'expand')
+  expect(subject('ns/data')).toEqual({ operation: 'expand', names, traceparent })
+})

@@ -1,0 +1,71 @@
+import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
+import { expect, test } from '@jest/globals'
+import { AccessModeError, accessModeOf, volumeCapabilityOf } from './controller-client.ts'
+import { secretsFrom } from './secrets.ts'
+
+const [RWO, ROX, RWX, RWOP] = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod']
+
+test.each([
+  [[RWX], Mode.MULTI_NODE_MULTI_WRITER, Mode.MULTI_NODE_MULTI_WRITER],
+  [[RWO, ROX, RWX], Mode.MULTI_NODE_MULTI_WRITER, Mode.MULTI_NODE_MULTI_WRITER],
+  [[ROX], Mode.MULTI_NODE_READER_ONLY, Mode.MULTI_NODE_READER_ONLY],
+  [[RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
+  [[RWO, RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
+  [[RWOP], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_SINGLE_WRITER],
+])('%p is %d, and %d for a driver that distinguishes single writers', (modes, without, withCapability) => {
+  expect(accessModeOf(modes, false)).toBe(without)
+  expect(accessModeOf(modes, true)).toBe(withCapability)
+})
+
+const POD = 'Kubernetes does not support use of ReadWriteOncePod with other access modes on the same PersistentVolume'
+test.each([
+  [[ROX, RWO], 'CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume'],
+  [[RWOP, RWO], POD],
+  [[RWOP, RWX], POD],
+  [[], 'unsupported AccessMode combination: []'],
+  [undefined, 'unsupported AccessMode combination: []'],
+  [['A', 'B'], 'unsupported AccessMode combination: [A B]'],
+])('%p is refused', (modes, message) => {
+  for (const singleNodeMultiWriter of [false, true]) {
+    expect(() => accessModeOf(modes, singleNodeMultiWriter)).toThrow(new AccessModeError(message))
+  }
+})
+
+test('a volume with a file system says which one and how it is mounted', () => {
+  const use = { accessModes: ['ReadWriteOnce'], volumeMode: 'Filesystem', fsType: 'xfs', mountOptions: ['ro', 'a'] }
+  expect(volumeCapabilityOf(use, false)).toEqual({
+    accessType: { $case: 'mount', value: { fsType: 'xfs', mountFlags: ['ro', 'a'], volumeMountGroup: '' } },
+    accessMode: { mode: Mode.SINGLE_NODE_WRITER },
+  })
+})
+
+test('a volume that says nothing is mounted as the driver likes', () => {
+  expect(volumeCapabilityOf({ accessModes: ['ReadWriteMany'] }, false)).toEqual({
+    accessType: { $case: 'mount', value: { fsType: '', mountFlags: [], volumeMountGroup: '' } },
+    accessMode: { mode: Mode.MULTI_NODE_MULTI_WRITER },
+  })
+})
+
+test('a block volume has neither file system nor mount options', () => {
+  const use = { accessModes: ['ReadWriteOnce'], volumeMode: 'Block', fsType: 'xfs', mountOptions: ['ro'] }
+  expect(volumeCapabilityOf(use, true)).toEqual({
+    accessType: { $case: 'block', value: {} },
+    accessMode: { mode: Mode.SINGLE_NODE_MULTI_WRITER },
+  })
+})
+
+test('a secret is sent as text, whatever its keys', () => {
+  const data = { user: Buffer.from('Jürgen').toString('base64'), empty: '', ['__proto__']: 'eA==' }
+  expect(Object.entries(secretsFrom(data))).toEqual([
+    ['user', 'Jürgen'],
+    ['empty', ''],
+    ['__proto__', 'x'],
+  ])
+  expect(secretsFrom(undefined)).toEqual({})
+})
+
+test('a secret that is no text fails the call as in Go, and shows nothing of itself', () => {
+  expect(() => secretsFrom({ key: Buffer.from([0x63, 0xff]).toString('base64') })).toThrow(
+    'rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8',
+  )
+})

@@ -1,0 +1,56 @@
+import { expect, test } from '@jest/globals'
+import { retryDelayMs } from './rpc-error.ts'
+
+const bytes = (...parts: (number | string | Uint8Array)[]) =>
+  Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part))))
+const field = (number: number, content: Uint8Array | string) => bytes((number << 3) | 2, content.length, content)
+
+const any = (type: string, value: Uint8Array) => field(3, bytes(field(1, type), field(2, value)))
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
+const retryInfo = (duration: Uint8Array) => any(RETRY_INFO, field(1, duration))
+
+const TWO_SECONDS = bytes(8, 2)
+const HALF_A_SECOND = bytes(16, 0x80, 0xca, 0xb5, 0xee, 0x01)
+const MINUS_ONE = bytes(8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)
+
+test.each([
+  ['whole seconds', retryInfo(TWO_SECONDS), 2000],
+  ['nanoseconds', retryInfo(HALF_A_SECOND), 500],
+  ['both', retryInfo(bytes(TWO_SECONDS, HALF_A_SECOND)), 2500],
+  ['nothing, which is zero', retryInfo(bytes()), 0],
+  ['a negative time, which is no wait', retryInfo(MINUS_ONE), 0],
+  ['code and message before it', bytes(8, 8, field(2, 'busy'), retryInfo(TWO_SECONDS)), 2000],
+  [
+    'another detail before it',
+    bytes(any('type.googleapis.com/google.rpc.ErrorInfo', field(1, 'x')), retryInfo(TWO_SECONDS)),
+    2000,
+  ],
+  ['fixed numbers around it', bytes((9 << 3) | 1, '12345678', retryInfo(TWO_SECONDS), (9 << 3) | 5, '1234'), 2000],
+])('a wait is read from %s', (_, status, ms) => {
+  expect(retryDelayMs(status)).toBe(ms)
+})
+
+test.each([
+  ['no bytes', bytes()],
+  ['no detail', bytes(8, 8, field(2, 'busy'))],
+  ['another detail', any('type.googleapis.com/google.rpc.ErrorInfo', field(1, TWO_SECONDS))],
+  ['a detail without a delay', any(RETRY_INFO, bytes())],
+  ['a cut varint', bytes(0xff)],
+  ['a varint without end', bytes(8, ...Array<number>(12).fill(0xff))],
+  ['a length beyond the end', bytes(26, 100, 'x')],
+  ['a group', bytes((1 << 3) | 3)],
+])('no wait is read from %s', (_, status) => {
+  expect(retryDelayMs(status)).toBeUndefined()
+})
+
+test('damaged bytes are never an exception', () => {
+  const whole = retryInfo(bytes(TWO_SECONDS, HALF_A_SECOND))
+  for (let length = 0; length < whole.length; length += 1) {
+    for (let bit = 0; bit < 8; bit += 1) {
+      const damaged = Buffer.from(whole)
+      damaged[length] = (damaged[length] ?? 0) ^ (1 << bit)
+      expect(() => retryDelayMs(damaged)).not.toThrow()
+      expect(() => retryDelayMs(whole.subarray(0, length))).not.toThrow()
+    }
+  }
+})

@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals'
+import { resolveTemplate } from './secrets.ts'
+
+const TOKENS = new Map([
+  ['content.name', 'c'],
+  ['x', 'y'],
+])
+const $ = (text: string): string => text.replaceAll('%', '$')
+
+describe('resolveTemplate', () => {
+  it.each([
+    ['creds', 'creds'],
+    [$('creds-%{content.name}'), 'creds-c'],
+    [$('a-%x'), 'a-y'],
+    [$('a%{}b'), 'ab'],
+    [$('a%{b'), 'ab'],
+  ])('resolves %s to %s', (template, name) => {
+    expect(resolveTemplate(template, TOKENS, 'secret')).toBe(name)
+  })
+
+  it.each<[template: string, what: 'namespace' | 'secret', error: string]>([
+    [$('%{b}-%a'), 'secret', $('error resolving value "%{b}-%a": invalid tokens: ["a" "b"]')],
+    [$('%1'), 'secret', $('error resolving value "%1": invalid tokens: ["1"]')],
+    ['A', 'secret', '"A" is not a valid secret name'],
+    ['a.b', 'namespace', '"a.b" is not a valid namespace name'],
+    [$('%{content.name}_'), 'secret', $('"%{content.name}_" resolved to "c_" which is not a valid secret name')],
+    ['a'.repeat(64), 'namespace', `"${'a'.repeat(64)}" is not a valid namespace name`],
+    [$('a%'), 'secret', $('"a%" is not a valid secret name')],
+  ])('refuses %s as a %s', (template, what, error) => {
+    expect(() => resolveTemplate(template, TOKENS, what)).toThrow(error)
+  })
+})

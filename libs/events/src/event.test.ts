@@ -1,0 +1,67 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
+import type { Event } from '@csi-sidecars/kube-types'
+import { beforeEach, expect, it } from '@jest/globals'
+import { SeriesWriter } from './event.ts'
+
+const NOW = Date.UTC(2026, 0, 2, 3, 4, 5)
+const { signal } = new AbortController()
+const target = { apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttachment', name: 'va', uid: 'u' }
+const occurrence = (message: string): Parameters<SeriesWriter['write']>[0] => ({
+  target,
+  type: 'Warning',
+  reason: 'VolumeAttachFailed',
+  message,
+})
+
+let clock: FakeClock
+let requests: { verb: string; body: unknown; priority: unknown }[]
+let stored: Event | undefined
+let writer: SeriesWriter
+beforeEach(() => {
+  clock = new FakeClock({ now: NOW, random: () => 0 })
+  requests = []
+  stored = undefined
+  const client = {
+    create: async (_: unknown, object: Event, { priority }: { priority: string }) => {
+      requests.push({ verb: 'create', body: object, priority })
+      stored = object
+      return object
+    },
+    patch: async (_: unknown, __: unknown, { body }: { body: object }, { priority }: { priority: string }) => {
+      requests.push({ verb: 'patch', body, priority })
+      if (stored === undefined) throw new ApiError({ code: 404, reason: 'NotFound', message: 'x' })
+      return { ...stored, ...body }
+    },
+  } as unknown as KubeClient
+  writer = new SeriesWriter({ client, clock, source: { component: 'external-attacher d' } })
+})
+
+it('creates one event, and updates its count and message', async () => {
+  const previous = await writer.write(occurrence('one'), { count: 2, signal })
+  expect(previous).toMatchObject({
+    metadata: { name: `va.${(BigInt(NOW) * 1_000_000n).toString(16)}`, namespace: 'default' },
+    involvedObject: target,
+    reason: 'VolumeAttachFailed',
+    message: 'one',
+    count: 2,
+    firstTimestamp: '2026-01-02T03:04:05Z',
+  })
+  await clock.advance(60_000)
+  await writer.write(occurrence('two'), { count: 5, previous, signal })
+  expect(requests.slice(1)).toEqual([
+    { verb: 'patch', body: { count: 5, lastTimestamp: '2026-01-02T03:05:05Z', message: 'two' }, priority: 'spare' },
+  ])
+})
+
+it('creates a new event when the previous one has expired', async () => {
+  const previous = await writer.write(occurrence('one'), { count: 1, signal })
+  stored = undefined
+  const again = await writer.write(occurrence('one'), { count: 9, previous, signal })
+  expect(requests.map(({ verb, priority }) => [verb, priority])).toEqual([
+    ['create', 'spare'],
+    ['patch', 'spare'],
+    ['create', 'spare'],
+  ])
+  expect([again.count, again.metadata.name === previous.metadata.name]).toEqual([9, false])
+})

@@ -1,0 +1,90 @@
+import { expect, it } from '@jest/globals'
+import {
+  type ContentAround,
+  contentWait,
+  type SnapshotAround,
+  type SourceAround,
+  snapshotWait,
+  sourceWait,
+} from './snapshot.ts'
+
+const SNAPSHOT: SnapshotAround = {
+  deleting: false,
+  finalizers: ['snapshot.storage.kubernetes.io/volumesnapshot-bound-protection'],
+  ready: false,
+  error: undefined,
+  claim: 'present',
+  class: 'present',
+  content: 'none',
+  restoring: [],
+}
+const SOURCE = 'snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection'
+
+it.each<[what: string, change: Partial<SnapshotAround>, reason: string | undefined]>([
+  ['a snapshot without a content waits for it', {}, 'ContentNotCreated'],
+  ['a ready snapshot does not wait', { ready: true, content: 'present' }, undefined],
+  ['a snapshot with a content waits for the content', { content: 'present', claim: 'missing' }, 'ContentNotReady'],
+  ['a snapshot of no claim is blocked', { claim: 'missing', class: 'missing' }, 'SourceClaimMissing'],
+  ['a snapshot of a claim without a volume waits for the claim', { claim: 'waits' }, 'SourceClaimNotBound'],
+  [
+    'a snapshot of a given content that is missing is blocked',
+    { claim: undefined, content: 'missing' },
+    'ContentMissing',
+  ],
+  ['a snapshot with a missing class is blocked', { class: 'missing' }, 'SnapshotClassMissing'],
+  ['a snapshot without any class is blocked', { class: 'none' }, 'NoSnapshotClass'],
+  [
+    'a deleted snapshot waits for restores',
+    { deleting: true, finalizers: [SOURCE], restoring: ['c'] },
+    'SnapshotInUse',
+  ],
+  ['a deleted snapshot waits for its content', { deleting: true, content: 'present' }, 'ContentDeleting'],
+  ['a deleted snapshot without a content waits', { deleting: true, finalizers: [SOURCE] }, 'SnapshotDeleting'],
+  ['a deleted snapshot with foreign finalizers has no wait here', { deleting: true, finalizers: ['a/b'] }, undefined],
+])('%s', (_, change, reason) => {
+  expect(snapshotWait({ ...SNAPSHOT, ...change })).toBe(reason)
+})
+
+const CONTENT: ContentAround = {
+  deleting: false,
+  finalizers: ['snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection'],
+  ready: false,
+  hasHandle: false,
+  error: undefined,
+  deleteError: undefined,
+  beingCreated: false,
+  beingDeleted: false,
+  isMember: false,
+  class: 'present',
+}
+
+it.each<[what: string, change: Partial<ContentAround>, reason: string | undefined]>([
+  ['a new content has not begun', {}, 'SnapshotNotBegun'],
+  ['a ready content does not wait', { ready: true, class: 'missing' }, undefined],
+  ['a content with a missing class is blocked', { class: 'missing', error: 'no' }, 'SnapshotClassMissing'],
+  ['a content with an error fails', { error: 'no', hasHandle: true }, 'SnapshotFails'],
+  ['a content with a handle waits for the driver', { hasHandle: true }, 'SnapshotNotReady'],
+  ['a member of a group waits for its handles', { isMember: true }, 'MemberNotReported'],
+  [
+    'a deleted content waits for its creation',
+    { deleting: true, beingCreated: true, beingDeleted: true },
+    'CreationUncertain',
+  ],
+  ['a deleted content waits for its snapshot', { deleting: true }, 'SnapshotNotDeleted'],
+  ['a deleted content is being deleted', { deleting: true, beingDeleted: true }, 'SnapshotDeleting'],
+  ['a deletion fails', { deleting: true, beingDeleted: true, deleteError: 'no' }, 'DeleteSnapshotFails'],
+  ['a deleted content with foreign finalizers has no wait here', { deleting: true, finalizers: ['a/b'] }, undefined],
+])('%s', (_, change, reason) => {
+  expect(contentWait({ ...CONTENT, ...change })).toBe(reason)
+})
+
+it.each<[kind: SourceAround['kind'], is: SourceAround['is'], reason: string | undefined]>([
+  ['VolumeSnapshot', 'missing', 'RestoreSourceMissing'],
+  ['VolumeSnapshot', 'waits', 'RestoreSourceNotReady'],
+  ['VolumeSnapshot', 'present', undefined],
+  ['PersistentVolumeClaim', 'missing', 'CloneSourceMissing'],
+  ['PersistentVolumeClaim', 'waits', 'CloneSourceNotBound'],
+  ['PersistentVolumeClaim', undefined, undefined],
+])('a %s that is %s leads to %s', (kind, is, reason) => {
+  expect(sourceWait({ kind, is })).toBe(reason)
+})

@@ -1,0 +1,113 @@
+import type { Remedy } from './stuck.ts'
+
+/** The known state of an object that another object names. Undefined in a field: unknown. */
+type Presence = 'missing' | 'waits' | 'present'
+
+/** A VolumeSnapshot and the objects around it. Unknown facts are undefined and lead to no wait. */
+export interface SnapshotAround {
+  readonly deleting: boolean
+  readonly finalizers: readonly string[]
+  readonly ready: boolean
+  readonly error: string | undefined
+  /** The claim of which it is taken. `waits`: it is not bound. */
+  readonly claim: Presence | undefined
+  /** `none`: it names no class, and no class is the default. */
+  readonly class: 'missing' | 'none' | 'present' | undefined
+  /** `none`: no content was created yet. */
+  readonly content: 'missing' | 'none' | 'present' | undefined
+  /** Pending claims that are restored from it. */
+  readonly restoring: readonly string[]
+}
+
+/** A VolumeSnapshotContent and the objects around it. */
+export interface ContentAround {
+  readonly deleting: boolean
+  readonly finalizers: readonly string[]
+  readonly ready: boolean
+  readonly hasHandle: boolean
+  readonly error: string | undefined
+  /** The last event about a deletion that failed. */
+  readonly deleteError: string | undefined
+  readonly beingCreated: boolean
+  readonly beingDeleted: boolean
+  readonly isMember: boolean
+  readonly class: 'missing' | 'present' | undefined
+}
+
+/** The source of a claim that has no volume yet. */
+export interface SourceAround {
+  readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
+  /** `waits`: a snapshot that is not ready, or a claim that is not bound. */
+  readonly is: Presence | undefined
+}
+
+/** Every reason for which a snapshot, or a claim with a source, waits. */
+export const SNAPSHOT_REASONS = {
+  SourceClaimMissing: 'blocked',
+  SourceClaimNotBound: 'retried',
+  SnapshotClassMissing: 'blocked',
+  NoSnapshotClass: 'blocked',
+  ContentMissing: 'blocked',
+  ContentNotCreated: 'retried',
+  ContentNotReady: 'retried',
+  SnapshotInUse: 'retried',
+  ContentDeleting: 'retried',
+  SnapshotDeleting: 'retried',
+  SnapshotNotBegun: 'retried',
+  SnapshotFails: 'retried',
+  SnapshotNotReady: 'retried',
+  MemberNotReported: 'retried',
+  CreationUncertain: 'retried',
+  SnapshotNotDeleted: 'retried',
+  DeleteSnapshotFails: 'retried',
+  RestoreSourceMissing: 'blocked',
+  RestoreSourceNotReady: 'retried',
+  CloneSourceMissing: 'blocked',
+  CloneSourceNotBound: 'retried',
+} as const satisfies Readonly<Record<string, Remedy>>
+
+export type SnapshotReason = keyof typeof SNAPSHOT_REASONS
+
+/** The ends of the finalizers of the snapshot-controller and of the provisioner. */
+const AS_SOURCE = '/volumesnapshot-as-source-protection'
+const OWN = 'snapshot.storage.kubernetes.io/'
+
+/** Returns why a VolumeSnapshot waits. Undefined if it is ready, or if foreign finalizers alone keep it. */
+export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined {
+  const { deleting, finalizers, ready, claim, content, restoring } = around
+  if (deleting) {
+    if (finalizers.some((name) => name.endsWith(AS_SOURCE)) && restoring.length > 0) return 'SnapshotInUse'
+    if (!finalizers.some((name) => name.startsWith(OWN))) return undefined
+    return content === 'present' ? 'ContentDeleting' : 'SnapshotDeleting'
+  }
+  if (ready) return undefined
+  if (content === 'present') return 'ContentNotReady'
+  if (claim === 'missing') return 'SourceClaimMissing'
+  if (claim === 'waits') return 'SourceClaimNotBound'
+  if (content === 'missing') return 'ContentMissing'
+  if (around.class === 'missing') return 'SnapshotClassMissing'
+  return around.class === 'none' ? 'NoSnapshotClass' : 'ContentNotCreated'
+}
+
+/** Returns why a VolumeSnapshotContent waits. Undefined if it is ready, or if foreign finalizers alone keep it. */
+export function contentWait(around: ContentAround): SnapshotReason | undefined {
+  const { deleting, finalizers, beingCreated, beingDeleted, deleteError } = around
+  if (deleting && finalizers.some((name) => name.startsWith(OWN))) {
+    if (beingCreated) return 'CreationUncertain'
+    if (!beingDeleted) return 'SnapshotNotDeleted'
+    return deleteError === undefined ? 'SnapshotDeleting' : 'DeleteSnapshotFails'
+  }
+  if (deleting || around.ready) return undefined
+  if (around.class === 'missing') return 'SnapshotClassMissing'
+  if (around.error !== undefined) return 'SnapshotFails'
+  if (around.hasHandle) return 'SnapshotNotReady'
+  return around.isMember ? 'MemberNotReported' : 'SnapshotNotBegun'
+}
+
+/** Returns why the source keeps a claim from its volume. */
+export function sourceWait({ kind, is }: SourceAround): SnapshotReason | undefined {
+  const isRestore = kind === 'VolumeSnapshot'
+  if (is === 'missing') return isRestore ? 'RestoreSourceMissing' : 'CloneSourceMissing'
+  if (is === 'waits') return isRestore ? 'RestoreSourceNotReady' : 'CloneSourceNotBound'
+  return undefined
+}

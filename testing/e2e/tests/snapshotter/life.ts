@@ -1,0 +1,408 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import { createWriteStream } from 'node:fs'
+import { join, resolve } from 'node:path'
+import {
+  type KubeObject,
+  LEASES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  type Resource,
+  VOLUME_ATTACHMENTS,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+  VOLUME_GROUP_SNAPSHOTS,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
+} from '@csi-sidecars/kube-types'
+import { startControllerManager } from '../../harness/api/controller-manager.ts'
+import { attachment } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { start, stop } from '../../harness/process/processes.ts'
+import { leaseName } from '../../harness/subject.ts'
+import { testsOf } from '../../harness/test.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
+import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { createClass as createStorageClass } from '../provisioner/scene.ts'
+import { createClass, createGroupClass, described, installCrds, SNAPSHOTS } from './scene.ts'
+
+/** Whole lives with the real snapshot-controller, a real kube-controller-manager, our provisioner and our snapshotter. */
+
+const ROOT = resolve(import.meta.dirname, '../../../..')
+const CONTROLLERS = [
+  'persistentvolume-binder-controller',
+  'persistentvolume-protection-controller',
+  'persistentvolumeclaim-protection-controller',
+]
+const OPTIONS = { alone: true, only: 'ours', target: 'real', within: 240_000 } as const
+const test = testsOf('snapshotter', 'whole life', OPTIONS)
+
+/** The volumes and snapshots that a driver has. */
+interface Storage {
+  readonly volumes: Set<string>
+  readonly snapshots: Set<string>
+  readonly groups: Set<string>
+}
+
+const ABILITIES = ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] as const
+
+/** A driver whose calls are idempotent, with its content. */
+async function storingDriver(t: TestContext): Promise<{ readonly driver: Driver; readonly storage: Storage }> {
+  const driver = await t.driver({ controller: [...SNAPSHOTS, ...ABILITIES] })
+  const storage: Storage = { volumes: new Set(), snapshots: new Set(), groups: new Set() }
+  const text = (value: unknown): string => String(value)
+  driver.on('CreateVolume', ({ request }) => {
+    const volume = createdVolume(request, { contentSource: sourceOf(request['volume_content_source']) })
+    storage.volumes.add(`vol-${request['name']}`)
+    return { reply: { volume } }
+  })
+  driver.on('DeleteVolume', ({ request }) => {
+    storage.volumes.delete(text(request['volume_id']))
+    return { reply: {} }
+  })
+  driver.on('CreateSnapshot', ({ request }) => {
+    const snapshotId = `of-${request['name']}`
+    storage.snapshots.add(snapshotId)
+    return { reply: { snapshot: described({ snapshotId, sourceVolumeId: text(request['source_volume_id']) }) } }
+  })
+  driver.on('ListSnapshots', ({ request }) => {
+    const snapshotId = text(request['snapshot_id'])
+    const entries = storage.snapshots.has(snapshotId) ? [{ snapshot: described({ snapshotId }) }] : []
+    return { reply: { entries, nextToken: '' } }
+  })
+  driver.on('DeleteSnapshot', ({ request }) => {
+    storage.snapshots.delete(text(request['snapshot_id']))
+    return { reply: {} }
+  })
+  driver.on('CreateVolumeGroupSnapshot', ({ request }) => {
+    const groupSnapshotId = `of-${request['name']}`
+    const ids = request['source_volume_ids'] as readonly string[]
+    const snapshots = ids.map((sourceVolumeId) =>
+      described({ snapshotId: `${groupSnapshotId}-${sourceVolumeId}`, sourceVolumeId, groupSnapshotId }),
+    )
+    storage.groups.add(groupSnapshotId)
+    for (const sourceVolumeId of ids) storage.snapshots.add(`${groupSnapshotId}-${sourceVolumeId}`)
+    return { reply: { groupSnapshot: { groupSnapshotId, snapshots, creationTime: undefined, readyToUse: true } } }
+  })
+  driver.on('DeleteVolumeGroupSnapshot', ({ request }) => {
+    storage.groups.delete(text(request['group_snapshot_id']))
+    for (const id of request['snapshot_ids'] as readonly string[]) storage.snapshots.delete(id)
+    return { reply: {} }
+  })
+  return { driver, storage }
+}
+
+function sourceOf(source: unknown): object | undefined {
+  if (typeof source !== 'object' || source === null) return undefined
+  const id: unknown = Reflect.get(Object(Reflect.get(source, 'snapshot')), 'snapshot_id')
+  return { type: { case: 'snapshot', value: { snapshotId: String(id) } } }
+}
+
+/** Starts the cluster's controllers and our sidecars. */
+async function living(
+  t: TestContext,
+  own: readonly ('provisioner' | 'snapshotter')[] = ['provisioner', 'snapshotter'],
+): Promise<AsyncDisposable & { readonly driver: Driver; readonly storage: Storage }> {
+  await installCrds(t)
+  const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
+  const manager = await startControllerManager({ kubeconfig, folder: t.folder, controllers: CONTROLLERS })
+  const controller = start(
+    join(controlPlaneFolder(ROOT), 'snapshot-controller'),
+    [`--kubeconfig=${kubeconfig}`, '--feature-gates=CSIVolumeGroupSnapshot=true', '--retry-interval-start=200ms'],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  controller.stderr?.pipe(createWriteStream(join(t.folder, 'snapshot-controller.log')))
+  const { driver, storage } = await storingDriver(t)
+  await createStorageClass(t, { allowVolumeExpansion: true })
+  await createClass(t)
+  await createGroupClass(t)
+  for (const app of own) await t.sidecar({ driver, app })
+  return {
+    driver,
+    storage,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([stop(manager), stop(controller)])
+    },
+  }
+}
+
+type Source = NonNullable<PersistentVolumeClaim['spec']>['dataSource']
+
+async function createClaim(t: TestContext, what: string, dataSource?: Source): Promise<void> {
+  await t.create(PERSISTENT_VOLUME_CLAIMS, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace: t.namespace, name: t.name(what), labels: { group: t.name('group') } },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: t.name('class'),
+      resources: { requests: { storage: '1Gi' } },
+      ...(dataSource && { dataSource }),
+    },
+  })
+}
+
+function bound(t: TestContext, what: string): Promise<unknown> {
+  const ref = { namespace: t.namespace, name: t.name(what) }
+  return t.api.until(PERSISTENT_VOLUME_CLAIMS, { ...ref, within: 60_000 }, ({ status }) => status?.phase === 'Bound')
+}
+
+async function createSnapshot(t: TestContext, what: string, claim: string): Promise<void> {
+  await t.create(VOLUME_SNAPSHOTS, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: { namespace: t.namespace, name: t.name(what) },
+    spec: { source: { persistentVolumeClaimName: t.name(claim) }, volumeSnapshotClassName: t.name('class') },
+  })
+}
+
+function snapshotReady(t: TestContext, what: string): Promise<unknown> {
+  const ref = { namespace: t.namespace, name: t.name(what) }
+  return t.api.until(VOLUME_SNAPSHOTS, { ...ref, within: 60_000 }, ({ status }) => status?.readyToUse === true)
+}
+
+async function deleteAndWait(t: TestContext, resource: Resource<KubeObject>, what: string): Promise<void> {
+  const ref = { namespace: t.namespace, name: t.name(what) }
+  await t.api.delete(resource, ref)
+  await eventually(`the end of ${resource.kind} ${what}`, async () => (await t.api.find(resource, ref)) === undefined, {
+    within: 60_000,
+  })
+}
+
+const NOTHING = { volumes: [], snapshots: [], groups: [] }
+
+/** Nothing of the driver and of the test is left. */
+async function nothingLeft(t: TestContext, storage: Storage): Promise<void> {
+  const left = (): object => Object.fromEntries(Object.entries(storage).map(([key, ids]) => [key, [...ids]]))
+  const objects = async (): Promise<number> => {
+    const isOurs = (each: unknown): boolean => JSON.stringify(each).includes(t.driverName)
+    const lists = [PERSISTENT_VOLUMES, VOLUME_SNAPSHOT_CONTENTS, VOLUME_GROUP_SNAPSHOT_CONTENTS] as const
+    const counts = lists.map(async (each) => (await t.api.list(each as Resource<KubeObject>)).filter(isOurs).length)
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+  }
+  await eventually(
+    'an empty driver',
+    async () => JSON.stringify(left()) === JSON.stringify(NOTHING) && (await objects()) === 0,
+    { within: 60_000 },
+  ).catch(async (error: unknown) => {
+    equal({ ...left(), objects: await objects() }, { ...NOTHING, objects: 0 })
+    throw error
+  })
+}
+
+const PARTS = {
+  claim: PERSISTENT_VOLUME_CLAIMS,
+  snapshot: VOLUME_SNAPSHOTS,
+  restored: PERSISTENT_VOLUME_CLAIMS,
+} as const
+type Part = keyof typeof PARTS
+const ORDERS: readonly (readonly Part[])[] = [
+  ['claim', 'snapshot', 'restored'],
+  ['claim', 'restored', 'snapshot'],
+  ['snapshot', 'claim', 'restored'],
+  ['snapshot', 'restored', 'claim'],
+  ['restored', 'claim', 'snapshot'],
+  ['restored', 'snapshot', 'claim'],
+]
+
+test('a volume, its snapshot and a restored volume are deleted in each order', async (t) => {
+  await using life = await living(t)
+  const of = (order: readonly Part[], part: Part): string => `${part}-${order.map((each) => each[0]).join('')}`
+  await Promise.all(
+    ORDERS.map(async (order) => {
+      const [claim, snapshot, restored] = [of(order, 'claim'), of(order, 'snapshot'), of(order, 'restored')]
+      await createClaim(t, claim)
+      await bound(t, claim)
+      await createSnapshot(t, snapshot, claim)
+      await snapshotReady(t, snapshot)
+      await createClaim(t, restored, {
+        apiGroup: 'snapshot.storage.k8s.io',
+        kind: 'VolumeSnapshot',
+        name: t.name(snapshot),
+      })
+      await bound(t, restored)
+    }),
+  )
+  const { volumes, snapshots } = life.storage
+  equal([volumes.size, snapshots.size], [2 * ORDERS.length, ORDERS.length])
+  const restores = life.driver.callsOf('CreateVolume').filter(({ request }) => request['volume_content_source'])
+  equal(new Set(restores.map(({ request }) => sourceText(request['volume_content_source']))), snapshots)
+  await Promise.all(
+    ORDERS.map(async (order) => {
+      for (const part of order) await deleteAndWait(t, PARTS[part] as Resource<KubeObject>, of(order, part))
+    }),
+  )
+  await nothingLeft(t, life.storage)
+})
+
+function sourceText(source: unknown): string {
+  return String(Reflect.get(Object(Reflect.get(Object(source), 'snapshot')), 'snapshot_id'))
+}
+
+test('a snapshot is deleted while it is created and while it is restored', async (t) => {
+  await using life = await living(t)
+  await createClaim(t, 'claim')
+  await bound(t, 'claim')
+  const create = life.driver.scripts['CreateSnapshot']
+  life.driver.on('CreateSnapshot', (call, nth) => {
+    const answer = typeof create === 'function' ? create(call, nth) : 'hang'
+    return typeof answer === 'object' ? { ...answer, after: 2_000 } : answer
+  })
+  await createSnapshot(t, 'early', 'claim')
+  await eventually('the creation', () => life.driver.callsOf('CreateSnapshot').length === 1)
+  await deleteAndWait(t, VOLUME_SNAPSHOTS as Resource<KubeObject>, 'early')
+  await createSnapshot(t, 'late', 'claim')
+  await snapshotReady(t, 'late')
+  await createClaim(t, 'restored', {
+    apiGroup: 'snapshot.storage.k8s.io',
+    kind: 'VolumeSnapshot',
+    name: t.name('late'),
+  })
+  await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
+  // A claim that is restored from it keeps the snapshot, and a deleted snapshot is not restored.
+  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('restored') })
+  await eventually('the end of the snapshot', async () => {
+    const ref = { namespace: t.namespace, name: t.name('late') }
+    return (await t.api.find(VOLUME_SNAPSHOTS, ref)) === undefined
+  })
+  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS as Resource<KubeObject>, 'claim')
+  await nothingLeft(t, life.storage)
+})
+
+for (const first of ['group', 'claims'] as const) {
+  test(`a group snapshot of two volumes is deleted, the ${first} first`, async (t) => {
+    await using life = await living(t)
+    for (const what of ['a', 'b']) {
+      await createClaim(t, what)
+      await bound(t, what)
+    }
+    await t.create(VOLUME_GROUP_SNAPSHOTS, {
+      apiVersion: 'groupsnapshot.storage.k8s.io/v1',
+      kind: 'VolumeGroupSnapshot',
+      metadata: { namespace: t.namespace, name: t.name('group') },
+      spec: {
+        source: { selector: { matchLabels: { group: t.name('group') } } },
+        volumeGroupSnapshotClassName: t.name('class'),
+      },
+    })
+    const ref = { namespace: t.namespace, name: t.name('group'), within: 60_000 }
+    await t.api.until(VOLUME_GROUP_SNAPSHOTS, ref, ({ status }) => status?.readyToUse === true)
+    const members = await eventually('two ready members', async () => {
+      const snapshots = await t.api.list(VOLUME_SNAPSHOTS, t.namespace)
+      const ready = snapshots.filter(
+        ({ status }) => status?.volumeGroupSnapshotName === t.name('group') && status.readyToUse,
+      )
+      return ready.length === 2 && ready
+    })
+    equal([life.storage.groups.size, life.storage.snapshots.size, members.length], [1, 2, 2])
+    const group = async (): Promise<void> => {
+      await deleteAndWait(t, VOLUME_GROUP_SNAPSHOTS as Resource<KubeObject>, 'group')
+    }
+    if (first === 'group') await group()
+    for (const what of ['a', 'b']) await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS as Resource<KubeObject>, what)
+    if (first === 'claims') await group()
+    await nothingLeft(t, life.storage)
+  })
+}
+
+const APPS = ['attacher', 'resizer', 'provisioner', 'snapshotter'] as const
+const ELECTED = [
+  '--leader-election',
+  '--leader-election-namespace=default',
+  '--leader-election-lease-duration=3s',
+  '--leader-election-renew-deadline=2s',
+  '--leader-election-retry-period=1s',
+]
+
+/** Two calls about one object that ran at the same time. */
+function overlaps(driver: Driver): readonly string[] {
+  const found: string[] = []
+  const running = new Map<string, number>()
+  for (const { method, request, start: from, end = Number.POSITIVE_INFINITY } of driver.calls) {
+    const object = request['name'] ?? request['snapshot_id'] ?? request['volume_id']
+    if (object === undefined) continue
+    const key = `${method} ${object}`
+    if (from < (running.get(key) ?? 0)) found.push(key)
+    running.set(key, Math.max(end, running.get(key) ?? 0))
+  }
+  return found
+}
+
+test('four Go originals hand over to one process and back under load', async (t) => {
+  await using life = await living(t, [])
+  const { driver, storage } = life
+  const node = await t.createNode('node')
+  const originals = (replica: string) =>
+    Promise.all(
+      APPS.map((app) => t.sidecar({ app, driver, binary: t.original(app), hostname: t.name(replica), args: ELECTED })),
+    )
+  const end = async (sidecars: readonly { endBy(signal: NodeJS.Signals): Promise<unknown> }[]): Promise<void> => {
+    await Promise.all(sidecars.map((each) => each.endBy('SIGTERM')))
+  }
+  let isLoaded = true
+  const lives: Promise<void>[] = []
+  const load = async (): Promise<void> => {
+    while (isLoaded) {
+      lives.push(oneLife(t, `l${lives.length}`, node))
+      await pause(1_000)
+    }
+  }
+  const first = await originals('first')
+  const loading = load()
+  await eventually('the first snapshots', () => storage.snapshots.size > 1, { within: 60_000 })
+  const one = await t.sidecar({
+    app: 'both',
+    driver,
+    hostname: t.name('one'),
+    args: [`--controllers=${APPS.join()}`, ...ELECTED],
+  })
+  await one.line('Attempting to acquire leader lease')
+  const beforeOne = driver.calls.length
+  await end(first)
+  await eventually('work of the one process', () => worked(driver, beforeOne), { within: 60_000 })
+  const second = await originals('second')
+  const beforeSecond = driver.calls.length
+  await end([one])
+  await eventually('work of the originals', () => worked(driver, beforeSecond), { within: 60_000 })
+  isLoaded = false
+  await loading
+  await Promise.all(lives)
+  await nothingLeft(t, storage)
+  equal(overlaps(driver), [])
+  await end(second)
+  for (const app of APPS) await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
+})
+
+/** Each kind of work was done after so many calls. */
+function worked({ calls }: Driver, since: number): boolean {
+  const methods = new Set(calls.slice(since).flatMap(({ method, code }) => (code === 0 ? [method] : [])))
+  return [
+    'ControllerPublishVolume',
+    'ControllerExpandVolume',
+    'CreateVolume',
+    'CreateSnapshot',
+    'DeleteSnapshot',
+  ].every((method) => methods.has(method))
+}
+
+/** A volume is created, attached, expanded, snapshot and deleted. */
+async function oneLife(t: TestContext, what: string, node: string): Promise<void> {
+  const ref = { namespace: t.namespace, name: t.name(what) }
+  await createClaim(t, what)
+  await bound(t, what)
+  const pv = (await t.api.get(PERSISTENT_VOLUME_CLAIMS, ref)).spec?.volumeName ?? ''
+  const va = { name: t.name(`${what}-va`), within: 60_000 }
+  await t.create(VOLUME_ATTACHMENTS, attachment(va.name, t.driverName, { pv, node }))
+  await t.api.until(VOLUME_ATTACHMENTS, va, ({ status }) => status?.attached === true)
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { resources: { requests: { storage: '2Gi' } } } })
+  await createSnapshot(t, `${what}-snap`, what)
+  await snapshotReady(t, `${what}-snap`)
+  await t.api.until(
+    PERSISTENT_VOLUMES,
+    { name: pv, within: 60_000 },
+    ({ spec }) => spec?.capacity?.['storage'] === '2Gi',
+  )
+  await deleteAndWait(t, VOLUME_SNAPSHOTS as Resource<KubeObject>, `${what}-snap`)
+  await deleteAndWait(t, VOLUME_ATTACHMENTS as Resource<KubeObject>, `${what}-va`)
+  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS as Resource<KubeObject>, what)
+}
