@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { projectClass } from '../caches/class.ts'
+import { projectClass } from '../caches/cluster.ts'
 import { itemKey, itemsOf, segmentsOf } from './items.ts'
 import { managerName } from './open.ts'
 
@@ -16,7 +16,7 @@ describe('segmentsOf', () => {
     ['keeps the keys of each node', { a: ['rack', 'zone'], b: ['zone'] }, [{ rack: 'r1', zone: 'z1' }, { zone: 'z1' }]],
     ['leaves out nodes without a label', { b: ['zone', 'rack'], c: ['zone'] }, [{ zone: 'z2' }]],
     ['leaves out nodes without the driver, and missing nodes', { a: undefined, missing: ['zone'] }, []],
-    ['has one topology for nodes without keys', { a: [], d: [] }, [{}]],
+    ['finds one topology for nodes without keys', { a: [], d: [] }, [{}]],
   ])('%s', (_what, keys, expected) => {
     const registrations = Object.entries(keys).map(([key, topologyKeys]) => ({ ...identity(key), topologyKeys }))
     expect(segmentsOf(registrations, nodes)).toEqual(expected)
@@ -36,7 +36,7 @@ describe('itemsOf', () => {
   it.each([
     [false, ['late']],
     [true, ['late', 'soon']],
-  ])('has the classes of the driver; immediate binding: %s', (immediate, expected) => {
+  ])('counts the classes of the driver; immediate binding: %s', (immediate, expected) => {
     const items = [...itemsOf(classes, [{ zone: 'z1' }], { names, immediate }).values()]
     expect(items.map(({ className }) => className)).toEqual(expected)
   })

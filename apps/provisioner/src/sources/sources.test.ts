@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Claim, claimProjection, type DataSource } from '../caches/claim.ts'
-import { projectClass } from '../caches/class.ts'
+import { projectClass } from '../caches/cluster.ts'
 import { checkOriginal } from './clone.ts'
 import { type Source, sourceOf } from './data-source.ts'
 import { whyUnusable } from './snapshot.ts'
