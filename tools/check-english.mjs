@@ -34,9 +34,9 @@ const COMMENTS = [
     fine: 'Throws one line that says what is wrong.',
   },
   {
-    pattern: /\b(no more(?=[.,;:)]|$)|any more(?! than)|(beside|meanwhile|thereof|whereof)\b)/i,
+    pattern: /\b(no more(?=[.,;:)]|$)|(beside|meanwhile|thereof|whereof)\b)/i,
     advice: 'no longer; in addition to, next to; while X happens',
-    refused: 'It cannot be written any more.',
+    refused: 'The lease is held meanwhile.',
     fine: 'No more than two calls run.',
   },
   {

@@ -44,6 +44,7 @@ const WORDS = [
   ['(is|are|was|were|be|been|and) made( and \\w+)? (again|new)', 'created again, recreated', 'was made again'],
   ['it is so|is so now|as it was before', 'the present state', 'it is so now'],
   ['plays? the li(f|v)es?', 'run through its life cycle', 'plays the life of a volume'],
+  ['any more(?! than)', 'no longer', 'it is not needed any more'],
   ['shall', 'must, or the present tense', 'shall cost no write'],
   ['event rights?', 'eventPermission', 'EventRight'],
   ['(leave|leaves|left) behind', 'orphaned', 'left-behind.ts'],

@@ -23,7 +23,7 @@ export function nodeCommand() {
 export function ownSidecars(args) {
   const given = (flag) => args.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
   const isAsked = ['--help', 'completion', '--get-yargs-completions'].some(given)
-  return isAsked ? [] : ['attacher', 'resizer', 'provisioner'].filter((app) => !given(`--${app}`))
+  return isAsked ? [] : ['attacher', 'resizer', 'provisioner', 'snapshotter'].filter((app) => !given(`--${app}`))
 }
 
 /** Generates code, and builds these apps if they are not up to date. */

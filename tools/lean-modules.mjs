@@ -21,7 +21,7 @@ export const leanModules = {
     build.onLoad({ filter: /.*/, namespace: 'lean' }, ({ pluginData }) => ({ contents: CONTENTS, ...pluginData }))
     // A new version that imports something under another name must not grow the bundle unseen.
     build.onEnd(() => ({
-      errors: bundled && !used ? [{ text: `lean-modules: nothing imports ${PATH} any more` }] : [],
+      errors: bundled && !used ? [{ text: `lean-modules: nothing imports ${PATH}` }] : [],
     }))
   },
 }

@@ -147,7 +147,7 @@ withHelm('rendered monitoring', () => {
     }
   })
 
-  /** Whether every alert of a release asks about a pod of that name. */
+  /** Reports whether every alert of a release asks about a pod of that name. */
   const asksAbout = (rendered: readonly Manifest[], pod: string): boolean => {
     const patterns = rulesOf(rendered).flatMap(({ expr }) => [...expr.matchAll(/pod=~("[^"]+")/g)])
     const answers = new Set(patterns.map(([, text = '']) => new RegExp(`^(?:${JSON.parse(text)})$`).test(pod)))

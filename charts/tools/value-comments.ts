@@ -8,7 +8,7 @@ export interface DocumentedValue {
   /** The comment of the key. Empty if there is no comment. */
   readonly description: string
   readonly default: unknown
-  /** Whether the keys below have comments of their own. */
+  /** True if the keys below have comments of their own. */
   readonly isSection: boolean
 }
 

@@ -15,7 +15,7 @@ function isProgram(name: string): name is ProgramName {
   return Object.hasOwn(PROGRAMS, name)
 }
 const METAFILE = 'meta.json'
-const SIDECARS = ['csi-attacher', 'csi-resizer', 'csi-provisioner'] as const
+const SIDECARS = ['csi-attacher', 'csi-resizer', 'csi-provisioner', 'csi-snapshotter'] as const
 
 /** Creates the folder from which `npm pack` creates the archive: the program and its sidecars, all bundled. */
 export function makeNpmPackage(folder: string, program = 'csi-devcluster'): void {

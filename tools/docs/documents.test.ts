@@ -165,6 +165,14 @@ describe('docs/drivers.md', () => {
     for (const line of includes) expect(lines(chart).map(unindented)).toContain(unindented(line))
   })
 
+  it('lists the requirements of the driver test, and no other', () => {
+    const titles = [...read('apps/driver-test/src/checks/checks.ts').matchAll(/^ {2}\w+: '([A-Z][^']+)',$/gm)]
+    const [, table = ''] = /^\| requirement \| .*\n(?:.*\n)((?:\|.*\n)+)/m.exec(read('docs/drivers.md')) ?? []
+    const rows = [...table.matchAll(/^\| ([^|]+) \|/gm)].map(([, title]) => title)
+    expect(rows.toSorted()).toEqual(titles.map(([, title]) => title).toSorted())
+    expect(rows.length).toBeGreaterThan(20)
+  })
+
   it('names every template that other charts may include', () => {
     const named = [...read('docs/drivers.md').matchAll(/\| `(csi-sidecars\.\w+)` \|/g)].map(([, name = '']) => name)
     const all = ['names', 'args', 'container', 'rules', 'checks']

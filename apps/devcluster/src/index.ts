@@ -1,6 +1,6 @@
-export { type Binaries, bySidecar, sidecarBinaries } from './cluster/binaries.ts'
+export { type Binaries, sidecarBinaries, sidecarsIn } from './cluster/binaries.ts'
 export type { Controllers } from './cluster/controllers.ts'
-export { type Devcluster, type DevclusterOptions, startDevcluster } from './cluster/devcluster.ts'
+export { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 export { startSidecar } from './cluster/sidecars.ts'
 export { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 export { runCommandLine, signalOfTerminal } from './program.ts'

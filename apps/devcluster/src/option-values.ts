@@ -9,6 +9,7 @@ export const SIDECAR_FLAGS = {
   attacher: textFlag('Another csi-attacher to run'),
   resizer: textFlag('Another csi-resizer to run'),
   provisioner: textFlag('Another csi-provisioner to run'),
+  snapshotter: textFlag('Another csi-snapshotter to run'),
 } as const satisfies Record<SidecarApp, object>
 
 /** The longest path of a socket on Linux, without the zero byte at the end. */

@@ -14,7 +14,7 @@ describe('the options', () => {
       exit: false,
       nodes: 2,
       driver: undefined,
-      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined },
+      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined, snapshotter: undefined },
       kubeconfig: undefined,
       controllers: undefined,
       data: undefined,
@@ -44,7 +44,7 @@ describe('the options', () => {
     [['--nodes', 'x'], '--nodes must be a whole number of 1 or more'],
     [
       ['--controllers', 'kubelet'],
-      '--controllers kubelet: known are persistent-volume, binder, attach-detach, volume-manager, ephemeral-volume, expander',
+      '--controllers kubelet: known are persistent-volume, binder, attach-detach, volume-manager, ephemeral-volume, expander, snapshot-controller',
     ],
     [
       ['--driver', 'unix:///csi.sock', '--nodes', '2'],

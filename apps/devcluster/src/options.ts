@@ -38,14 +38,14 @@ export const STORY_FLAGS = {
 /** Throws one line that says what is wrong with them. */
 export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): Options {
   refuseRepeated(values, Object.keys(STORY_FLAGS))
-  const { exit, attacher, resizer, provisioner, kubeconfig, data } = values
+  const { exit, attacher, resizer, provisioner, snapshotter, kubeconfig, data } = values
   const driver = values.driver && addressOf('driver', values.driver)
   if (driver !== undefined) refuseWithDriver(values)
   return {
     exit,
     nodes: positive('nodes', values.nodes ?? (driver === undefined ? 2 : 1)),
     driver,
-    binaries: { attacher, resizer, provisioner },
+    binaries: { attacher, resizer, provisioner, snapshotter },
     kubeconfig,
     data,
     controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { aborted, type Clock, isAbort, messageOf, systemCodeOf } from '@csi-sidecars/base'
+import { DEFAULT_SETTINGS } from '@csi-sidecars/emulator'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { sidecarBinaries } from './cluster/binaries.ts'
 import { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
@@ -33,6 +34,9 @@ const INTERRUPTED = 130
 
 /** The pause before each step in a terminal. Without pauses the story takes less than a second. */
 const TERMINAL_PAUSE_MS = 1000
+
+/** The emulated driver copies volumes only on request. */
+const COPYING = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'CLONE_VOLUME'] as const
 
 /** Starts the cluster, runs the story, and stays until the signal if a person is there. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
@@ -79,6 +83,7 @@ async function start(
       controllers: options.controllers,
       kubeconfig: options.kubeconfig,
       driver: options.driver,
+      driverSettings: { controller: [...DEFAULT_SETTINGS.controller, ...COPYING] },
       binaries: await sidecarBinaries(options.binaries),
       data: dataFolder(options, directory),
       directory,

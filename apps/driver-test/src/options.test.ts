@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { readCommandLine } from './command-line.ts'
 import { againLine, type TestOptions } from './options.ts'
@@ -27,7 +30,7 @@ describe('the flags of a test', () => {
       seconds: 12,
       convergeSeconds: 60,
       strict: true,
-      binaries: { attacher: undefined, resizer: undefined, provisioner: undefined },
+      binaries: {},
       compare: undefined,
       junit: undefined,
       markdown: undefined,
@@ -49,17 +52,20 @@ describe('the flags of a test', () => {
 
   it('can name several sockets and several processes', async () => {
     const nodes = ['--node=unix:///a', '--node', 'unix:///b,unix:///c']
+    const folder = mkdtempSync(join(tmpdir(), 'sidecars-'))
+    writeFileSync(join(folder, 'csi-attacher'), '')
+    writeFileSync(join(folder, 'csi-resizer'), '')
     const commands = ['--driver-command=one', '--driver-command=two']
-    expect(await parse('--controller=unix:///ctrl', ...nodes, ...commands, '--sidecars=/bin')).toMatchObject({
+    expect(
+      await parse('--controller=unix:///ctrl', ...nodes, ...commands, `--sidecars=${folder}`, '--resizer=/r'),
+    ).toMatchObject({
       driver: 'unix:///ctrl',
       nodeSockets: ['unix:///a', 'unix:///b', 'unix:///c'],
       driverCommands: ['one', 'two'],
-      binaries: {
-        attacher: '/bin/csi-attacher',
-        resizer: '/bin/csi-resizer',
-        provisioner: '/bin/csi-provisioner',
-      },
+      binaries: { attacher: join(folder, 'csi-attacher'), resizer: '/r' },
     })
+    rmSync(folder, { recursive: true })
+    await expect(parse(DRIVER, `--sidecars=${folder}`)).rejects.toThrow(`${folder} has no sidecar: csi-attacher, `)
   })
 
   it.each([

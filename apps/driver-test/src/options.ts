@@ -1,13 +1,13 @@
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import process from 'node:process'
 import { refuseRepeated } from '@csi-sidecars/base'
 import {
   addressOf,
   type Binaries,
-  bySidecar,
   numberFlag,
   positive,
   SIDECAR_FLAGS,
+  sidecarsIn,
   textFlag,
 } from '@csi-sidecars/devcluster'
 import { seedsOf } from '@csi-sidecars/disturb'
@@ -84,7 +84,7 @@ export const TEST_FLAGS = {
     describe: 'Ask the driver at the end what no cluster asks, about volumes of its own; --strict=false leaves it out',
   },
   sidecars: textFlag(
-    'A folder with other sidecars to run, for example the Go originals: csi-attacher, csi-resizer and csi-provisioner',
+    'A folder with other sidecars to run, for example Go originals: csi-attacher, csi-provisioner. Ours run for missing ones',
   ),
   compare: textFlag('A folder with sidecars; each seed runs with them too, and what only one of both does is shown'),
   ...SIDECAR_FLAGS,
@@ -123,11 +123,17 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
     seconds: positive('seconds', values.seconds),
     strict: values.strict,
     convergeSeconds: positive('patience', values.patience),
-    binaries: bySidecar((app) => values[app] ?? (sidecars && join(sidecars, `csi-${app}`))),
+    binaries: { ...(sidecars !== undefined && sidecarsIn(sidecars)), ...givenSidecars(values) },
     compare: values.compare,
     junit: report,
     markdown,
   }
+}
+
+/** Returns the sidecars that have a flag of their own. */
+function givenSidecars(values: Readonly<Record<keyof typeof SIDECAR_FLAGS, string | undefined>>): Binaries {
+  const names = Object.keys(SIDECAR_FLAGS) as (keyof typeof SIDECAR_FLAGS)[]
+  return Object.fromEntries(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])))
 }
 
 /** The command that repeats a run with one seed, or as it was, but for its reports. It can be pasted into a shell. */

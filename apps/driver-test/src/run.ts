@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { isAbort, messageOf, scope } from '@csi-sidecars/base'
-import { type Binaries, bySidecar, type RunParts, sidecarBinaries } from '@csi-sidecars/devcluster'
+import { type Binaries, type RunParts, sidecarBinaries, sidecarsIn } from '@csi-sidecars/devcluster'
 import { runSeeds } from '@csi-sidecars/disturb'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { learnAbilities } from './driver/abilities.ts'
@@ -116,7 +116,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
       const remaining = remainingText(result, options.seeds.length - options.seeds.indexOf(seed) - 1)
       if (remaining !== undefined) verdict.appendix.push(remaining)
       if (compare !== undefined && !signal.aborted) {
-        const others = bySidecar((app) => join(compare, `csi-${app}`))
+        const others = await sidecarBinaries(sidecarsIn(compare))
         const other = await runWith(`seed-${seed}-compared`, others)
         const title = `seed ${seed}, with ${compare}`
         const comparison = comparisonOf(result, { ...other, title })

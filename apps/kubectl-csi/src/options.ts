@@ -105,7 +105,7 @@ function apart(word: string): readonly string[] {
   return option === undefined || value === undefined ? [word] : [option, value]
 }
 
-/** Whether the word that is being typed is the first one after `explain`. */
+/** Reports whether the word that is being typed is the first one after `explain`. */
 function wantsKind(argv: unknown, current: string): boolean {
   const words = typeof argv === 'object' && argv !== null && '_' in argv && Array.isArray(argv._) ? argv._ : []
   return words.includes('explain') && words.length - words.indexOf('explain') <= 2 && !current.startsWith('-')

@@ -83,11 +83,11 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'TwoLeaders',
     says: `one leader instead of two: Leases other/${ATTACHER_LEASE} by pod-a and storage/${ATTACHER_LEASE} by pod-a are held at once`,
   },
-  'attaching: the holder of the Lease is no pod any more': {
+  'attaching: the holder of the Lease has no pod': {
     of: ['va', 'va-1'],
     objects: [VOLUME, CSI_NODE, NODE, attachment(), [LEASES, lease(ATTACHER_LEASE, { renewed: 20 })]],
     reason: 'HolderGone',
-    says: `a leader: Lease storage/${ATTACHER_LEASE} is held by pod-a, which is no pod any more, until it expires`,
+    says: `a leader: Lease storage/${ATTACHER_LEASE} is held by pod-a, whose pod no longer exists, until it expires`,
   },
   'attaching: no attacher': {
     of: ['va', 'va-1'],
@@ -132,7 +132,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'NodeNotReady',
     says: 'old to end on node node-2, whose kubelet does not answer',
   },
-  'attaching: a pod on another node, which does not exist any more': {
+  'attaching: a pod on another node, which no longer exists': {
     of: ['pod', 'web'],
     objects: [...SOUND, CLAIM, web(), endingThere, attachedThere],
     reason: 'NodeGone',

@@ -46,11 +46,11 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'ForeignFinalizer',
     says: 'the owner of finalizer a.io/b to remove it',
   },
-  'detaching: the holder of the Lease is no pod any more': {
+  'detaching: the holder of the Lease has no pod': {
     of: ['node', 'node-1'],
     objects: [VOLUME, CSI_NODE, NODE, detaching(), [LEASES, lease(ATTACHER_LEASE, { renewed: 20 })]],
     reason: 'HolderGone',
-    says: `a leader: Lease storage/${ATTACHER_LEASE} is held by pod-a, which is no pod any more, until it expires (VolumeAttachment va-1)`,
+    says: `a leader: Lease storage/${ATTACHER_LEASE} is held by pod-a, whose pod no longer exists, until it expires (VolumeAttachment va-1)`,
   },
   'detaching: a pod stays in Terminating': {
     of: ['pod', 'web'],
@@ -58,7 +58,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'PodEnding',
     says: 'the kubelet of node node-1 to end it and to unmount its volumes',
   },
-  'detaching: a pod stays in Terminating, on a node that does not exist any more': {
+  'detaching: a pod stays in Terminating, on a node that no longer exists': {
     of: ['pod', 'web'],
     objects: [
       VOLUME,

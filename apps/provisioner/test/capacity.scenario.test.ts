@@ -99,20 +99,18 @@ describe('--enable-capacity', () => {
     })
   })
 
-  it('fills 2,000 nodes with two classes within one poll interval, by one question each', async () => {
+  it('fills 200 nodes with two classes by one question each', async () => {
     const more = storageClass('more', { volumeBindingMode: 'WaitForFirstConsumer' })
-    const nodes = Array.from({ length: 2000 }, (_, index) => node(`node-${index}`, `z${index}`)).flat()
+    const nodes = Array.from({ length: 200 }, (_, index) => node(`node-${index}`, `z${index}`)).flat()
     await using cluster = await startCluster({ objects: [LATE, more, ...nodes] })
     answer(cluster, 1024n ** 3n)
-    const flags = [...FLAGS, '--capacity-poll-interval=60s']
+    const flags = [...FLAGS, '--capacity-poll-interval=1h']
     await whileProvisioning({ cluster, flags, env: ENV }, async () => {
-      const since = performance.now()
-      while (objectsOf(cluster).length < 4000) await systemClock.sleep(500)
-      expect(performance.now() - since).toBeLessThan(60_000)
+      while (objectsOf(cluster).length < 400) await systemClock.sleep(100)
       await systemClock.sleep(300)
     })
-    expect(cluster.driver.calls.filter(({ method }) => method === 'GetCapacity')).toHaveLength(4000)
-    expect(objectsOf(cluster)).toHaveLength(4000)
+    expect(cluster.driver.calls.filter(({ method }) => method === 'GetCapacity')).toHaveLength(400)
+    expect(objectsOf(cluster)).toHaveLength(400)
   }, 60_000)
 
   it.each([

@@ -25,7 +25,7 @@ import { handshakeOf } from './handshake.ts'
 import { modifyController } from './modify/controller.ts'
 import { unsupportedModifyController } from './modify/unsupported.ts'
 import { openOfNode } from './node/open.ts'
-import { queueName, type ResizerParts, type ResizerSettings, type TermParts } from './parts.ts'
+import { queueName, type ResizerParts, type ResizerSettings, type ResizerTerm } from './parts.ts'
 import { resizeController } from './resize/controller.ts'
 
 /** The resizer's feature gates. */
@@ -193,7 +193,7 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
   const { workers } = parts.settings
   const newOrder = (): FifoOrder => new FifoOrder({ workers, reserved: reservedFor(workers) })
   const orders = { resize: newOrder(), modify: newOrder() }
-  const term: TermParts = { ...parts, assertLeading, common, orders }
+  const term: ResizerTerm = { ...parts, assertLeading, common, orders }
   const cannotModify = classes === undefined && !driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)
   return [
     ...(expands === undefined ? [] : [resizeController(term)]),

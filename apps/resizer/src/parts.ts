@@ -7,7 +7,7 @@ import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import type { FifoOrder } from '@csi-sidecars/workqueue'
 import { claimRef } from './caches/claim.ts'
 import type { Informers } from './caches/open.ts'
-import type { ClaimDeps } from './claim/run.ts'
+import type { ResizerClaimDeps } from './claim/run.ts'
 
 export interface ResizerSettings {
   readonly driverName: string
@@ -38,10 +38,10 @@ export interface ResizerParts extends Informers {
 }
 
 /** The parts of the controllers in one term of leadership. Writes and calls need the lead. */
-export interface TermParts extends ResizerParts {
+export interface ResizerTerm extends ResizerParts {
   readonly assertLeading: () => void
   /** The dependencies of both controllers. */
-  readonly common: Omit<ClaimDeps, 'notifyCallStarted'>
+  readonly common: Omit<ResizerClaimDeps, 'notifyCallStarted'>
   /**
    * The queue orders of both controllers. Each controller moves the claim that it starts to the front of the other
    * order. So both parts of one edit run together even if thousands of claims wait.
@@ -56,7 +56,7 @@ export function queueName(driverName: string): string {
 
 /** The common options of both claim controllers. */
 export function claimController(
-  { settings, log }: TermParts,
+  { settings, log }: ResizerTerm,
   order: FifoOrder,
 ): Pick<Controller, 'name' | 'workers' | 'order' | 'backoff' | 'onFailure' | 'onEnd'> {
   const { driverName, retryStartMs, retryMaxMs } = settings

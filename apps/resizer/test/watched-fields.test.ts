@@ -1,7 +1,7 @@
 import { explore, recordingEvent, recordingReads } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import type { Claim } from '../src/caches/claim.ts'
-import type { Volume } from '../src/caches/volume.ts'
+import type { ResizerClaim } from '../src/caches/claim.ts'
+import type { ResizerVolume } from '../src/caches/volume.ts'
 import { ClassModel } from '../src/testing/states/class-model.ts'
 import { REAL as REAL_CLASS } from '../src/testing/states/class-state.ts'
 import { SizeModel } from '../src/testing/states/size-model.ts'
@@ -13,7 +13,7 @@ type Unwatched<T> = Readonly<Partial<Record<keyof T, string>>>
 const IDENTITY = { uid: 'another object is added' }
 const KEPT = 'kept by our patches'
 
-const SIZE_CLAIM: Unwatched<Claim> = {
+const SIZE_CLAIM: Unwatched<ResizerClaim> = {
   ...IDENTITY,
   resourceVersion: 'guards a patch, which is sent again when it is refused',
   allocated: 'changes together with sizeStatus',
@@ -23,13 +23,13 @@ const SIZE_CLAIM: Unwatched<Claim> = {
   currentClass: KEPT,
   modifying: KEPT,
 }
-const SIZE_VOLUME: Unwatched<Volume> = {
+const SIZE_VOLUME: Unwatched<ResizerVolume> = {
   ...IDENTITY,
   claimUid: 'a volume of another claim is waited for as a cause',
   key: 'another object is added',
   kind: 'the source of a volume is immutable',
 }
-const CLASS_CLAIM: Unwatched<Claim> = {
+const CLASS_CLAIM: Unwatched<ResizerClaim> = {
   ...IDENTITY,
   resourceVersion: 'guards a patch, which is sent again when it is refused',
   conditions: 'written, never waited for',
@@ -40,7 +40,7 @@ const CLASS_CLAIM: Unwatched<Claim> = {
   sizeStatus: KEPT,
   volumeName: 'a claim is bound when its phase changes',
 }
-const CLASS_VOLUME: Unwatched<Volume> = {
+const CLASS_VOLUME: Unwatched<ResizerVolume> = {
   kind: 'the source of a volume is immutable',
   source: 'the source of a volume is immutable',
 }
@@ -86,7 +86,7 @@ function unwatched(reads: ReadonlySet<string>, watched: ReadonlySet<string>): re
   return [...reads].filter((field) => !watched.has(field)).sort()
 }
 
-function recorded<V extends { readonly claim: Claim; readonly volume: Volume | undefined }>(
+function recorded<V extends { readonly claim: ResizerClaim; readonly volume: ResizerVolume | undefined }>(
   view: V,
   reads: { readonly claim: Set<string>; readonly volume: Set<string> },
 ): V {

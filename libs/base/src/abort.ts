@@ -18,7 +18,7 @@ export class CancelledError extends Error {
   override readonly name = 'CancelledError'
 }
 
-/** Whether a rejection, or one of its causes, only means that the work was cancelled or its time was over. */
+/** Reports whether a rejection, or one of its causes, only means that the work was cancelled or its time was over. */
 export function isAbort(thrown: unknown): boolean {
   for (const cause of causesOf(thrown)) {
     if (cause instanceof CancelledError || cause instanceof DeadlineError) return true

@@ -16,7 +16,7 @@ export class Batches {
     this.#seen = this.#began
   }
 
-  /** Whether it is time to `pause` between two pieces of work. An interruption of the work starts a new batch. */
+  /** True if it is time to `pause` between two pieces of work. An interruption of the work starts a new batch. */
   get over(): boolean {
     const now = this.#clock.monotonic()
     if (now - this.#seen > BATCH_MS) this.#began = now

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it, test } from '@jest/globals'
-import { inPhase, onAbort, onPhase, type Phase } from './on-abort.ts'
+import { inPhase, onAbort, onPhase, type RunPhase } from './on-abort.ts'
 
 describe('onAbort', () => {
   it('calls each listener once, in their order, and keeps none', () => {
@@ -70,8 +70,8 @@ function controller(): { readonly signal: AbortSignal; abort(): void } {
 
 test('`inPhase` reports the phase, then `deciding`, to the listeners of its signal only', async () => {
   const { signal } = new AbortController()
-  const seen: Phase[] = []
-  const foreign: Phase[] = []
+  const seen: RunPhase[] = []
+  const foreign: RunPhase[] = []
   const stop = onPhase(signal, (phase) => seen.push(phase))
   onPhase(new AbortController().signal, (phase) => foreign.push(phase))
   const during = await inPhase('calling', signal, async () => [...seen])

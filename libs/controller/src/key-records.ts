@@ -1,4 +1,4 @@
-import type { Clock, Phase } from '@csi-sidecars/base'
+import type { Clock, RunPhase } from '@csi-sidecars/base'
 import type { Backlog } from './backlog.ts'
 import type { Controller } from './controller.ts'
 import { failureOf } from './failure.ts'
@@ -8,7 +8,7 @@ import type { KeyPosition } from './schedule.ts'
 
 /** The subject and the phase of a running run. */
 export interface ActiveRun {
-  phase: Phase
+  phase: RunPhase
   /** The pending work at the start of the run. */
   readonly subject: Subject | undefined
 }

@@ -1,4 +1,4 @@
-import { CancelledError, inPhase, type Phase } from '@csi-sidecars/base'
+import { CancelledError, inPhase, type RunPhase } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
@@ -204,7 +204,7 @@ describe('a key that waits', () => {
 })
 
 describe('a key in work', () => {
-  test.each<[Phase | undefined, string, string, readonly string[]]>([
+  test.each<[RunPhase | undefined, string, string, readonly string[]]>([
     [undefined, 'deciding', 'Reading', []],
     ['calling', 'calling', 'DriverCall', ['CSI driver']],
     ['writing', 'writing', 'APIWrite', ['API server']],

@@ -1,7 +1,7 @@
-import type { Phase } from '@csi-sidecars/base'
+import type { RunPhase } from '@csi-sidecars/base'
 
 /** The state of a key. `waiting`: the key waits for a cause, and for its back-off if it has one. */
-export type KeyState = 'queued' | 'waiting' | 'backoff' | Phase
+export type KeyState = 'queued' | 'waiting' | 'backoff' | RunPhase
 
 /** The operation on an object. `release` removes the finalizer of a volume; `node-expand` is the kubelet's part. */
 export type Operation =

@@ -82,22 +82,22 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
-/** What generated code does with an entry of a map. A plain assignment loses the key `__proto__`. */
+/** Adds an entry to a map, for generated code. A plain assignment loses the key `__proto__`. */
 export function putEntry<V>(map: Record<string, V>, { key, value }: { readonly key: string; readonly value: V }): void {
   if (key !== '__proto__') map[key] = value
   else Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
 }
 
 /**
- * How the objects of a message look beside its definition: what it takes to print one in the proto's own names and
- * without its secrets. Generated for every message, as functions: nothing is built until something is printed.
+ * The fields of a message that a printer needs: it prints an object with the names of the proto file and
+ * without its secrets. The generated code has a function for each message, so nothing is built before the first print.
  */
 export type Shape = readonly Field[]
 
 export interface Field {
   /** As in the proto: `volume_id`. */
   readonly name: string
-  /** As on our objects: `volumeId`. For a member of a oneof also the value of `$case`. */
+  /** The name on our objects: `volumeId`. For a member of a oneof also the value of `$case`. */
   readonly property: string
   /** The property that holds `{ $case, value }` when this field is a member of a oneof. */
   readonly oneof?: string

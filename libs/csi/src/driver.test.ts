@@ -1,4 +1,4 @@
-import { CancelledError, onPhase, type Phase } from '@csi-sidecars/base'
+import { CancelledError, onPhase, type RunPhase } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
@@ -291,7 +291,7 @@ test('a guard is asked right before each call and can refuse it', async () => {
 test('a guarded call reports the phase `calling` under its signal, until it ends', async () => {
   const { driver } = watched()
   const { signal } = new AbortController()
-  const phases: Phase[] = []
+  const phases: RunPhase[] = []
   onPhase(signal, (phase) => phases.push(phase))
   await guardedDriver(driver, () => undefined).call(ControllerUnpublishVolume, UNPUBLISH, { ...limits, signal })
   expect(phases).toEqual(['calling', 'deciding'])

@@ -48,7 +48,7 @@ export interface Driver extends Caller {
   close(): void
 }
 
-export interface DriverOptions {
+export interface ReconnectingDriverOptions {
   readonly clock: Clock
   readonly log: Logger
   /** A connected and identified connection. The `Driver` closes it. */
@@ -75,13 +75,13 @@ const LONGEST_PAUSE_MS = 1_000
 const STABLE_MS = 10_000
 
 /** Keeps a driver connected. After a loss it reconnects, and identifies the driver before it accepts calls again. */
-export function createDriver(options: DriverOptions): Driver {
+export function createDriver(options: ReconnectingDriverOptions): Driver {
   return new ReconnectingDriver(options)
 }
 
 class ReconnectingDriver implements Driver {
   readonly failure: Promise<Error>
-  readonly #options: DriverOptions
+  readonly #options: ReconnectingDriverOptions
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #life = scope()
   readonly #fail: (error: Error) => void
@@ -89,7 +89,7 @@ class ReconnectingDriver implements Driver {
   #returnedAt = Number.NEGATIVE_INFINITY
   #state: State
 
-  constructor(options: DriverOptions) {
+  constructor(options: ReconnectingDriverOptions) {
     this.#options = options
     const { promise, resolve } = Promise.withResolvers<Error>()
     this.failure = promise

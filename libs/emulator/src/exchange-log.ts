@@ -21,7 +21,7 @@ interface LogParts<Entry, Match> {
   /** The word for exchanges in messages. */
   readonly noun: string
   readonly fits: (entry: Entry, match: Match) => boolean
-  /** Whether `until` may count it; without it every one counts from its beginning. */
+  /** Reports whether `until` may count it; without it every one counts from its beginning. */
   readonly counts?: (entry: Entry) => boolean
   readonly limits?: Partial<LogLimits>
 }
@@ -50,7 +50,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     return this.#total
   }
 
-  /** Whether entries are kept; without that listeners get them and they are counted. */
+  /** False: entries are not kept. Listeners still get them, and they are counted. */
   get keeps(): boolean {
     return this.#limits.entries > 0
   }

@@ -19,7 +19,7 @@ export function isOwnHost({ host = '' }: BrowserHeaders, names: readonly string[
 
 const HOST = /^(?:\[(?<address>[^\]]*)\]|(?<name>[^:]*))(?::\d{1,5})?$/
 
-/** Whether a page of another origin has sent a request. Programs that are no browser send neither header. */
+/** Reports whether a page of another origin has sent a request. Programs that are no browser send neither header. */
 export function isFromOtherSite(headers: BrowserHeaders, scheme: 'http' | 'https'): boolean {
   const { host = '', origin, 'sec-fetch-site': site = 'none' } = headers
   if (origin !== undefined && origin !== `${scheme}://${host}`) return true

@@ -35,7 +35,7 @@ export type EndCause = 'closed' | 'broken' | 'silent' | 'badFrame' | 'error' | '
 
 export interface WatchStep {
   readonly state: WatchState
-  /** Whether to wait before the next step; the back-off says how long. */
+  /** True if the next step waits. The back-off says how long. */
   readonly wait: boolean
 }
 

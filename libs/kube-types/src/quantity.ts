@@ -141,7 +141,7 @@ function isShort({ whole, fraction, suffix }: Written): boolean {
   return whole.length + fraction.length <= 18 && suffix.exponent - fraction.length >= NANO
 }
 
-/** Whether upstream takes a short text for canonical: a quick look that lets `1.500` and `+1Gi` pass. */
+/** Reports whether upstream takes a short text for canonical: a quick look that lets `1.500` and `+1Gi` pass. */
 function staysAsWritten({ whole, fraction, suffix }: Written): boolean {
   const digits = whole + fraction
   if (suffix.family === 'BinarySI') return (BigInt(digits) & 7n) !== 0n

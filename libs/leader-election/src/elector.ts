@@ -10,7 +10,7 @@ import {
 import type { LeaseIdentity } from './lease.ts'
 import { LeaseHolder } from './lease-holder.ts'
 import { renewWhileLeading } from './renewal.ts'
-import { Term } from './term.ts'
+import { LeaderTerm } from './term.ts'
 
 export interface LeaseTimings {
   readonly leaseDurationMs: number
@@ -39,7 +39,7 @@ export interface ElectorOptions {
 
 export interface Election {
   /** Leads until it resolves; then a held lease is released. It must end soon after `term.signal` is aborted. */
-  readonly lead: (term: Term) => Promise<void>
+  readonly lead: (term: LeaderTerm) => Promise<void>
   /** Resolves once this process may take part in the election. */
   readonly eligible: (signal: AbortSignal) => Promise<void>
   /** Ends the election. The lease of a leader is renewed until `lead` has resolved. */
@@ -77,7 +77,7 @@ export class Elector {
   readonly #status
   readonly #slowPath
   readonly #looked = Promise.withResolvers<void>()
-  #term: Term | undefined
+  #term: LeaderTerm | undefined
   #knownHolder: string | undefined
 
   constructor(options: ElectorOptions) {
@@ -125,9 +125,9 @@ export class Elector {
     }
   }
 
-  #begin(won: Win): Term {
+  #begin(won: Win): LeaderTerm {
     const { clock, timings, log, announce, identity } = this.#options
-    const term = new Term({ clock, renewDeadlineMs: timings.renewDeadlineMs, ...won })
+    const term = new LeaderTerm({ clock, renewDeadlineMs: timings.renewDeadlineMs, ...won })
     this.#term = term
     this.#status.set(this.#labels, 1)
     log.info('Successfully acquired lease', this.#describe)
@@ -136,7 +136,7 @@ export class Elector {
     return term
   }
 
-  async #end(term: Term): Promise<void> {
+  async #end(term: LeaderTerm): Promise<void> {
     const { clock, timings, announce, identity, log } = this.#options
     const stillOurs = term.held()
     term.end('no longer leading')
@@ -247,7 +247,7 @@ export class Elector {
   }
 
   /** Renews until leading ends or the term is over. */
-  async #renew(term: Term, leading: AbortSignal): Promise<void> {
+  async #renew(term: LeaderTerm, leading: AbortSignal): Promise<void> {
     const { clock, timings, log } = this.#options
     const why = await renewWhileLeading(term, leading, {
       holder: this.#holder,

@@ -1,3 +1,3 @@
 export { type Election, Elector } from './elector.ts'
 export { LeaseHolder } from './lease-holder.ts'
-export { Term } from './term.ts'
+export { LeaderTerm } from './term.ts'

@@ -15,7 +15,7 @@ export function recordOf(lease: Lease): LeaseRecord {
   return { holder: lease.spec?.holderIdentity ?? '', durationMs: seconds * 1000 }
 }
 
-/** Whether the lease is unchanged: a write restarts the count of its age. */
+/** Reports whether the lease is unchanged: a write restarts the count of its age. */
 export function sameRecord(a: Lease, b: Lease): boolean {
   return (
     a.spec?.holderIdentity === b.spec?.holderIdentity &&

@@ -3,7 +3,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, it } from '@jest/globals'
 import type { LeaseHolder } from './lease-holder.ts'
 import { renewWhileLeading } from './renewal.ts'
-import { Term } from './term.ts'
+import { LeaderTerm } from './term.ts'
 
 const tired = new Error('etcd is tired')
 
@@ -15,7 +15,7 @@ const holder = {
 
 it('reports why the term is over, even if leading ends at once', async () => {
   const clock = new FakeClock()
-  const term = new Term({ clock, renewDeadlineMs: 2_000, sentAt: 0, soleSince: 0 })
+  const term = new LeaderTerm({ clock, renewDeadlineMs: 2_000, sentAt: 0, soleSince: 0 })
   using leading = scope()
   term.signal.addEventListener('abort', () => leading.abort(new Error('done leading')))
   const why = renewWhileLeading(term, leading.signal, {

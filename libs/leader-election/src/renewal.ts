@@ -1,7 +1,7 @@
 import { type Clock, messageOf, scope } from '@csi-sidecars/base'
 import { ApiError } from '@csi-sidecars/kube-client'
 import type { LeaseHolder, LeasePut } from './lease-holder.ts'
-import type { Term } from './term.ts'
+import type { LeaderTerm } from './term.ts'
 
 export interface RenewalOptions {
   readonly holder: LeaseHolder
@@ -23,7 +23,7 @@ const SHORTEST_PAUSE_MS = 200
  * slow answer takes nothing from the term. Returns why the term is over, undefined when leading has ended.
  */
 export async function renewWhileLeading(
-  term: Term,
+  term: LeaderTerm,
   leading: AbortSignal,
   options: RenewalOptions,
 ): Promise<unknown | undefined> {
@@ -67,7 +67,7 @@ function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): nu
  * continues until the end of the term while the lease is read on another connection; the first answer counts. Undefined:
  * another process has the lease.
  */
-async function renewOnce(term: Term, signal: AbortSignal, options: RenewalOptions): Promise<number | undefined> {
+async function renewOnce(term: LeaderTerm, signal: AbortSignal, options: RenewalOptions): Promise<number | undefined> {
   const { clock, holder } = options
   const leftMs = term.heldUntil - clock.monotonic()
   const waitMs = leftMs - Math.min(leftMs / 2, FALLBACK_MS)

@@ -1,10 +1,10 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, it } from '@jest/globals'
-import { Term } from './term.ts'
+import { LeaderTerm } from './term.ts'
 
-const start = (): { clock: FakeClock; term: Term } => {
+const start = (): { clock: FakeClock; term: LeaderTerm } => {
   const clock = new FakeClock()
-  return { clock, term: new Term({ clock, renewDeadlineMs: 10_000, sentAt: clock.monotonic(), soleSince: 0 }) }
+  return { clock, term: new LeaderTerm({ clock, renewDeadlineMs: 10_000, sentAt: clock.monotonic(), soleSince: 0 }) }
 }
 
 describe('Term', () => {

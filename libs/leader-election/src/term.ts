@@ -9,7 +9,7 @@ import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
  * Caveats: a process that was frozen for longer notices the end in `assertHeld`, which reads the clock and does not
  * depend on a timer.
  */
-export class Term {
+export class LeaderTerm {
   /** The monotonic time since which no other process leads. A later read misses no write of earlier leaders. */
   readonly soleSince: number
   readonly #clock: Clock

@@ -43,7 +43,7 @@ function members(pairs: Pairs, later?: Pairs): string {
 }
 
 /**
- * A value of a log line as compact JSON. Never throws: what cannot be represented becomes a note.
+ * A value of a log line as compact JSON. Never throws: a value without a representation becomes a note.
  * Errors are their message, maps are objects, whole numbers of any size keep their digits.
  */
 export function jsonValue(value: unknown): string {

@@ -1,5 +1,12 @@
 import { invariant } from '@csi-sidecars/base'
-import { Distribution, type ExposedFamily, familyText, type MetricLabels, MetricSeries, type Sample } from './series.ts'
+import {
+  Distribution,
+  type ExposedFamily,
+  familyText,
+  type MetricLabels,
+  type MetricSample,
+  MetricSeries,
+} from './series.ts'
 
 export interface MetricSpec<L extends string> {
   readonly name: string
@@ -132,6 +139,6 @@ export class Metrics {
 /** The content type of `Metrics.text`. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-function onlySample({ value }: { readonly value: number }, labels: MetricLabels<string>): readonly Sample[] {
+function onlySample({ value }: { readonly value: number }, labels: MetricLabels<string>): readonly MetricSample[] {
   return [{ value, labels }]
 }

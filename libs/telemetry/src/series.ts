@@ -35,7 +35,7 @@ export class MetricSeries<S> {
   }
 
   /** Returns the samples in the order in which the series were created. */
-  samples(read: (state: S, labels: MetricLabels<string>) => readonly Sample[]): readonly Sample[] {
+  samples(read: (state: S, labels: MetricLabels<string>) => readonly MetricSample[]): readonly MetricSample[] {
     return [...this.#series.values()].flatMap(({ labels, state }) => read(state, labels))
   }
 
@@ -84,7 +84,7 @@ export class Distribution {
   }
 
   /** Each bucket includes the counts of all smaller buckets. */
-  samples(name: string, labels: MetricLabels<string>): readonly Sample[] {
+  samples(name: string, labels: MetricLabels<string>): readonly MetricSample[] {
     let sum = 0
     const metricName = `${name}_bucket`
     const buckets = this.#bounds.map((le, at) => {
@@ -105,10 +105,10 @@ export interface ExposedFamily {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly values: readonly Sample[]
+  readonly values: readonly MetricSample[]
 }
 
-export interface Sample {
+export interface MetricSample {
   readonly value: number
   readonly labels: Readonly<Partial<Record<string, string | number>>>
   /** `name_bucket`, `name_sum`, `name_count`; absent when it is the family's own. */
@@ -128,7 +128,7 @@ export function familyText({ name, help, type, values }: ExposedFamily): string 
   return text
 }
 
-function labelsText(labels: Sample['labels']): string {
+function labelsText(labels: MetricSample['labels']): string {
   const names = Object.keys(labels).sort(byNameLeLast)
   if (names.length === 0) return ''
   return `{${names.map((name) => `${name}="${labelText(labels[name])}"`).join(',')}}`

@@ -10,6 +10,7 @@ export {
   PODS_BY_CLAIM,
   PODS_BY_NODE,
   runCaches,
+  SNAPSHOTS_BY_CLAIM,
   VOLUMES_BY_CLAIM,
   VOLUMES_BY_HANDLE,
 } from './caches/caches.ts'
@@ -17,6 +18,7 @@ export type { Claim } from './caches/claim.ts'
 export { identityOf, PROVISIONED_BY, SELECTED_NODE } from './caches/metadata.ts'
 export { type CachedNode, CONTROLLER_MANAGED } from './caches/node.ts'
 export { type CachedPod, claimKeysOf, isTerminated } from './caches/pod.ts'
+export type { CachedContent, CachedSnapshot } from './caches/snapshot.ts'
 export type { Attachment } from './caches/storage.ts'
 export { claimKeyOf, type Volume } from './caches/volume.ts'
 export { baseController, type ControllerParts, except, refOf, settledUnlessFailed } from './control.ts'
@@ -27,6 +29,7 @@ export { expander } from './expander/controller.ts'
 export { decideClaim } from './persistent-volume/claims.ts'
 export { persistentVolumeControllers } from './persistent-volume/controller.ts'
 export { observeClaim } from './persistent-volume/reconcile.ts'
+export { snapshotControllers } from './snapshot/controller.ts'
 export { type NodeOptions, volumeManagers } from './volume-manager/controller.ts'
 export { folderDisk, memoryDisk } from './volume-manager/disk.ts'
 export { giveToGroup } from './volume-manager/ownership.ts'

@@ -3,14 +3,14 @@ import type { NodeSelector, NodeSelectorRequirement, PersistentVolumeClaimSpec }
 type Labels = Readonly<Record<string, string>>
 type LabelSelector = PersistentVolumeClaimSpec['selector']
 
-/** Whether the labels satisfy a label selector. A missing selector accepts all labels. */
+/** Reports whether the labels satisfy a label selector. A missing selector accepts all labels. */
 export function matchesLabels(selector: LabelSelector, labels: Labels): boolean {
   const { matchLabels, matchExpressions } = selector ?? {}
   const same = Object.entries(matchLabels ?? {}).every(([key, value]) => labels[key] === value)
   return same && (matchExpressions ?? []).every((requirement) => satisfies(requirement, labels[requirement.key]))
 }
 
-/** Whether a node satisfies a required node affinity: all requirements of at least one term. */
+/** Reports whether a node satisfies a required node affinity: all requirements of at least one term. */
 export function matchesNode(
   required: NodeSelector | undefined,
   node: { readonly name: string; readonly labels: Labels },

@@ -1,6 +1,6 @@
 import type { Remedy } from './stuck.ts'
 
-/** What is known of an object that another object names. Undefined where it is used: unknown. */
+/** The known state of an object that another object names. Undefined in a field: unknown. */
 type Presence = 'missing' | 'waits' | 'present'
 
 /** A VolumeSnapshot and the objects around it. Unknown facts are undefined and lead to no wait. */

@@ -29,6 +29,7 @@ import { idle } from './scenes/idle.ts'
 import { loaded } from './scenes/loaded.ts'
 import { oneProcess } from './scenes/one-process.ts'
 import { wholePod } from './scenes/pod.ts'
+import { provisionLoaded, provisionStorm, provisionStormDefaults } from './scenes/provision.ts'
 import { requestLimits } from './scenes/request-limits.ts'
 import { resizeStorm, resizeStormDefaults } from './scenes/resize-storm.ts'
 import { silence } from './scenes/silence.ts'
@@ -47,6 +48,9 @@ export const SCENES: readonly BenchScene[] = [
   starvation,
   resizeStorm,
   resizeStormDefaults,
+  provisionStorm,
+  provisionStormDefaults,
+  provisionLoaded,
   failover,
   driverRestart,
   oneProcess,

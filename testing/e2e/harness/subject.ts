@@ -2,8 +2,6 @@ import { type AppName, PREVIEWS, type PreviewName, SIDECARS } from '@csi-sidecar
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 
 export type App = AppName | PreviewName
-/** A sidecar that the chart installs, or both of them in one process. */
-export type ReleasedSubject = AppName | 'both'
 /** A sidecar, or both in one process. */
 export type Subject = App | 'both'
 export type Target = 'real' | 'emulator'

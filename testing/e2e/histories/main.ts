@@ -27,7 +27,7 @@ import { type History, historyOf, type Profile, type Step, textOf } from './plan
 import { type End, Side } from './side.ts'
 
 const { values } = readArguments(
-  'npm run histories -- [--seeds 1-300] [--against PATH] [--only ours] [--target real|emulator] [--app attacher|resizer] [--profile small|storm] [--concurrency N] [--tries N]',
+  'npm run histories -- [--seeds 1-300] [--against PATH] [--only ours] [--target real|emulator] [--app attacher|resizer|provisioner] [--profile small|storm] [--concurrency N] [--tries N]',
   {
     options: {
       seeds: { type: 'string', default: '1-300' },
@@ -44,7 +44,7 @@ const { values } = readArguments(
     seeds: SEEDS,
     only: /^ours$/,
     target: /^(real|emulator)$/,
-    app: /^(attacher|resizer)$/,
+    app: /^(attacher|resizer|provisioner)$/,
     profile: /^(small|storm)$/,
     concurrency: COUNT,
     tries: /^\d+$/,
@@ -76,11 +76,13 @@ process.exitCode = await main()
 
 async function main(): Promise<number> {
   await using lane = await openCluster(root, target, reports)
+  const app = values.app === 'provisioner' ? values.app : undefined
   const seeds = seedsOf('seeds', values.seeds).filter(
-    (seed) => values.app === undefined || historyOf(seed, profile).app === values.app,
+    (seed) => values.app === undefined || historyOf(seed, profile, app).app === values.app,
   )
-  const again = (seed: number): string => `npm run histories -- --seeds ${seed} --target ${target} --profile ${profile}`
-  const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile))
+  const options = `--target ${target} --profile ${profile}${app === undefined ? '' : ` --app ${app}`}`
+  const again = (seed: number): string => `npm run histories -- --seeds ${seed} ${options}`
+  const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile, app))
   const held = await runSeeds(seeds, { run, printLine, title: target, again, concurrency })
   if (originals !== undefined) printLine(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
   return held ? 0 : 1
@@ -88,12 +90,12 @@ async function main(): Promise<number> {
 
 async function validate(cluster: Cluster, history: History): Promise<Verdict> {
   const began = performance.now()
-  const { app, replicas, listing, steps } = history
+  const { app, replicas, listing, finalizes, steps } = history
   const outcome = await both(cluster, history, true)
   if (outcome.original !== undefined && outcome.original.findings.length > 0) count.original += 1
   const said = [...new Set(outcome.original?.findings.map(({ rule }) => rule))].join('; ')
   const summary = [
-    `${app}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}`,
+    `${app}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}${finalizes ? ', with --finalize-claims' : ''}`,
     `${steps.length} steps, ${outcome.ours.calls.length} calls, ${((performance.now() - began) / 1000).toFixed(1)} s`,
     ...(said === '' ? [] : [`the original: ${said}`]),
   ].join('; ')

@@ -2,7 +2,14 @@ import { between, pick, type Random, scattered, seeded, type Timed, weighted } f
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
 import type { App as AnyApp } from '../harness/subject.ts'
 import type { Outcome } from '../model/back-end.ts'
-import { ATTACHMENT_MOVES, type AttachmentMove, CLAIM_MOVES, type ClaimMove } from '../model/moves.ts'
+import {
+  ATTACHMENT_MOVES,
+  type AttachmentMove,
+  CLAIM_MOVES,
+  type ClaimMove,
+  PROVISION_MOVES,
+  type ProvisionMove,
+} from '../model/moves.ts'
 
 /** A fault, with its duration or its number of occurrences. */
 export type FaultStep = { readonly of: 'fault' } & (
@@ -15,7 +22,7 @@ export type FaultStep = { readonly of: 'fault' } & (
   | { readonly do: 'rollout'; readonly replica: number }
 )
 
-export type Step = AttachmentMove | ClaimMove | FaultStep
+export type Step = AttachmentMove | ClaimMove | ProvisionMove | FaultStep
 
 export interface History {
   readonly seed: number
@@ -23,12 +30,14 @@ export interface History {
   readonly replicas: number
   /** The driver lists published volumes. */
   readonly listing: boolean
+  /** The provisioner runs with --finalize-claims. */
+  readonly finalizes: boolean
   readonly size: Size
   readonly steps: readonly Timed<Step>[]
 }
 
 /** The sidecars with histories. */
-type App = Exclude<AnyApp, 'provisioner' | 'snapshotter'>
+export type App = Exclude<AnyApp, 'snapshotter'>
 
 /** The numbers of objects of a history. */
 export interface Size {
@@ -49,6 +58,8 @@ const STORM_MS = 60_000
 const STORM_STEPS = 1_000
 /** Infeasible, final and temporary errors: InvalidArgument, DeadlineExceeded, NotFound, Aborted, Internal, Unavailable. */
 const CODES = [3, 4, 5, 10, 13, 14] as const
+
+const FINAL_CODES: readonly (number | string)[] = [3, 5, 13]
 
 interface Subject {
   readonly moves: Readonly<Record<string, number>>
@@ -77,15 +88,26 @@ const SUBJECTS: Readonly<Record<App, Subject>> = {
     watched: ['persistentvolumeclaims', 'persistentvolumeclaims', 'persistentvolumes'],
     written: ['persistentvolumeclaims/status', 'persistentvolumeclaims/status', 'persistentvolumes'],
   },
+  provisioner: {
+    moves: {
+      ...{ toggle: 40, again: 14, restore: 12, classAgain: 4, unready: 4, ready: 6 },
+    } satisfies Record<ProvisionMove['do'], number>,
+    methods: ['CreateVolume', 'CreateVolume', 'DeleteVolume'],
+    watched: ['persistentvolumeclaims', 'persistentvolumes'],
+    written: ['persistentvolumes', 'persistentvolumes', 'persistentvolumeclaims', 'volumesnapshots'],
+  },
 }
 
-/** Everything that happens, from the seed alone. Odd seeds are about the attacher, even ones about the resizer. */
-export function historyOf(seed: number, profile: Profile): History {
+/**
+ * Everything that happens, from the seed alone. By default, odd seeds are about the attacher, and even seeds are about
+ * the resizer.
+ */
+export function historyOf(seed: number, profile: Profile, app: App = seed % 2 === 1 ? 'attacher' : 'resizer'): History {
   const random = seeded(seed, 'history')
-  const app: App = seed % 2 === 1 ? 'attacher' : 'resizer'
   const replicas = random() < 0.25 ? 2 : 1
   const listing = app === 'attacher' && random() < 0.4
-  const history = { seed, app, replicas, listing }
+  const finalizes = app === 'provisioner' && random() < 0.7
+  const history = { seed, app, replicas, listing, finalizes }
   if (profile === 'storm') {
     const steps = Array.from({ length: STORM_STEPS }, () => stepOf(random, { ...history, size: STORM }))
     return { ...history, size: STORM, steps: scattered(random, STORM_MS, steps) }
@@ -132,6 +154,9 @@ function stepOf(random: Random, history: Omit<History, 'steps'>): Step {
 function moveOf(random: Random, { app, size }: Omit<History, 'steps'>): Step {
   const choices = Object.entries(SUBJECTS[app].moves).map(([name, weight]) => ({ weight, make: () => name }))
   const name = weighted(random, choices) ?? ''
+  if (app === 'provisioner') {
+    return { of: 'provision', do: name as ProvisionMove['do'], index: between(random, 0, size.claims - 1) }
+  }
   return app === 'attacher'
     ? {
         of: 'attachment',
@@ -150,7 +175,10 @@ function moveOf(random: Random, { app, size }: Omit<History, 'steps'>): Step {
 function callsOf(random: Random, { methods }: Subject): FaultStep {
   const method = pick(random, methods) ?? ''
   const ends = pick(random, ['well', 'well', 'never', ...CODES])
-  const outcome = { ms: between(random, 1, 600), applies: ends === 'well' || random() < 0.5, ends } as const
+  const ms = between(random, 1, 600)
+  const may = ends === 'well' || random() < 0.5
+  // A driver that answers a creation with a final code has created nothing.
+  const outcome = { ms, applies: may && !(method === 'CreateVolume' && FINAL_CODES.includes(ends)), ends } as const
   return { of: 'fault', do: 'calls', method, times: between(random, 1, 3), outcome }
 }
 
@@ -164,6 +192,8 @@ export function textOf(step: Step): readonly [string, string] {
   switch (step.of) {
     case 'attachment':
       return [`volume ${step.index}, node ${step.node}`, `${step.do}: ${ATTACHMENT_MOVES[step.do]}`]
+    case 'provision':
+      return [`claim ${step.index}`, `${step.do}: ${PROVISION_MOVES[step.do]}`]
     case 'claim':
       return [`claim ${step.index}`, `${step.do} ${step.amount}: ${CLAIM_MOVES[step.do]}`]
     case 'fault': {

@@ -10,12 +10,18 @@ import { Attachments } from '../model/attachments.ts'
 import { BackEnd, type Outcome } from '../model/back-end.ts'
 import { Claims } from '../model/claims.ts'
 import { isVolumeCall, overlaps } from '../model/overlaps.ts'
+import { Provisions } from '../model/provisions.ts'
 import { Sidecars } from '../model/sidecars.ts'
 import { endsOf } from './ends.ts'
 import type { FaultStep, History, Step } from './plan.ts'
 
 /** The time in which a settled side must not make calls or writes. */
 const QUIET_MS = 1200
+const CAPABILITIES = {
+  attacher: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
+  resizer: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
+  provisioner: ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
+} as const
 const LISTING = ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'] as const
 const RETRIES = ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=4']
 const ELECTION = [
@@ -42,6 +48,7 @@ export class Side {
   readonly #backEnd: BackEnd
   readonly #attachments: Attachments
   readonly #claims: Claims
+  readonly #provisions: Provisions
   readonly #sidecars: Sidecars
   readonly #outcomes = new Map<string, Outcome[]>()
   readonly #failing: { readonly resource: string; readonly way: string; left: number }[] = []
@@ -55,7 +62,7 @@ export class Side {
     this.#history = history
     this.#settledWithinMs = settledWithinMs
     const { seed, app, listing, replicas, size } = history
-    const controller = ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] as const
+    const controller = CAPABILITIES[app]
     this.#driver = t.idleDriver({ controller: [...controller, ...(listing ? LISTING : [])] })
     this.#backEnd = new BackEnd(seed, this.#driver, ({ method }) => this.#outcomes.get(method)?.shift())
     this.#attachments = new Attachments(t, this.#backEnd, {
@@ -64,10 +71,15 @@ export class Side {
       listing,
     })
     this.#claims = new Claims(t, this.#backEnd, app === 'resizer' ? size.claims : 0)
+    const { finalizes } = history
+    this.#provisions = new Provisions(t, this.#backEnd, {
+      claims: app === 'provisioner' ? size.claims : 0,
+      leaks: !finalizes || !t.ours,
+    })
     this.#sidecars = new Sidecars(t, {
       app,
       driver: this.#driver,
-      args: argsOf(history),
+      args: argsOf(history, t.ours),
       replicas,
       rule: this.#rule,
       interrupted: () => this.#attachments.interrupted(),
@@ -88,6 +100,7 @@ export class Side {
       await this.#sidecars.stop()
       await this.#attachments.remove()
       await this.#claims.remove()
+      if (this.#history.app === 'provisioner') await this.#provisions.remove()
     }
   }
 
@@ -95,6 +108,7 @@ export class Side {
     const { app } = this.#history
     await this.#driver.start()
     if (app === 'attacher') await this.#attachments.start({ attached: false })
+    else if (app === 'provisioner') await this.#provisions.start()
     else await this.#claims.start()
     await this.#sidecars.start()
     const plural = app === 'attacher' ? 'volumeattachments' : 'persistentvolumeclaims'
@@ -105,6 +119,7 @@ export class Side {
   async #make(step: Step): Promise<void> {
     if (step.of === 'attachment') await this.#attachments.make(step)
     else if (step.of === 'claim') await this.#claims.make(step)
+    else if (step.of === 'provision') await this.#provisions.make(step)
     else this.#inject(step)
   }
 
@@ -186,10 +201,12 @@ export class Side {
     this.#backEnd.calm = true
     while (this.#background.size > 0) await Promise.allSettled(this.#background)
     await this.#sidecars.allUp()
+    if (this.#history.app === 'provisioner') await this.#provisions.calm()
   }
 
   async #differences(): Promise<readonly Finding[]> {
-    return this.#history.app === 'attacher' ? await this.#attachments.differences() : await this.#claims.differences()
+    const models = { attacher: this.#attachments, resizer: this.#claims, provisioner: this.#provisions }
+    return await models[this.#history.app].differences()
   }
 
   #settled(): Promise<readonly Finding[]> {
@@ -228,6 +245,10 @@ export class Side {
   /** All is deleted, and nothing is left over. */
   async #clear(): Promise<readonly Finding[]> {
     if (this.#history.app === 'resizer') return []
+    if (this.#history.app === 'provisioner') {
+      this.#provisions.wantNothing()
+      return await this.#settled()
+    }
     await this.#attachments.deleteAll()
     return [...(await this.#settled()), ...(await this.#attachments.deleteVolumes())]
   }
@@ -248,7 +269,16 @@ export class Side {
   }
 }
 
-function argsOf({ app, replicas, listing }: History): readonly string[] {
-  const timeouts = app === 'attacher' ? ['--timeout=4s'] : ['--resize-timeout=4s', '--modify-timeout=4s']
-  return [...RETRIES, ...timeouts, ...(listing ? ['--reconcile-sync=2s'] : []), ...(replicas > 1 ? ELECTION : [])]
+function argsOf({ app, replicas, listing, finalizes }: History, isOurs: boolean): readonly string[] {
+  const timeouts = app === 'resizer' ? ['--resize-timeout=4s', '--modify-timeout=4s'] : ['--timeout=4s']
+  const own = app === 'provisioner' ? ['--snapshot-orphan-sweep-interval=1s'] : []
+  const finalize = finalizes && isOurs ? ['--finalize-claims'] : []
+  return [
+    ...RETRIES,
+    ...timeouts,
+    ...own,
+    ...finalize,
+    ...(listing ? ['--reconcile-sync=2s'] : []),
+    ...(replicas > 1 ? ELECTION : []),
+  ]
 }

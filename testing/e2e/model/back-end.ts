@@ -1,5 +1,5 @@
 import { Occurrences, type Random } from '@csi-sidecars/disturb'
-import { type Answer, type Call, type Driver, requiredBytes } from '../harness/driver/driver.ts'
+import { type Answer, type Call, createdVolume, type Driver, requiredBytes } from '../harness/driver/driver.ts'
 import { pause } from '../harness/waiting.ts'
 
 export const FIRST_BYTES = 1024 ** 3
@@ -9,6 +9,8 @@ export const METHODS = [
   'ControllerUnpublishVolume',
   'ControllerExpandVolume',
   'ControllerModifyVolume',
+  'CreateVolume',
+  'DeleteVolume',
 ] as const
 
 const NOT_FOUND = 5
@@ -40,6 +42,8 @@ interface Work {
 export class BackEnd {
   /** The publish contexts of published volumes, by `pairOf`. Each publication has a new context. */
   readonly published = new Map<string, Readonly<Record<string, string>>>()
+  /** The ids of the created volumes, by their names. */
+  readonly created = new Map<string, string>()
   /** While this is true, every call that can succeed succeeds. */
   calm = true
   /** Returns the outcome of the next call while `calm` is false. Undefined means success. */
@@ -52,6 +56,7 @@ export class BackEnd {
   readonly #sizes = new Map<string, number>()
   readonly #tiers = new Map<string, string>()
   #publications = 0
+  #creations = 0
   #running = new Set<string>()
 
   constructor(seed: number, driver: Driver, disturb: (call: Call, random: Random) => Outcome | undefined) {
@@ -61,6 +66,8 @@ export class BackEnd {
     driver.on('ControllerUnpublishVolume', (call) => this.#unpublish(call))
     driver.on('ControllerExpandVolume', (call) => this.#expand(call))
     driver.on('ControllerModifyVolume', (call) => this.#modify(call))
+    driver.on('CreateVolume', (call) => this.#create(call))
+    driver.on('DeleteVolume', (call) => this.#delete(call))
     driver.on('ListVolumes', () => ({ reply: { entries: this.#list(), nextToken: '' } }))
   }
 
@@ -72,7 +79,7 @@ export class BackEnd {
     return this.#tiers.get(handle) ?? FIRST_TIER
   }
 
-  /** Whether a caller has received the context that the pair is published with. */
+  /** Reports whether a caller has received the context that the pair is published with. */
   isHeard(pair: string): boolean {
     return !this.#unheard.has(pair)
   }
@@ -135,6 +142,29 @@ export class BackEnd {
     return this.#answer(call, { key: `modify ${handle}`, apply, reply: () => ({}) })
   }
 
+  #create(call: Call): Answer {
+    const name = String(call.request['name'])
+    const apply = (): void => {
+      if (this.created.has(name)) return
+      this.#creations += 1
+      this.created.set(name, `${name}-${this.#creations}`)
+    }
+    const source = call.request['volume_content_source'] === undefined ? {} : { contentSource: { type: undefined } }
+    const reply = (): object => ({
+      volume: createdVolume(call.request, { volumeId: this.created.get(name) ?? '', ...source }),
+    })
+    return this.#answer(call, { key: `volume ${name}`, apply, reply })
+  }
+
+  #delete(call: Call): Answer {
+    const id = handleOf(call)
+    const name = [...this.created].find(([, each]) => each === id)?.[0] ?? id
+    const apply = (): void => {
+      if (this.created.get(name) === id) this.created.delete(name)
+    }
+    return this.#answer(call, { key: `volume ${name}`, apply, reply: () => ({}) })
+  }
+
   #list(): readonly object[] {
     return [...this.#known].map((volumeId) => ({
       volume: { volumeId, capacityBytes: 0n, volumeContext: {}, contentSource: undefined, accessibleTopology: [] },
@@ -168,7 +198,7 @@ export class BackEnd {
 
   /** Depends on the call and on how often there was such a call, not on the order of all calls. */
   #next({ method, request }: Call, what: string): Random {
-    return this.#occurrences.next(`${what} ${method} ${request['volume_id']} ${request['node_id']}`)
+    return this.#occurrences.next(`${what} ${method} ${request['name'] ?? request['volume_id']} ${request['node_id']}`)
   }
 }
 

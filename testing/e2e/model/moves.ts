@@ -31,6 +31,23 @@ export interface ClaimMove {
   readonly amount: number
 }
 
+/** An action of a user on one claim that is to be provisioned. */
+export interface ProvisionMove {
+  readonly of: 'provision'
+  readonly do: keyof typeof PROVISION_MOVES
+  readonly index: number
+}
+
+/** The effect of each move. */
+export const PROVISION_MOVES = {
+  toggle: 'creates the claim, or deletes it',
+  again: 'deletes the claim and creates it again',
+  restore: 'deletes the claim and creates it from the snapshot, or empty if it was from the snapshot',
+  classAgain: 'deletes the class and creates it again',
+  unready: 'makes the snapshot unusable',
+  ready: 'makes the snapshot usable',
+} as const
+
 /** The effect of each move. */
 export const CLAIM_MOVES = {
   grow: 'asks for so many GiB more',

@@ -38,6 +38,10 @@ function groupsOf(call: Call): readonly string[] {
       return [`expand of ${handle}`]
     case 'ControllerModifyVolume':
       return [`modify of ${handle}`]
+    case 'CreateVolume':
+      return [`create of ${call.request['name']}`]
+    case 'DeleteVolume':
+      return [`delete of ${handle}`]
     default:
       return []
   }
@@ -60,8 +64,8 @@ function endOf({ start, timeoutMs, end, cancelled, abandonedAt }: Call): number 
 
 /** `12:00:00.000 to 12:00:00.300 ControllerExpandVolume {...} code 13`. */
 export function briefly({ method, request, start, end, code, cancelled }: Call): string {
-  const { volume_id, node_id, capacity_range, mutable_parameters } = request
-  const what = JSON.stringify({ volume_id, node_id, capacity_range, mutable_parameters })
+  const { name, volume_id, node_id, capacity_range, mutable_parameters } = request
+  const what = JSON.stringify({ name, volume_id, node_id, capacity_range, mutable_parameters })
   return `${clock(start)} to ${clock(end)} ${method} ${what} ${cancelled && code === undefined ? 'cancelled' : `code ${code}`}`
 }
 

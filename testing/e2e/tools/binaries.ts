@@ -37,7 +37,7 @@ function kubernetes(): ({ readonly name: string } & Kubernetes) | undefined {
   return found && { name, ...found }
 }
 
-/** Whether the real control plane is the version that the emulator is checked against. */
+/** Reports whether the real control plane is the version that the emulator is checked against. */
 export function isDefaultKubernetes(): boolean {
   return kubernetes()?.name === DEFAULT_KUBERNETES
 }

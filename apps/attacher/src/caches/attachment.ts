@@ -31,7 +31,7 @@ export interface CachedAttachment extends Cached {
    */
   readonly dueSeconds: number | undefined
   readonly finalizers: readonly string[] | undefined
-  /** Whether it has any annotations. */
+  /** True if it has any annotations. */
   readonly annotated: boolean
   /** The value of `NODE_ID_ANNOTATION`. */
   readonly nodeId: string | undefined

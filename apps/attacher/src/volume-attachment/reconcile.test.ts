@@ -174,7 +174,7 @@ describe('a volume that was recreated before our finalizer was on it', () => {
     { name: 'another volume', pv: () => projectVolume({ ...pv(), metadata: { ...pv().metadata, uid: 'later' } }) },
     { name: 'other access modes', pv: () => ({ ...projectVolume(pv()), modes: 0 }) },
     { name: 'none', pv: () => undefined },
-  ])('runs again with its new placement: $name', async ({ pv: answer }) => {
+  ])('causes another run with its new placement: $name', async ({ pv: answer }) => {
     fixture.volumeAfterWrite = answer
     expect(await fixture.run()).toEqual({ kind: 'again' })
     expect([fixture.api.requests, fixture.calls]).toEqual([['hold pv1'], []])

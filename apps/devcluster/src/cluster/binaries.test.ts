@@ -4,7 +4,7 @@ import { programOf, sidecarBinaries } from './binaries.ts'
 
 describe('a binary', () => {
   it('equals the given path', async () => {
-    const given = { attacher: '/a', resizer: '/r', provisioner: '/p' }
+    const given = { attacher: '/a', resizer: '/r', provisioner: '/p', snapshotter: '/s' }
     expect(await sidecarBinaries(given)).toEqual(given)
   })
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -15,6 +16,7 @@ const NEEDS = {
   attacher: undefined,
   resizer: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
   provisioner: [ControllerRpc.CREATE_DELETE_VOLUME],
+  snapshotter: [ControllerRpc.CREATE_DELETE_SNAPSHOT],
 } as const satisfies Readonly<Record<string, readonly ControllerRpc[] | undefined>>
 export type SidecarApp = keyof typeof NEEDS
 export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
@@ -22,15 +24,17 @@ export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
 /** The binaries of sidecars. A sidecar without a binary does not run. */
 export type Binaries = Readonly<Partial<Record<SidecarApp, string | undefined>>>
 
-/** Returns one value for each sidecar. */
-export function bySidecar<T>(make: (app: SidecarApp) => T): Readonly<Record<SidecarApp, T>> {
-  return Object.fromEntries(SIDECARS.map((app) => [app, make(app)])) as Record<SidecarApp, T>
-}
-
 /** Returns the given sidecars, or the sidecars built in this repository. */
 export async function sidecarBinaries(given: Binaries): Promise<Binaries> {
   const entries = SIDECARS.map(async (app) => [app, given[app] ?? (await builtBinary(app))])
   return Object.fromEntries(await Promise.all(entries))
+}
+
+/** Returns the sidecars that a folder has. Throws if it has none. */
+export function sidecarsIn(folder: string): Binaries {
+  const found = SIDECARS.map((app) => [app, join(folder, `csi-${app}`)] as const).filter(([, path]) => existsSync(path))
+  if (found.length > 0) return Object.fromEntries(found)
+  throw new Error(`${folder} has no sidecar: ${SIDECARS.map((app) => `csi-${app}`).join(', ')}`)
 }
 
 async function builtBinary(app: SidecarApp): Promise<string> {

@@ -2,16 +2,20 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
-import type { NodeGetInfoResponse } from '@csi-sidecars/csi-proto'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  type NodeGetInfoResponse,
+} from '@csi-sidecars/csi-proto'
 import { answered, type CallSource, type LiveCalls } from '@csi-sidecars/disturb'
 import { type ApiServer, type CsiDriver, startApiServer } from '@csi-sidecars/emulator'
-import { createKubeClient, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
+import { createKubeClient, isNotFound, loadClusterConfig, type OwnedKubeClient } from '@csi-sidecars/kube-client'
 import { CSI_DRIVERS, type CSIDriver } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import {
   type Caches,
   cachesSynced,
   createCaches,
+  except,
   folderDisk,
   kubeletPaths,
   memoryDisk,
@@ -101,7 +105,9 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const nodeNames = Array.from({ length: knownNodes?.length ?? options.nodes }, (_, index) => `node-${index + 1}`)
   const infos = knownNodes ?? (await nodeInfos(driver, nodeNames, signal))
   await registerAll(client, { driver, nodeNames, infos, csiDriver, nowMs: clock.now() }, signal)
-  const caches = createCaches({ client, clock, log })
+  const snapshots =
+    driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT) && (await servesSnapshots(client, signal))
+  const caches = createCaches({ client, clock, log, snapshots })
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
   const nodes = nodesOf(nodeNames, nodeDrivers, options)
@@ -110,7 +116,9 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   stack.defer(() => controllers.stopAll())
   const hasTopology = infos.some(({ accessibleTopology }) => accessibleTopology !== undefined)
   const connection = { csiAddress: address, kubeconfig, hasTopology }
-  const sidecars = await startSidecars(options.binaries ?? {}, { ...options, driver, connection, stack })
+  const { snapshotter, ...others } = options.binaries ?? {}
+  const binaries = snapshots ? { ...others, snapshotter } : others
+  const sidecars = await startSidecars(binaries, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
   // Only the pods of an emulated API server belong to us. A driver test unmounts the volumes of its nodes itself.
@@ -145,6 +153,12 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
  * object, as JSON and as protobuf.
  */
 const HISTORY = { changes: 1_000, bytes: 512 * 1024 }
+
+/** The snapshotter waits for VolumeSnapshot CRDs, and so would the caches. */
+async function servesSnapshots(client: OwnedKubeClient, signal: AbortSignal): Promise<boolean> {
+  const served = await except(isNotFound, client.discover('/apis/snapshot.storage.k8s.io/v1', { signal }))
+  return served !== undefined
+}
 
 /** The controllers behave like the release of the API server. */
 async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promise<number> {

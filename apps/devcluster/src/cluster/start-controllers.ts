@@ -11,6 +11,7 @@ import {
   type NodeOptions,
   persistentVolumeControllers,
   SCHEDULER,
+  snapshotControllers,
   volumeManagers,
 } from '@csi-sidecars/volume-controllers'
 import { Controllers } from './controllers.ts'
@@ -23,6 +24,7 @@ export const CONTROLLERS = [
   'volume-manager',
   'ephemeral-volume',
   'expander',
+  'snapshot-controller',
 ] as const
 export type ControllerName = (typeof CONTROLLERS)[number]
 
@@ -63,12 +65,14 @@ export function startControllers(
   const scheduler = as(SCHEDULER)
   const expansion = as('volume_expand')
   const kubelet = as('kubelet')
+  const snapshot = as('snapshot-controller')
   const components: Record<ControllerName, () => readonly Controller[]> = {
     'persistent-volume': () => persistentVolumeControllers(pv, { resyncMs, recordsUnused: minor >= UNUSED_SINCE }),
     binder: () => [binder(scheduler)],
     'attach-detach': () => [attachDetachController(attachDetach, { waitingMessage: minor >= WAITING_SINCE })],
     'ephemeral-volume': () => ephemeralVolumeControllers(ephemeral),
     expander: () => [expander(expansion)],
+    'snapshot-controller': () => snapshotControllers(snapshot),
     'volume-manager': () => volumeManagers(kubelet, nodes),
   }
   for (const name of wanted) controllers.start(name, components[name])

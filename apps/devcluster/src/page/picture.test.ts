@@ -21,6 +21,7 @@ function row(name: string, change: Partial<Row> = {}): Row {
     pods: [],
     volume,
     places: [],
+    snapshots: [],
     waits: [],
     ...change,
   }

@@ -1,6 +1,15 @@
 import type { CallSource, SeenCall } from '@csi-sidecars/disturb'
 import type { Informer } from '@csi-sidecars/informer'
-import type { Attachment, CachedNode, CachedPod, Caches, Claim, Volume } from '@csi-sidecars/volume-controllers'
+import type {
+  Attachment,
+  CachedContent,
+  CachedNode,
+  CachedPod,
+  CachedSnapshot,
+  Caches,
+  Claim,
+  Volume,
+} from '@csi-sidecars/volume-controllers'
 
 interface Kinds {
   readonly claim: Claim
@@ -8,6 +17,8 @@ interface Kinds {
   readonly pod: CachedPod
   readonly attachment: Attachment
   readonly node: CachedNode
+  readonly snapshot: CachedSnapshot
+  readonly content: CachedContent
 }
 
 /** A change of an object in the API: no `before` when it is new, no `after` when it is gone. */
@@ -32,6 +43,9 @@ export function watchCluster(caches: Caches, calls: CallSource, listener: (event
     follow('pod', caches.pods),
     follow('attachment', caches.attachments),
     follow('node', caches.nodes),
+    ...(caches.taken === undefined
+      ? []
+      : [follow('snapshot', caches.taken.snapshots), follow('content', caches.taken.contents)]),
     calls((call) => listener({ is: 'call', call })),
   ]
   return () => {

@@ -1,7 +1,20 @@
-import type { PersistentVolumeClaim, Pod, StorageClass, VolumeAttributesClass } from '@csi-sidecars/kube-types'
+import type {
+  PersistentVolumeClaim,
+  Pod,
+  StorageClass,
+  VolumeAttributesClass,
+  VolumeSnapshot,
+  VolumeSnapshotClass,
+} from '@csi-sidecars/kube-types'
 
 /** The names of the story's objects. */
-export const NAMES = { namespace: 'default', claim: 'data', storageClass: 'devcluster', gold: 'gold' } as const
+export const NAMES = {
+  namespace: 'default',
+  claim: 'data',
+  storageClass: 'devcluster',
+  gold: 'gold',
+  snapshot: 'backup',
+} as const
 export const CLAIM = `${NAMES.namespace}/${NAMES.claim}`
 
 export function classObject(provisioner: string): StorageClass {
@@ -10,6 +23,29 @@ export function classObject(provisioner: string): StorageClass {
 
 export function goldObject(driverName: string): VolumeAttributesClass {
   return { metadata: { name: NAMES.gold }, driverName, parameters: { iops: '5000' } }
+}
+
+export function snapshotClassObject(driver: string): VolumeSnapshotClass {
+  return { metadata: { name: NAMES.storageClass }, driver, deletionPolicy: 'Delete' }
+}
+
+export function snapshotObject(): VolumeSnapshot {
+  return {
+    metadata: { name: NAMES.snapshot, namespace: NAMES.namespace },
+    spec: { source: { persistentVolumeClaimName: NAMES.claim }, volumeSnapshotClassName: NAMES.storageClass },
+  }
+}
+
+/** The copies of the story's volume: the names of their claims, and the objects that they copy. */
+export const COPIES = {
+  restored: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: NAMES.snapshot },
+  clone: { kind: 'PersistentVolumeClaim', name: NAMES.claim },
+} as const
+export type CopyName = keyof typeof COPIES
+
+export function copyObject(name: CopyName, size: string): PersistentVolumeClaim {
+  const claim = claimObject(size, name)
+  return { ...claim, spec: { ...claim.spec, dataSource: COPIES[name] } }
 }
 
 export function claimObject(size: string, name: string = NAMES.claim): PersistentVolumeClaim {

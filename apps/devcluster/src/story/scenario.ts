@@ -1,11 +1,11 @@
 import { type Clock, deadline } from '@csi-sidecars/base'
 import { until } from '@csi-sidecars/disturb'
 import { isNotFound } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, PODS, VOLUME_SNAPSHOTS } from '@csi-sidecars/kube-types'
 import { except, PODS_BY_CLAIM, VOLUMES_BY_CLAIM } from '@csi-sidecars/volume-controllers'
 import type { Devcluster } from '../cluster/devcluster.ts'
 import { watchCluster } from './cluster-event.ts'
-import { CLAIM, NAMES } from './objects.ts'
+import { CLAIM, COPIES, NAMES } from './objects.ts'
 import { type Ending, type Printer, runSteps, type Step } from './run-steps.ts'
 import { type LeftOut, STORY_PODS, storyOf } from './story.ts'
 
@@ -104,16 +104,25 @@ export class Scenario {
     const { client, caches } = cluster
     using limit = deadline(clock, stepMs, { what: 'cleaning up after the story', signal })
     const limits = { signal: limit.signal }
-    const { namespace, claim } = NAMES
+    const { namespace, claim, snapshot } = NAMES
     // Pods that a user has created for the claim are deleted too, because they would block its deletion.
     const users = caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).map(({ name }) => name)
     for (const name of new Set([...STORY_PODS, ...users]))
       await except(isNotFound, client.delete(PODS, { namespace, name }, limits))
-    await except(isNotFound, client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claim }, limits))
+    const claims = [claim, ...Object.keys(COPIES)]
+    for (const name of claims)
+      await except(isNotFound, client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, limits))
+    if (caches.taken !== undefined)
+      await except(isNotFound, client.delete(VOLUME_SNAPSHOTS, { namespace, name: snapshot }, limits))
+    const keys = claims.map((name) => `${namespace}/${name}`)
     const isCleared = (): boolean =>
-      caches.claims.store.get(CLAIM) === undefined &&
+      caches.taken?.snapshots.store.get(`${namespace}/${snapshot}`) === undefined &&
       caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).length === 0 &&
-      caches.volumes.store.byIndex(VOLUMES_BY_CLAIM, CLAIM).length === 0
+      keys.every(
+        (key) =>
+          caches.claims.store.get(key) === undefined &&
+          caches.volumes.store.byIndex(VOLUMES_BY_CLAIM, key).length === 0,
+      )
     await until(isCleared, (check) => watchCluster(caches, cluster.calls, check), limit.signal)
   }
 }

@@ -11,19 +11,39 @@ import {
   Quantity,
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import type { Caches } from '@csi-sidecars/volume-controllers'
-import { type Attachment, type Claim, nodeCan, uniqueVolumeName, type Volume } from '@csi-sidecars/volume-controllers'
+import {
+  type Attachment,
+  type CachedContent,
+  type Claim,
+  nodeCan,
+  uniqueVolumeName,
+  type Volume,
+} from '@csi-sidecars/volume-controllers'
 import { ensure } from '../cluster/register.ts'
 import * as expect from './expectation.ts'
 import { type Expectation, short } from './expectation.ts'
-import { CLAIM, claimObject, classObject, goldObject, NAMES, podObject } from './objects.ts'
+import {
+  CLAIM,
+  type CopyName,
+  claimObject,
+  classObject,
+  copyObject,
+  goldObject,
+  NAMES,
+  podObject,
+  snapshotClassObject,
+  snapshotObject,
+} from './objects.ts'
 import type { Step } from './run-steps.ts'
 
 /** The cluster that the story runs in. */
 export interface StoryParts {
   readonly client: KubeClient
-  readonly caches: Pick<Caches, 'claims' | 'volumes'>
+  readonly caches: Pick<Caches, 'claims' | 'volumes' | 'taken'>
   readonly driver: Driver
 }
 
@@ -38,6 +58,8 @@ const RESIZER = 'csi-resizer'
 const ATTACH_DETACH = 'attach-detach'
 const BINDER = 'persistent-volume'
 const PROVISIONER = 'csi-provisioner'
+const SNAPSHOTTER = 'csi-snapshotter'
+const SNAPSHOTS = 'snapshot-controller'
 const YOU = 'you'
 const FIRST_SIZE = '1Gi'
 const SECOND_SIZE = '2Gi'
@@ -145,6 +167,99 @@ export function expanded(scene: StoryParts, { node }: Placed): Step {
       ourClaim(expands ? `kubelet ${node}` : RESIZER, `claim has ${SECOND_SIZE}`, (each) => isGrown(each.capacity)),
     ],
   }
+}
+
+export function snapshotTaken(scene: StoryParts): Step {
+  const { client, driver } = scene
+  const what = `snapshot ${NAMES.snapshot}`
+  return {
+    title: 'A snapshot of it is taken',
+    act: async (signal) => {
+      await ensure({ client, signal }, VOLUME_SNAPSHOT_CLASSES, snapshotClassObject(driver.name))
+      await client.create(VOLUME_SNAPSHOTS, snapshotObject(), { signal })
+    },
+    expects: [
+      expect.becomes('snapshot', { who: YOU, what: `${what} created`, holds: ({ name }) => name === NAMES.snapshot }),
+      expect.becomes('content', { who: SNAPSHOTS, what: 'VolumeSnapshotContent created', holds: isOfSnapshot }),
+      expect.call('CreateSnapshot', { who: SNAPSHOTTER, detail: ({ request }) => `of ${request['sourceVolumeId']}` }),
+      expect.becomes('content', {
+        who: SNAPSHOTTER,
+        what: 'VolumeSnapshotContent ready to use',
+        holds: (each) => isOfSnapshot(each) && each.readyToUse,
+      }),
+      expect.becomes('snapshot', {
+        who: SNAPSHOTS,
+        what: `${what} ready to use`,
+        holds: ({ name, readyToUse }) => name === NAMES.snapshot && readyToUse,
+      }),
+    ],
+  }
+}
+
+/** A claim gets a copy of the volume: of its snapshot, or of the volume itself. */
+export function copied({ client }: StoryParts, name: CopyName): Step {
+  const claim = `claim ${name}`
+  return {
+    title: name === 'clone' ? 'A claim clones the volume' : 'A claim is restored from the snapshot',
+    act: async (signal) => {
+      await client.create(PERSISTENT_VOLUME_CLAIMS, copyObject(name, SECOND_SIZE), { signal })
+    },
+    expects: [
+      expect.becomes('claim', { who: YOU, what: `${claim} created`, holds: (each) => each.name === name }),
+      expect.call('CreateVolume', {
+        who: PROVISIONER,
+        detail: (call) =>
+          `${short(String(call.request['name']))} from ${name === 'clone' ? `claim ${NAMES.claim}` : `snapshot ${NAMES.snapshot}`}`,
+        fits: ({ request }) => request['volumeContentSource'] !== undefined,
+      }),
+      expect.becomes('claim', {
+        who: BINDER,
+        what: `${claim} Bound`,
+        holds: (each) => each.name === name && each.phase === 'Bound',
+      }),
+    ],
+  }
+}
+
+/** The copies and the snapshot are deleted. */
+export function cleared(
+  { client }: StoryParts,
+  { copies, snapshot }: { copies: readonly CopyName[]; snapshot: boolean },
+): Step {
+  const { namespace, snapshot: name } = NAMES
+  const gone = (copy: CopyName): readonly Expectation[] => [
+    expect.deleted('claim', { who: BINDER, what: `claim ${copy} gone`, holds: (each) => each.name === copy }),
+    expect.deleted('volume', {
+      who: PROVISIONER,
+      what: `PersistentVolume of ${copy} gone`,
+      holds: ({ claimRef }) => claimRef?.name === copy,
+    }),
+  ]
+  return {
+    title: snapshot ? 'The copies and the snapshot are deleted' : 'The copy is deleted',
+    act: async (signal) => {
+      for (const copy of copies) await client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name: copy }, { signal })
+      if (snapshot) await client.delete(VOLUME_SNAPSHOTS, { namespace, name }, { signal })
+    },
+    expects: [
+      ...copies.flatMap(gone),
+      ...(snapshot
+        ? [
+            expect.call('DeleteSnapshot', { who: SNAPSHOTTER, detail: ({ request }) => String(request['snapshotId']) }),
+            expect.deleted('content', { who: SNAPSHOTTER, what: 'VolumeSnapshotContent gone', holds: isOfSnapshot }),
+            expect.deleted('snapshot', {
+              who: SNAPSHOTS,
+              what: `snapshot ${name} gone`,
+              holds: (each) => each.name === name,
+            }),
+          ]
+        : []),
+    ],
+  }
+}
+
+function isOfSnapshot({ snapshot }: Pick<CachedContent, 'snapshot'>): boolean {
+  return snapshot === `${NAMES.namespace}/${NAMES.snapshot}`
 }
 
 export function modified(scene: StoryParts): Step {

@@ -1,3 +1,4 @@
+import { DEFAULT_SETTINGS } from '@csi-sidecars/emulator'
 import { describe, expect, it } from '@jest/globals'
 import { startTestCluster } from '../testing/cluster.ts'
 import { storyOf } from './story.ts'
@@ -12,12 +13,19 @@ async function storyWith(driver: Settings, nodes: number) {
 
 describe('the story', () => {
   it('covers everything that a driver with all capabilities does on two nodes', async () => {
-    const { titles, leftOut } = await storyWith({}, 2)
+    const { titles, leftOut } = await storyWith(
+      { controller: [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'] },
+      2,
+    )
     expect(leftOut).toEqual([])
     expect(titles).toEqual([
       'A claim asks for 1Gi and gets a volume',
       'Pod app-1 on node-1 uses it',
       'The claim is raised from 1Gi to 2Gi',
+      'A snapshot of it is taken',
+      'A claim is restored from the snapshot',
+      'A claim clones the volume',
+      'The copies and the snapshot are deleted',
       'Its class becomes gold',
       'The pod moves to node-2',
       'Pod and claim are deleted, and the volume with them',
@@ -28,6 +36,9 @@ describe('the story', () => {
     const { titles, leftOut } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
     expect(leftOut.map(({ why }) => why)).toEqual([
       'the driver does not expand volumes',
+      'the driver takes no snapshots',
+      'the driver takes no snapshots',
+      'the driver does not clone volumes',
       'the driver does not modify volumes',
       'there is one node only',
     ])

@@ -1,8 +1,19 @@
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { Step } from './run-steps.ts'
-import type { StoryParts } from './steps.ts'
-import { expanded, modified, moved, provisioned, remaining, removed, used } from './steps.ts'
+import {
+  cleared,
+  copied,
+  expanded,
+  modified,
+  moved,
+  provisioned,
+  remaining,
+  removed,
+  type StoryParts,
+  snapshotTaken,
+  used,
+} from './steps.ts'
 
 /** The pods that the story creates. */
 export const STORY_PODS = ['app-1', 'app-2'] as const
@@ -38,6 +49,15 @@ export function storyOf(
   add(provisioned(scene), undefined)
   add(used(scene, before), undefined)
   add(expanded(scene, before), lacks(ControllerRpc.EXPAND_VOLUME, 'the driver does not expand volumes'))
+  const noSnapshots =
+    lacks(ControllerRpc.CREATE_DELETE_SNAPSHOT, 'the driver takes no snapshots') ??
+    (scene.caches.taken === undefined ? 'the API server has no VolumeSnapshots' : undefined)
+  const noClones = lacks(ControllerRpc.CLONE_VOLUME, 'the driver does not clone volumes')
+  const copies = [...(noSnapshots ? [] : ['restored' as const]), ...(noClones ? [] : ['clone' as const])]
+  add(snapshotTaken(scene), noSnapshots)
+  add(copied(scene, 'restored'), noSnapshots)
+  add(copied(scene, 'clone'), noClones)
+  if (copies.length > 0) add(cleared(scene, { copies, snapshot: noSnapshots === undefined }), undefined)
   add(modified(scene), lacks(ControllerRpc.MODIFY_VOLUME, 'the driver does not modify volumes'))
   add(moved(scene, before, next), second === undefined ? 'there is one node only' : undefined)
   add(removed(scene, after), undefined)

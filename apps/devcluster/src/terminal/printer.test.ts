@@ -13,7 +13,7 @@ describe('the printer', () => {
       printer.step(2, 'A pod uses it')
       printer.line({ who: 'csi-attacher', text: 'VolumeAttachment attached' }, 12.4)
     })
-    expect(text).toBe('\n 2  A pod uses it\n   +12 ms  csi-attacher      VolumeAttachment attached\n')
+    expect(text).toBe('\n 2  A pod uses it\n   +12 ms  csi-attacher        VolumeAttachment attached\n')
   })
 
   it('never writes beyond 80 columns', () => {

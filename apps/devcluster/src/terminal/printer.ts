@@ -4,7 +4,7 @@ import type { Printer } from '../story/run-steps.ts'
 /** The width of the output in columns. */
 export const WIDTH = 80
 const TIME_WIDTH = 9
-const WHO_WIDTH = 18
+const WHO_WIDTH = 20
 
 /** Writes the story line by line: when, who, what. */
 export function storyPrinter(write: (text: string) => void, style: Style): Printer {

@@ -58,7 +58,7 @@ async function running({ test, page }: OpenPage): Promise<void> {
 }
 
 async function reported({ page }: OpenPage): Promise<void> {
-  await page.until(`document.querySelectorAll('.step').length === 6`)
+  await page.until(`document.querySelectorAll('.step').length === 9`)
   await page.evaluate(`document.querySelector('[aria-label^="Run step 3"]').click()`)
   await page.until(`document.querySelectorAll('.step .tag.succeeded').length === 3`)
 }

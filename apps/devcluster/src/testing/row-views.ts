@@ -13,6 +13,7 @@ export function rowView(change: Partial<RowView> = {}): RowView {
     ...PAIR,
     attachments: [],
     pods: [],
+    snapshots: [],
     binding: undefined,
     attaches: true,
     node: () => node(),

@@ -9,8 +9,9 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 import { provisioner } from '@csi-sidecars/provisioner'
-import { programOf } from '@csi-sidecars/sidecar'
+import { type Program, programOf } from '@csi-sidecars/sidecar'
 import { runInProcess } from '@csi-sidecars/sidecar/testing'
+import { snapshotter } from '@csi-sidecars/snapshotter'
 import {
   baseController,
   type Claim,
@@ -18,7 +19,7 @@ import {
   refOf,
   settledUnlessFailed,
 } from '@csi-sidecars/volume-controllers'
-import { flagsOf } from '../cluster/binaries.ts'
+import { flagsOf, type SidecarApp } from '../cluster/binaries.ts'
 import type { Devcluster } from '../cluster/devcluster.ts'
 
 /** Controllers that act in place of the sidecars, for tests of the other controllers. */
@@ -34,25 +35,28 @@ export function startSubstitutes(
   for (const name of names) cluster.controllers.start(name, () => [CREATE[name](parts)])
 }
 
-export type SubstituteName = 'csi-attacher' | 'csi-resizer' | 'csi-provisioner'
+export type SubstituteName = 'csi-attacher' | 'csi-resizer' | 'csi-provisioner' | 'csi-snapshotter'
 
 const CREATE: Readonly<Record<SubstituteName, (parts: SubstituteParts & Devcluster) => Controller>> = {
   'csi-attacher': substituteAttacher,
   'csi-resizer': substituteResizer,
-  'csi-provisioner': provisionerInProcess,
+  'csi-provisioner': (parts) => inProcess('provisioner', programOf(provisioner), parts),
+  'csi-snapshotter': (parts) => inProcess('snapshotter', programOf(snapshotter), parts),
 }
-const SUBSTITUTES = Object.keys(CREATE) as readonly SubstituteName[]
+/** A driver without snapshots ends a snapshotter. */
+const SUBSTITUTES = ['csi-attacher', 'csi-resizer', 'csi-provisioner'] as const
 
-function provisionerInProcess(parts: SubstituteParts & Devcluster): Controller {
-  const args = [...flagsOf('provisioner', parts.connection), '--retry-interval-start=100ms']
+/** Runs a real sidecar in this process. */
+function inProcess(app: SidecarApp, program: Program, parts: SubstituteParts & Devcluster): Controller {
+  const args = [...flagsOf(app, parts.connection), '--retry-interval-start=100ms']
   return {
-    ...baseController('provisioner', parts),
+    ...baseController(app, parts),
     workers: 1,
     sources: [],
     reconcile: async () => SETTLED,
     alongside: async (_, stop) => {
       if (stop.aborted) return
-      const { log } = await runInProcess(programOf(provisioner), args, { signal: stop })
+      const { log } = await runInProcess(program, args, { signal: stop })
       if (!stop.aborted) throw new Error(log)
     },
   }

@@ -9,7 +9,7 @@ export function wrongAnswer(call: ProxiedCall, tracker: VolumeTracker): readonly
   return [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, tracker)]
 }
 
-/** Whether a created volume has an id, the requested topology and the requested source. */
+/** Reports whether a created volume has an id, the requested topology and the requested source. */
 function wrongVolume({ method, request, response, code }: ProxiedCall): readonly Violation[] {
   if (method !== 'CreateVolume' || code !== 0) return []
   const volume = namedVolume(response)
@@ -47,7 +47,7 @@ function nameOf(source: VolumeContentSource | undefined): string | undefined {
   return type?.$case === 'volume' ? `volume ${type.value.volumeId}` : type && `snapshot ${type.value.snapshotId}`
 }
 
-/** Whether an answer has the size that was asked for. */
+/** Reports whether an answer has the size that was asked for. */
 function wrongSize({ method, request, response, code }: ProxiedCall): readonly Violation[] {
   if (code !== 0 || response === undefined) return []
   if (method !== 'CreateVolume' && method !== 'ControllerExpandVolume') return []

@@ -144,7 +144,7 @@ class Data {
     }
   }
 
-  /** Whether the volume has the text. */
+  /** Reports whether the volume has the text. */
   async check({ path }: Mounted, when: string, expected = FIRST): Promise<boolean> {
     const text = await this.content.read(path).catch((error: unknown) => `nothing: ${messageOf(error)}`)
     if (text !== expected) this.#find('data', `has ${JSON.stringify(text)} ${when}, not ${JSON.stringify(expected)}`)

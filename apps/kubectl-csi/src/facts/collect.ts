@@ -123,7 +123,7 @@ async function surroundings(into: FactCollection): Promise<void> {
   if (limited.size > 0) await into.neighboursOn(limited)
 }
 
-/** Whether the number of volumes that a driver attaches to a node has a limit. */
+/** Reports whether the number of volumes that a driver attaches to a node has a limit. */
 function isLimited(spec: VolumeAttachment['spec'], { csiNodes }: FactCollection): boolean {
   const drivers = objectOf(csiNodes.get(spec?.nodeName ?? ''))?.spec.drivers
   return drivers?.find(({ name }) => name === spec?.attacher)?.allocatable?.count !== undefined
@@ -140,7 +140,7 @@ async function usersElsewhere(nodeName: string, into: FactCollection): Promise<v
   ])
 }
 
-/** Whether there is anything to explain about an attachment. */
+/** Reports whether there is anything to explain about an attachment. */
 export function isPending({ metadata, status }: VolumeAttachment): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.attached !== true
 }

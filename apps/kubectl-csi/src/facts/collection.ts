@@ -71,7 +71,7 @@ export class FactCollection {
     this.reader = reader
   }
 
-  /** The Leases of sidecars among those that were read. */
+  /** The Leases of sidecars among the Leases that were read. */
   get sidecarLeases(): readonly Lease[] {
     const drivers = [
       ...this.drivers.present.map(({ metadata }) => metadata?.name ?? ''),

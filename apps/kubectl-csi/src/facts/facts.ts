@@ -170,7 +170,7 @@ export function claimKeysOf(pod: Pod): readonly string[] {
   return claimNamesOf(pod).map((name) => keyOf({ namespace: pod.metadata?.namespace, name }))
 }
 
-/** Whether a pod has yet to start, or to end: else it waits for no volume. */
+/** Reports whether a pod has yet to start, or to end: else it waits for no volume. */
 export function mayWait({ metadata, status }: Pod): boolean {
   return metadata?.deletionTimestamp !== undefined || !hasStarted(status)
 }
@@ -191,7 +191,7 @@ function isTrue(conditions: readonly Condition[] | undefined, wanted: string): b
   return conditions?.some(({ type, status }) => type === wanted && status === 'True') === true
 }
 
-/** Whether a pod still holds its volumes. */
+/** Reports whether a pod still holds its volumes. */
 export function isRunning({ status }: Pod): boolean {
   return status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
 }

@@ -134,7 +134,7 @@ export function noLeaderText(
 ): string {
   const notReady = notReadyContainers(leadership, facts)
   const { holderIdentity } = leadership.lease.spec ?? {}
-  const gone = holderGone(leadership, facts) ? `: the last one, ${holderIdentity}, is no pod any more` : ''
+  const gone = holderGone(leadership, facts) ? `: the last one, ${holderIdentity}, has no pod` : ''
   const why = notReady.length === 0 ? gone : `, with ${containersText(notReady)} not ready`
   return `a leader, and no replica leads${why}${then === undefined ? '' : `; after that for ${then}`}`
 }
@@ -159,7 +159,7 @@ export function leaderCause(
     const { lease } = leadership
     return {
       reason: 'HolderGone',
-      waitsFor: `a leader: Lease ${leaseKey(lease)} is held by ${lease.spec?.holderIdentity}, which is no pod any more, until it expires`,
+      waitsFor: `a leader: Lease ${leaseKey(lease)} is held by ${lease.spec?.holderIdentity}, whose pod no longer exists, until it expires`,
       advice: ROWS.noLeader,
       ...likely('a sidecar outside of a pod looks the same'),
     }

@@ -246,7 +246,7 @@ function contentCause(
   }
 }
 
-/** Returns the wait of a claim without a volume for its source. Undefined if the source does not keep it waiting. */
+/** Returns the wait of a claim without a volume for its source. Undefined if the source does not delay it. */
 export function sourceFinding(claim: PersistentVolumeClaim, facts: ClusterFacts): WaitFinding | undefined {
   const source = sourceOf(claim)
   if (source === undefined || claim.spec?.volumeName) return undefined

@@ -28,7 +28,7 @@ export interface BlockedState {
   readonly reason: string
   /** Nothing is wrong: it waits for a user. */
   readonly idle?: true
-  /** It has no time: a phase without one. */
+  /** The wait has no start time, because the phase of the object has none. */
   readonly ageless?: true
 }
 

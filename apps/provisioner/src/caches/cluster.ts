@@ -1,4 +1,4 @@
-import { type Cached, Interner } from '@csi-sidecars/informer'
+import { type Cached, type InformerEvent, Interner } from '@csi-sidecars/informer'
 import type { CSINode, Node, StorageClass, TopologySelectorTerm, VolumeAttachment } from '@csi-sidecars/kube-types'
 
 /** The cached part of a StorageClass. */
@@ -65,4 +65,16 @@ export function registrationProjection(driverName: string): (node: CSINode, inte
     const topologyKeys = registered && (intern.list(registered.topologyKeys) ?? [])
     return { key: name, resourceVersion, uid, topologyKeys }
   }
+}
+
+export function changesLabels(event: InformerEvent<CachedNode>): boolean {
+  if (event.type !== 'updated') return true
+  const [before, after] = [event.before.labels, event.after.labels]
+  const keys = Object.keys(after)
+  return keys.length !== Object.keys(before).length || keys.some((key) => before[key] !== after[key])
+}
+
+export function changesKeys(event: InformerEvent<Registration>): boolean {
+  if (event.type !== 'updated') return true
+  return event.before.topologyKeys?.join() !== event.after.topologyKeys?.join()
 }

@@ -43,7 +43,7 @@ function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
   return isKnown(spec?.csi == null ? migrated : spec.csi.driver, names)
 }
 
-/** Whether the name is the driver's or its in-tree ancestor's. */
+/** Reports whether the name is the driver's or its in-tree ancestor's. */
 export function isKnown(name: string | undefined, { driver, inTree }: Names): boolean {
   return name !== undefined && (name === driver || name === inTree)
 }

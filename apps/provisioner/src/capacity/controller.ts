@@ -13,12 +13,17 @@ import type { Informer } from '@csi-sidecars/informer'
 import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { CSI_STORAGE_CAPACITIES, type CSIStorageCapacity, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
+import { changesKeys, changesLabels } from '../caches/cluster.ts'
 import type { Caches } from '../caches/open.ts'
-import { changesKeys, changesLabels } from '../topology/triggers.ts'
-import type { Segments } from './item.ts'
-import { type CapacityItems, OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
-import { type Capacity, type CapacityObject, isUpToDate, newObject, updatedObject } from './object.ts'
-import type { CapacitySettings } from './settings.ts'
+import { type CapacityItems, OBJECTS_BY_ITEM, type SegmentSource, type Segments } from './items.ts'
+import {
+  type Capacity,
+  type CapacityObject,
+  type CapacitySettings,
+  isUpToDate,
+  newObject,
+  updatedObject,
+} from './object.ts'
 
 /** The capacity of the driver for volumes with these parameters in this topology. */
 export type GetCapacity = (

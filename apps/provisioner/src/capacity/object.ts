@@ -1,7 +1,6 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
-import type { CSIStorageCapacity } from '@csi-sidecars/kube-types'
-import { Quantity } from '@csi-sidecars/kube-types'
-import { type Item, itemKey } from './item.ts'
+import { type CSIStorageCapacity, Quantity } from '@csi-sidecars/kube-types'
+import { type Item, itemKey } from './items.ts'
 
 const DRIVER_LABEL = 'csi.storage.k8s.io/drivername'
 const MANAGER_LABEL = 'csi.storage.k8s.io/managed-by'
@@ -18,6 +17,16 @@ export interface Manager {
   readonly driverName: string
   readonly managedBy: string
   readonly owner: Owner | undefined
+}
+
+export interface CapacitySettings extends Manager {
+  readonly namespace: string
+  readonly threads: number
+  readonly pollMs: number
+  /** Objects for classes with immediate binding, too. */
+  readonly immediate: boolean
+  /** The limits of writes. Undefined: no flag sets them. */
+  readonly limits: { readonly qps: number; readonly burst: number } | undefined
 }
 
 /** The cached part of a CSIStorageCapacity of this manager. */

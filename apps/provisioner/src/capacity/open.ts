@@ -7,9 +7,8 @@ import type { Names } from '../caches/names.ts'
 import type { Caches } from '../caches/open.ts'
 import type { CapacityParts } from './controller.ts'
 import { CapacityItems, OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
-import { capacityProjection, type Owner } from './object.ts'
+import { type CapacitySettings, capacityProjection, type Owner } from './object.ts'
 import { lookUpOwner } from './owner.ts'
-import { type CapacitySettings, managerName } from './settings.ts'
 
 export interface OpenCapacity {
   readonly values: {
@@ -85,4 +84,25 @@ async function ownerOf(
 
 function needs(message: string): StartError {
   return new StartError(message, { exitCode: 255 })
+}
+
+const MANAGER = 'external-provisioner'
+const LONGEST_LABEL = 63
+
+/** The label of the objects of this process. On each node it has the name of the node, cut to the length of a label. */
+export function managerName(node: string | undefined): string {
+  if (node === undefined) return MANAGER
+  const name = `${MANAGER}-${node}`
+  if (name.length <= LONGEST_LABEL) return name
+  const left = LONGEST_LABEL - HASH_LENGTH - 2 - node.length
+  return left > 0 ? `${MANAGER.slice(0, left)}-${hashText(MANAGER)}-${node}` : `${MANAGER}-${hashText(name)}`
+}
+
+const HASH_LENGTH = 8
+
+/** FNV-1a with 32 bits, in eight hexadecimal digits. */
+function hashText(text: string): string {
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
+  return hash.toString(16).padStart(HASH_LENGTH, '0')
 }

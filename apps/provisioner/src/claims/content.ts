@@ -7,10 +7,9 @@ import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { withFinalizer } from '../edit.ts'
 import { volumeNameOf } from '../request/request.ts'
 import { checkOriginal, cloneSource } from '../sources/clone.ts'
-import { type Source, sourceOf } from '../sources/data-source.ts'
+import { type Source, sourceError, sourceOf } from '../sources/data-source.ts'
+import { protectSnapshot, releaseSnapshot } from '../sources/protection.ts'
 import { snapshotSource } from '../sources/snapshot.ts'
-import { protectSnapshot, releaseSnapshot } from '../sources/snapshot-finalizer.ts'
-import { sourceError } from '../sources/source-error.ts'
 import { type ClaimDeps, type ClaimRun, edit } from './run.ts'
 
 export interface ContentParts {
@@ -55,7 +54,7 @@ export async function releaseSource(run: ClaimRun, claim: Claim): Promise<void> 
   }
 }
 
-/** Whether a claim still needs the snapshot: it has no volume yet, or its creation may be running. */
+/** Reports whether a claim still needs the snapshot: it has no volume yet, or its creation may be running. */
 export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
   const { claims, volumes, memory, settings } = deps
   const isProvisioned = ({ uid }: Claim): boolean => {

@@ -2,9 +2,8 @@ import { type Controller, causesOf, KeyFeed, keysOf, objectOf } from '@csi-sidec
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { topologyOfNode } from '../node/local-node.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
-import { sweepSnapshots } from '../sources/sweep.ts'
+import { sweepSnapshots } from '../sources/protection.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
-import { causesOfTopology } from '../topology/triggers.ts'
 import { AwaitedObjects } from './awaited.ts'
 import { isRestoring } from './content.ts'
 import { ClaimMemory } from './memory.ts'
@@ -12,7 +11,7 @@ import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
 import { storeController } from './save.ts'
-import { claimTrigger, endsOf } from './triggers.ts'
+import { causesOfTopology, claimTrigger, endsOf } from './triggers.ts'
 
 /** Creates volumes for claims, and stores their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {

@@ -89,12 +89,12 @@ function ownNode(view: ClaimView): ClaimDecision | undefined {
   return { do: 'own', class: storageClass, node }
 }
 
-/** Whether a creation may have begun that no one has followed to its end. */
+/** Reports whether a creation may have begun that no one has followed to its end. */
 export function isMarked({ finalizers }: Claim, { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>): boolean {
   return finalizers?.includes(claimFinalizer) === true
 }
 
-/** Whether this provisioner is responsible for the claim. */
+/** Reports whether this provisioner is responsible for the claim. */
 export function isOurs(claim: Claim, { names }: Pick<DecisionSettings, 'names'>): boolean {
   const owner = ownerOf(claim)
   return (owner === names.driver || migratedTo(claim) === names.driver) && isKnown(owner, names)

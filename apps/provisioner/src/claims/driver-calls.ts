@@ -30,7 +30,7 @@ export interface DriverCalls {
   /** Throws if the driver lacks a capability that the call needs. */
   require(needs?: Needs): void
   readonly singleNodeMultiWriter: boolean
-  /** Whether the driver is disconnected at the moment. */
+  /** True if the driver is disconnected at the moment. */
   readonly lost: boolean
 }
 

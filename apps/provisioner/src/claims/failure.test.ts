@@ -10,7 +10,7 @@ const BACKGROUND: readonly CodeName[] = ['Canceled', 'DeadlineExceeded', 'Unavai
 
 describe('a failed creation', () => {
   it.each((Object.keys(CODES) as CodeName[]).filter((name) => name !== 'OK'))(
-    'has its state by the code %s',
+    'the code %s decides the state',
     (name) => {
       const isRunning = BACKGROUND.includes(name)
       expect(failureOf(rpc(name), { mayReschedule: false }).state).toBe(isRunning ? 'background' : 'final')
@@ -27,11 +27,11 @@ describe('a failed creation', () => {
     ['an error before the call', new ProvisionError('x'), { state: 'unchanged', answered: false }],
     ['another node', new ProvisionError('x', { reschedule: true }), { state: 'reschedule', answered: false }],
     ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
-  ])('has the consequences of %s', (_, error, expected) => {
+  ])('%s has its consequences', (_, error, expected) => {
     expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
   })
 
-  it('has the causes that its error names', () => {
+  it('keeps the causes that its error names', () => {
     const waitsFor = [{ on: 'secret', name: 'ns/a' }]
     expect(failureOf(new ProvisionError('x', { waitsFor }), { mayReschedule: false }).waitsFor).toBe(waitsFor)
   })

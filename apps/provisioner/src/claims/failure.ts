@@ -6,7 +6,7 @@ import { ProvisionError } from '../request/failure.ts'
 /** An answer of the driver that is no success, though the driver says so. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError'
-  /** Whether the volume may still exist: the call is repeated to remove it. */
+  /** True if the volume may still exist: the call is repeated to remove it. */
   readonly mayExist: boolean
 
   constructor(message: string, { mayExist, cause }: { readonly mayExist: boolean; readonly cause?: unknown }) {

@@ -38,14 +38,14 @@ describe('the pause of an infeasible claim', () => {
 })
 
 describe('an event', () => {
-  it('is news if the message is another one, or after a quarter of an hour', async () => {
+  it('counts as news if the message has changed, or after a quarter of an hour', async () => {
     expect([memory.isNews('a', 'x'), memory.isNews('a', 'x'), memory.isNews('b', 'x')]).toEqual([true, false, true])
     expect([memory.isNews('a', 'y'), memory.isNews('a', 'x')]).toEqual([true, true])
     await clock.advance(15 * 60_000)
     expect(memory.isNews('a', 'x')).toBe(true)
   })
 
-  it('is news after the end of the claim', () => {
+  it('counts as news after the end of the claim', () => {
     expect([memory.begins('a'), memory.begins('a')]).toEqual([true, false])
     memory.forget('a')
     expect(memory.begins('a')).toBe(true)
@@ -53,7 +53,7 @@ describe('an event', () => {
 })
 
 describe('a creation that may be running', () => {
-  it('is followed until it has ended, also if its claim is gone', () => {
+  it('stays followed until it has ended, also if its claim is gone', () => {
     memory.inProgress.set('a', {} as Followed)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)

@@ -70,7 +70,7 @@ export class ClaimMemory {
     return this.#news.isNews(uid, message)
   }
 
-  /** Whether the work on the claim begins. */
+  /** Reports whether the work on the claim begins. */
   begins(uid: string): boolean {
     return this.#news.isNews(`${uid} begins`, '')
   }
@@ -91,7 +91,7 @@ export class ClaimMemory {
     this.pins.release(uid)
   }
 
-  /** Whether a creation has to be followed up. */
+  /** Reports whether a creation has to be followed up. */
   follows(uid: string): boolean {
     return this.inProgress.has(uid)
   }

@@ -11,9 +11,16 @@ import type { Prepared } from './prepare.ts'
 import { type ClaimRun, edit } from './run.ts'
 import { deleteCreated, ownerOf } from './save.ts'
 
-/** Puts our finalizer on the claim. Returns false if the claim is gone. */
-export function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
-  return edit(run, claim, withFinalizer(run.deps.settings.claimFinalizer))
+/** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted and takes no finalizer. */
+export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
+  const { claimFinalizer } = run.deps.settings
+  let isMarked = false
+  const isStored = await edit(run, claim, (pvc) => {
+    const marked = withFinalizer(claimFinalizer)(pvc)
+    isMarked = marked.metadata?.finalizers?.includes(claimFinalizer) === true
+    return marked
+  })
+  return isStored && isMarked
 }
 
 /** Creates the volume. Returns it with the PersistentVolume to be stored. Throws RpcError and AnswerError. */

@@ -1,6 +1,8 @@
-import type { Source, Trigger } from '@csi-sidecars/controller'
-import type { Informer } from '@csi-sidecars/informer'
+import { type Cause, causesOf, type Source, type Trigger } from '@csi-sidecars/controller'
+import type { Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { Claim } from '../caches/claim.ts'
+import { type CachedNode, changesKeys, changesLabels, type Registration } from '../caches/cluster.ts'
+import type { TopologyCaches } from '../caches/open.ts'
 import type { AwaitedObjects } from './awaited.ts'
 import { type DecisionSettings, isMarked, isOurs } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
@@ -33,4 +35,17 @@ export function endsOf(
       awaited.forget(uid)
       queue.forget(uid)
     })
+}
+
+/** Claims wait for their node, or for any node. Most updates of nodes change no topology. */
+export function causesOfTopology({ nodes, registrations }: TopologyCaches): readonly Source[] {
+  return [
+    causesOf(nodes, (event) => (changesLabels(event) ? causes(event) : [])),
+    causesOf(registrations, (event) => (changesKeys(event) ? causes(event) : [])),
+  ]
+}
+
+function causes(event: InformerEvent<CachedNode | Registration>): readonly Cause[] {
+  const { key: name } = event.type === 'updated' ? event.after : event.object
+  return [{ on: 'node', name }, { on: 'nodes' }]
 }

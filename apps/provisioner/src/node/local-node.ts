@@ -39,7 +39,7 @@ export function topologyOfNode({ name, segments = {} }: LocalNode): TopologyNode
   }
 }
 
-/** Whether the volume is reachable from the node. */
+/** Reports whether the volume is reachable from the node. */
 export function isReachable(spec: PersistentVolumeSpec | undefined, { name, segments }: LocalNode): boolean {
   const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms
   if (segments === undefined || terms == null) return true

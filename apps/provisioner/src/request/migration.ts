@@ -4,7 +4,7 @@ import { type Class, projectClass } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
 import { ProvisionError } from './failure.ts'
 
-/** Whether the class belongs to the in-tree plugin that the driver has taken over for. */
+/** Reports whether the class belongs to the in-tree plugin that the driver has taken over for. */
 export function isMigrated({ provisioner }: Class, { inTree }: Names): boolean {
   return inTree !== undefined && provisioner === inTree
 }

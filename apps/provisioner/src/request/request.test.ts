@@ -12,7 +12,7 @@ describe('the name of a volume', () => {
     [UID, 'pvc', 32, 'pvc-123456789abcdef0123456789abcdef0'],
     [UID, 'pvc', 0, 'pvc-'],
   ])(
-    'of the UID %s with the prefix %s and the length %d is %s',
+    'the UID %s with the prefix %s and the length %d gives %s',
     (uid, volumeNamePrefix, volumeNameUuidLength, name) => {
       expect(volumeNameOf(uid, { volumeNamePrefix, volumeNameUuidLength })).toBe(name)
     },
@@ -21,7 +21,7 @@ describe('the name of a volume', () => {
   it.each([
     [UID, '', 'volume name prefix cannot be of length 0'],
     ['', 'pvc', 'corrupted PVC object, it is missing UID'],
-  ])('of the UID %j with the prefix %j is refused', (uid, volumeNamePrefix, error) => {
+  ])('the UID %j with the prefix %j is refused', (uid, volumeNamePrefix, error) => {
     expect(() => volumeNameOf(uid, { volumeNamePrefix, volumeNameUuidLength: -1 })).toThrow(error)
   })
 })
@@ -32,15 +32,15 @@ describe('the parameters', () => {
     [{ 'csi.storage.k8s.io/fstype': 'xfs' }, 'xfs', false],
     [{ 'csi.storage.k8s.io/fstype': '' }, 'ext4', false],
     [{ FSType: 'xfs' }, 'xfs', true],
-  ])('%j name the file system', (parameters, fsType, deprecated) => {
+  ])('the parameters %j name the file system', (parameters, fsType, deprecated) => {
     expect(fsTypeOf(parameters as Record<string, string>, 'ext4')).toEqual({ fsType, deprecated })
   })
 
-  it('with two file systems are refused', () => {
+  it('two file systems are refused', () => {
     expect(() => fsTypeOf({ fstype: 'a', FSTYPE: 'b' }, '')).toThrow('fstype specified in parameters with both')
   })
 
-  it('reach the driver without the reserved ones', () => {
+  it('reserved parameters do not reach the driver', () => {
     const own = { a: '1', csiProvisionerSecretName: '2', 'csi.storage.k8s.io': '3' }
     expect(driverParameters({ ...own, 'csi.storage.k8s.io/secret-name': 'x' })).toEqual(own)
     expect(() => driverParameters({ 'csi.storage.k8s.io/pvc/name': 'x' })).toThrow('found unknown parameter key')

@@ -4,7 +4,7 @@ import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-ty
 import { type Claim, claimRef } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { bytesOf } from '../request/request.ts'
-import { type Source, sourceError } from './source-error.ts'
+import { type Source, sourceError } from './data-source.ts'
 
 export interface CloneParts {
   readonly claim: Claim

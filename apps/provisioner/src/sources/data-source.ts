@@ -1,3 +1,4 @@
+import type { Cause } from '@csi-sidecars/controller'
 import { CLAIM_KIND, type Claim, claimRef, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
 import { ProvisionError } from '../request/failure.ts'
 
@@ -40,4 +41,15 @@ export function sourceOf(claim: Claim): Source | undefined {
   }
   if (kind === CLAIM_KIND) return { kind, namespace, name }
   throw new PopulatorError(kind)
+}
+
+/** A source that cannot be used now. A change of the source may end the failure. */
+export function sourceError(
+  { kind, namespace, name }: Source,
+  why: string,
+  { cause, waitsFor = [] }: { readonly cause?: unknown; readonly waitsFor?: readonly Cause[] } = {},
+): ProvisionError {
+  const own = { on: kind === 'VolumeSnapshot' ? 'snapshot' : 'claim', name: `${namespace}/${name}` }
+  const message = `error getting handle for DataSource Type ${kind} by Name ${name}: ${why}`
+  return new ProvisionError(message, { cause, waitsFor: [own, ...waitsFor] })
 }

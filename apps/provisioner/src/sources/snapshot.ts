@@ -12,7 +12,7 @@ import { type Claim, claimRef } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ALLOW_MODE_CHANGE, SNAPSHOT_FINALIZER } from '../caches/names.ts'
 import { bytesOf } from '../request/request.ts'
-import { type Source, sourceError } from './source-error.ts'
+import { type Source, sourceError } from './data-source.ts'
 
 export interface RestoreParts {
   readonly claim: Claim

@@ -1,7 +1,7 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
 import { AGAIN, DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
-import { isConflict, isInvalid, isNotFound } from '@csi-sidecars/kube-client'
+import { isInvalid, isNotFound } from '@csi-sidecars/kube-client'
 import {
   addFinalizerPatch,
   type Patch,
@@ -81,7 +81,8 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
   const pv = await readAgain(run, volume)
   const current = deps.volumes.store.get(volume.key)
   if (pv === undefined || current === undefined) return SETTLED
-  if (decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete') return AGAIN
+  if (current.uid !== volume.uid || decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete')
+    return AGAIN
   // The node that can reach the volume deletes it.
   const { node } = deps.settings
   if (node !== undefined && !isReachable(pv.spec, node)) return SETTLED
@@ -126,9 +127,9 @@ async function deleteObject(run: VolumeRun, { key, uid }: Volume): Promise<void>
   if (patched !== 'gone') deps.volumes.learn(patched)
 }
 
-/** A conflict on DELETE means that another object has the name. */
+/** A conflict is repeated, because only the next read shows whether another object has the name. */
 function isGone(error: unknown): 'gone' {
-  if (isNotFound(error) || isConflict(error)) return 'gone'
+  if (isNotFound(error)) return 'gone'
   throw error
 }
 

@@ -8,7 +8,7 @@ import { CONDITION, NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './n
  * All objects are flat, with the same fields in the same order, because tens of thousands are cached. Sizes stay texts,
  * because they are rarely compared and often patched.
  */
-export interface Claim extends Cached {
+export interface ResizerClaim extends Cached {
   /** Empty while the claim is not bound to a volume. */
   readonly volumeName: string
   readonly phase: string | undefined
@@ -54,11 +54,11 @@ const NO_VOLUME = {
   wantedClass: '',
   currentClass: '',
   modifying: undefined,
-} satisfies Omit<Claim, keyof Cached>
+} satisfies Omit<ResizerClaim, keyof Cached>
 
 const OUR_CONDITIONS: ReadonlySet<string> = new Set(Object.values(CONDITION))
 
-export function projectClaim(pvc: PersistentVolumeClaim, intern = new Interner()): Claim {
+export function projectClaim(pvc: PersistentVolumeClaim, intern = new Interner()): ResizerClaim {
   const { metadata, spec, status } = pvc
   const { namespace = '', name = '', resourceVersion = '', uid = '' } = metadata ?? {}
   const cached: Cached = { key: `${namespace}/${name}`, resourceVersion, uid }
@@ -98,13 +98,13 @@ function modifyingOf(status: ModifyVolumeStatus | null): Modifying | undefined {
   return { status: status.status, target: status.targetVolumeAttributesClassName ?? '' }
 }
 
-export function claimRef({ key }: Pick<Claim, 'key'>): { readonly namespace: string; readonly name: string } {
+export function claimRef({ key }: Pick<ResizerClaim, 'key'>): { readonly namespace: string; readonly name: string } {
   const slash = key.indexOf('/')
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
 }
 
 /** The claim as the subject of an event. */
-export function eventTarget(claim: Claim): EventTarget {
+export function eventTarget(claim: ResizerClaim): EventTarget {
   const { uid, resourceVersion } = claim
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
 }

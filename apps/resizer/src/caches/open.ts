@@ -11,12 +11,12 @@ import {
   type VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
-import { type Claim, projectClaim } from './claim.ts'
-import { type Volume, volumeProjection } from './volume.ts'
+import { projectClaim, type ResizerClaim } from './claim.ts'
+import { type ResizerVolume, volumeProjection } from './volume.ts'
 
 export interface Informers {
-  readonly claims: Informer<Claim, PersistentVolumeClaim>
-  readonly volumes: Informer<Volume, PersistentVolume>
+  readonly claims: Informer<ResizerClaim, PersistentVolumeClaim>
+  readonly volumes: Informer<ResizerVolume, PersistentVolume>
   /** Undefined if volumes are not modified. */
   readonly classes: Informer<AttributesClass, VolumeAttributesClass> | undefined
 }

@@ -14,7 +14,7 @@ import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_
 export type VolumeKind = 'own' | 'inTree' | 'other'
 
 /** Flat, with the same fields in the same order in every object: tens of thousands are held. */
-export interface Volume extends Cached {
+export interface ResizerVolume extends Cached {
   readonly kind: VolumeKind
   /** `spec.capacity.storage`. */
   readonly capacity: string | undefined
@@ -28,15 +28,15 @@ export interface Volume extends Cached {
   readonly source: PersistentVolume | undefined
   /** The class of the volume and the Secret for modifications. Both are set for `own` volumes only. */
   readonly className: string | undefined
-  readonly modifySecret: SecretRef | undefined
+  readonly modifySecret: VolumeSecretRef | undefined
 }
 
-export interface SecretRef {
+export interface VolumeSecretRef {
   readonly name: string
   readonly namespace: string
 }
 
-export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => Volume {
+export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => ResizerVolume {
   const migrated = isMigratedCSIDriverByName(driverName)
   return (pv, intern = new Interner()) => projectVolume(pv, kindOf(pv, driverName, migrated), intern)
 }
@@ -45,7 +45,7 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume, int
 export function ownVolumeProjection(
   driverName: string,
   isOwn: (pv: PersistentVolume) => boolean,
-): (pv: PersistentVolume, intern: Interner) => Volume | undefined {
+): (pv: PersistentVolume, intern: Interner) => ResizerVolume | undefined {
   const migrated = isMigratedCSIDriverByName(driverName)
   return (pv, intern) => {
     const kind = kindOf(pv, driverName, migrated)
@@ -54,7 +54,7 @@ export function ownVolumeProjection(
 }
 
 /** The volume with all that a call needs, of any driver; not for the cache. */
-export function wholeVolume(pv: PersistentVolume): Volume {
+export function wholeVolume(pv: PersistentVolume): ResizerVolume {
   return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', new Interner())
 }
 
@@ -63,7 +63,7 @@ function kindOf(pv: PersistentVolume, driverName: string, migrated: boolean): Vo
   return migrated && isPVMigratable(pv) ? 'inTree' : 'other'
 }
 
-function projectVolume(pv: PersistentVolume, kind: VolumeKind, intern: Interner): Volume {
+function projectVolume(pv: PersistentVolume, kind: VolumeKind, intern: Interner): ResizerVolume {
   const { metadata, spec } = pv
   const ours = kind !== 'other'
   const claim = ours ? (spec?.claimRef ?? undefined) : undefined
@@ -109,7 +109,7 @@ function callSpec(spec: PersistentVolumeSpec | undefined, intern: Interner): Per
   }
 }
 
-function modifySecretOf({ metadata }: PersistentVolume): SecretRef | undefined {
+function modifySecretOf({ metadata }: PersistentVolume): VolumeSecretRef | undefined {
   const name = metadata?.annotations?.[MODIFY_SECRET_NAME_ANNOTATION]
   const namespace = metadata?.annotations?.[MODIFY_SECRET_NAMESPACE_ANNOTATION]
   return name && namespace ? { name, namespace } : undefined

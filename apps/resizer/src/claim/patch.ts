@@ -4,7 +4,7 @@ import {
   type PersistentVolumeClaim,
   type PersistentVolumeClaimCondition,
 } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { NO_NODE_EXPANSION_ANNOTATION } from '../caches/names.ts'
 
 export type Condition = PersistentVolumeClaimCondition
@@ -18,7 +18,7 @@ export type ClaimChange = {
     | 'conditions'
     | 'noNodeExpansion'
     | 'currentClass'
-    | 'modifying']?: Claim[Field]
+    | 'modifying']?: ResizerClaim[Field]
 }
 
 /**
@@ -26,17 +26,17 @@ export type ClaimChange = {
  * server refuses it if another writer has changed the claim. Other patches carry the UID, so the server refuses them
  * for a recreated claim.
  */
-export function claimPatch(claim: Claim, change: ClaimChange, { guarded }: { guarded: boolean }): Patch {
+export function claimPatch(claim: ResizerClaim, change: ClaimChange, { guarded }: { guarded: boolean }): Patch {
   const { resourceVersion, uid } = claim
   return claimStatusPatch(partsOf(claim), partsOf({ ...claim, ...change }), guarded ? { resourceVersion } : { uid })
 }
 
-function partsOf(claim: Claim): Pick<PersistentVolumeClaim, 'metadata' | 'status'> {
+function partsOf(claim: ResizerClaim): Pick<PersistentVolumeClaim, 'metadata' | 'status'> {
   const annotations = textMap(NO_NODE_EXPANSION_ANNOTATION, claim.noNodeExpansion)
   return { metadata: { annotations }, status: statusOf(claim) }
 }
 
-function statusOf(claim: Claim): NonNullable<PersistentVolumeClaim['status']> {
+function statusOf(claim: ResizerClaim): NonNullable<PersistentVolumeClaim['status']> {
   const { sizeStatus, otherStatuses, modifying, currentClass } = claim
   return {
     capacity: textMap('storage', claim.capacity),

@@ -2,26 +2,33 @@ import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, objectOf, type QueueTrigger, SETTLED, type Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
-import type { Claim } from '../caches/claim.ts'
-import { type ClaimDeps, type ClaimRun, CONFLICT_TRIES, confirmLastWrite, isKnown, readClaim } from './run.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import {
+  CONFLICT_TRIES,
+  confirmLastWrite,
+  isKnown,
+  type ResizerClaimDeps,
+  type ResizerClaimRun,
+  readClaim,
+} from './run.ts'
 
 interface OfClaim {
-  readonly claim: Claim
+  readonly claim: ResizerClaim
 }
 
 /** The result of the checks before a call: work for the driver whose start is stored, or the end of the run. */
-export type Beginning<W> = { readonly work: W } | { readonly end: Outcome }
+export type ClaimBeginning<W> = { readonly work: W } | { readonly end: Outcome }
 
 /** The steps of a controller in a run over one claim. */
 export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
   /** Undefined when the claim is gone. */
   observe(): V | undefined | Promise<V | undefined>
   /** All that comes before the call. */
-  begin(view: V): Promise<Beginning<W>>
+  begin(view: V): Promise<ClaimBeginning<W>>
   cannotBegin(cause: unknown): Error
   /** Calls the driver and records the result. */
   perform(work: W): Promise<Outcome>
-  forget(claim: Claim): void
+  forget(claim: ResizerClaim): void
 }
 
 /**
@@ -29,7 +36,7 @@ export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
  * reads and writes. It releases the mutex for the call, so that the other controller can call for the same volume.
  */
 export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
-  run: ClaimRun<ClaimDeps>,
+  run: ResizerClaimRun<ResizerClaimDeps>,
   steps: ClaimSteps<V, W>,
 ): Promise<Outcome> {
   const beginning = await run.deps.mutex.run(run.key, run.signal, () => begin(run, steps))
@@ -45,9 +52,9 @@ export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
 
 /** Looks at the claim again as long as others change it between our look and our write. */
 async function begin<V extends OfClaim, W extends OfClaim>(
-  run: ClaimRun<ClaimDeps>,
+  run: ResizerClaimRun<ResizerClaimDeps>,
   steps: ClaimSteps<V, W>,
-): Promise<Beginning<W>> {
+): Promise<ClaimBeginning<W>> {
   const unread = await confirmLastWrite(run)
   if (unread !== undefined) return { end: { kind: 'retry', cause: unread } }
   for (let left = CONFLICT_TRIES; ; left -= 1) {
@@ -67,10 +74,10 @@ async function begin<V extends OfClaim, W extends OfClaim>(
   }
 }
 
-export type ClaimUpdate = InformerEvent<Claim> & { readonly type: 'updated' }
+export type ClaimUpdate = InformerEvent<ResizerClaim> & { readonly type: 'updated' }
 
 /** Claims that are new, and those whose updates matter. Whose they are shows only with their volume. */
-export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger<Claim> {
+export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger<ResizerClaim> {
   return (event) => {
     switch (event.type) {
       case 'added':
@@ -89,7 +96,10 @@ export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger
  * Skips unchanged claims at rest. At a start and at a resync nearly all claims are at rest, and their runs would take
  * half of the start's CPU time.
  */
-export function unlessAtRest(trigger: QueueTrigger<Claim>, isAtRest: (claim: Claim) => boolean): QueueTrigger<Claim> {
+export function unlessAtRest(
+  trigger: QueueTrigger<ResizerClaim>,
+  isAtRest: (claim: ResizerClaim) => boolean,
+): QueueTrigger<ResizerClaim> {
   return (event, queue) => {
     const isUnchanged = event.type === 'added' || (event.type === 'updated' && event.cause === 'resync')
     return isUnchanged && isAtRest(objectOf(event)) ? [] : trigger(event, queue)

@@ -11,8 +11,8 @@ import {
   type PersistentVolumeClaim,
 } from '@csi-sidecars/kube-types'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
-import { type Claim, claimRef, eventTarget, projectClaim } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
+import { claimRef, eventTarget, projectClaim, type ResizerClaim } from '../caches/claim.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import type { KeyedMutex } from './keyed-mutex.ts'
 
 /** How often a patch is tried in one run because others have changed the claim. */
@@ -22,11 +22,11 @@ export const CONFLICT_TRIES = 5
 export type LearningCache<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
 
 /** The dependencies of both claim controllers. */
-export interface ClaimDeps {
+export interface ResizerClaimDeps {
   /** Refuses writes once this process no longer leads. */
   readonly api: KubeClient
-  readonly claims: LearningCache<Claim, PersistentVolumeClaim>
-  readonly volumes: LearningCache<Volume, PersistentVolume>
+  readonly claims: LearningCache<ResizerClaim, PersistentVolumeClaim>
+  readonly volumes: LearningCache<ResizerVolume, PersistentVolume>
   /** Shared by both. */
   readonly mutex: KeyedMutex
   /** Claims with a write of which no answer came. Shared by both. */
@@ -39,18 +39,22 @@ export interface ClaimDeps {
 }
 
 /** One run over one claim. */
-export interface ClaimRun<D extends ClaimDeps> extends Run {
+export interface ResizerClaimRun<D extends ResizerClaimDeps> extends Run {
   readonly key: string
   readonly deps: D
   readonly log: Logger
 }
 
-export function newRun<D extends ClaimDeps>(key: string, deps: D, controllerRun: Run): ClaimRun<D> {
+export function newRun<D extends ResizerClaimDeps>(key: string, deps: D, controllerRun: Run): ResizerClaimRun<D> {
   return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
 }
 
 /** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
-export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch, priority?: RequestPriority): Promise<Claim> {
+export async function patchClaim(
+  run: ResizerClaimRun<ResizerClaimDeps>,
+  patch: Patch,
+  priority?: RequestPriority,
+): Promise<ResizerClaim> {
   const { key, deps, signal } = run
   const options = { signal, subresource: 'status', priority }
   try {
@@ -67,7 +71,11 @@ export async function patchClaim(run: ClaimRun<ClaimDeps>, patch: Patch, priorit
  * Reads the result of a write whose response was lost, before anything is decided. The next leader knows only calls
  * that the claim's status announces. Returns the error if the read fails.
  */
-export async function confirmLastWrite({ key, deps, signal }: ClaimRun<ClaimDeps>): Promise<Error | undefined> {
+export async function confirmLastWrite({
+  key,
+  deps,
+  signal,
+}: ResizerClaimRun<ResizerClaimDeps>): Promise<Error | undefined> {
   const { api, claims, unconfirmed } = deps
   if (!unconfirmed.has(key)) return undefined
   try {
@@ -88,13 +96,13 @@ export function priorityOf({ retrying }: Pick<Run, 'retrying'>): RequestPriority
   return retrying ? 'low' : undefined
 }
 
-/** Whether the cache still holds this very claim, so that nothing else will put its key to work. */
-export function isKnown({ key, deps }: ClaimRun<ClaimDeps>, { uid }: Pick<Claim, 'uid'>): boolean {
+/** Reports whether the cache still holds this very claim, so that nothing else will put its key to work. */
+export function isKnown({ key, deps }: ResizerClaimRun<ResizerClaimDeps>, { uid }: Pick<ResizerClaim, 'uid'>): boolean {
   return deps.claims.store.get(key)?.uid === uid
 }
 
 /** The cache was behind, so the next patch starts from the current claim. */
-export async function readClaim({ key, deps, log, signal }: ClaimRun<ClaimDeps>): Promise<void> {
+export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<ResizerClaimDeps>): Promise<void> {
   try {
     deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
   } catch (error) {
@@ -104,7 +112,7 @@ export async function readClaim({ key, deps, log, signal }: ClaimRun<ClaimDeps>)
   }
 }
 
-export function recordEvent({ deps }: ClaimRun<ClaimDeps>, claim: Claim, text: EventText): void {
+export function recordEvent({ deps }: ResizerClaimRun<ResizerClaimDeps>, claim: ResizerClaim, text: EventText): void {
   deps.recorder.event(eventTarget(claim), text)
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { claimTraceSubject } from './subject.ts'
 
-const CLAIM = { key: 'ns/data', volumeName: 'pv-1' } as Claim
+const CLAIM = { key: 'ns/data', volumeName: 'pv-1' } as ResizerClaim
 const NAMES = { 'k8s.namespace.name': 'ns', 'k8s.persistentvolumeclaim.name': 'data' }
 
 test.each([
@@ -15,6 +15,6 @@ test.each([
   ],
   ['one that is gone', undefined, NAMES, undefined],
 ])('a trace of %s names the operation and its objects', (_, claim, names, traceparent) => {
-  const subject = claimTraceSubject({ get: () => claim as Claim | undefined }, 'expand')
+  const subject = claimTraceSubject({ get: () => claim as ResizerClaim | undefined }, 'expand')
   expect(subject('ns/data')).toEqual({ operation: 'expand', names, traceparent })
 })

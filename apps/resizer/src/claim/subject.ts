@@ -1,14 +1,14 @@
 import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
-import { type Claim, claimRef } from '../caches/claim.ts'
+import { claimRef, type ResizerClaim } from '../caches/claim.ts'
 
 /** The name of the Go original. */
 export const SIDECAR = 'external-resizer'
 
 /** Reports the pending claims. `subjectOf` returns undefined if nothing is due for a claim. */
 export function claimTable(
-  claims: Pick<Reader<Claim>, 'get'>,
-  subjectOf: (claim: Claim) => Subject | undefined,
+  claims: Pick<Reader<ResizerClaim>, 'get'>,
+  subjectOf: (claim: ResizerClaim) => Subject | undefined,
 ): PendingTable {
   return {
     sidecar: SIDECAR,
@@ -23,12 +23,12 @@ export function claimTable(
   }
 }
 
-export function objectOf(claim: Claim): NonNullable<Subject['object']> {
+export function objectOf(claim: ResizerClaim): NonNullable<Subject['object']> {
   return { kind: 'PersistentVolumeClaim', ...claimRef(claim), uid: claim.uid }
 }
 
 export function claimTraceSubject(
-  claims: Pick<Reader<Claim>, 'get'>,
+  claims: Pick<Reader<ResizerClaim>, 'get'>,
   operation: string,
 ): (key: string) => TraceSubject {
   return (key) => {

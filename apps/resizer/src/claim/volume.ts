@@ -3,25 +3,25 @@ import type { Outcome } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isTooManyRequests, isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
-import type { SecretRef, Volume } from '../caches/volume.ts'
-import type { ClaimDeps, ClaimRun } from './run.ts'
+import type { ResizerVolume, VolumeSecretRef } from '../caches/volume.ts'
+import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
 
 /** A volume that was deleted and recreated under its name since the run began. */
 class ReplacedError extends Error {
   override readonly name = 'ReplacedError'
 
-  constructor({ key }: Volume, cause?: unknown) {
+  constructor({ key }: ResizerVolume, cause?: unknown) {
     super(`PersistentVolume "${key}" was deleted and made again during the call`, { cause })
   }
 }
 
 /** Reports whether the cache has another volume under the name of the run's volume. */
-export function isVolumeReplaced({ deps }: ClaimRun<ClaimDeps>, { key, uid }: Volume): boolean {
+export function isVolumeReplaced({ deps }: ResizerClaimRun<ResizerClaimDeps>, { key, uid }: ResizerVolume): boolean {
   const known = deps.volumes.store.get(key)
   return known !== undefined && known.uid !== uid
 }
 
-export function refuseReplaced(run: ClaimRun<ClaimDeps>, volume: Volume): void {
+export function refuseReplaced(run: ResizerClaimRun<ResizerClaimDeps>, volume: ResizerVolume): void {
   if (isVolumeReplaced(run, volume)) throw new ReplacedError(volume)
 }
 
@@ -30,9 +30,9 @@ export function refuseReplaced(run: ClaimRun<ClaimDeps>, volume: Volume): void {
  * stays unchanged, because the driver's result does not apply to it.
  */
 export async function patchVolume(
-  run: ClaimRun<ClaimDeps>,
-  volume: Volume,
-  patchOf: (known: Volume) => Patch | undefined,
+  run: ResizerClaimRun<ResizerClaimDeps>,
+  volume: ResizerVolume,
+  patchOf: (known: ResizerVolume) => Patch | undefined,
 ): Promise<'patched' | 'same'> {
   const { deps, signal } = run
   refuseReplaced(run, volume)
@@ -46,7 +46,11 @@ export async function patchVolume(
  * Returns the outcome of a run whose volume was replaced: the claim runs again with the new volume. Undefined for other
  * errors.
  */
-export function replacedOutcome(run: ClaimRun<ClaimDeps>, volume: Volume, error: unknown): Outcome | undefined {
+export function replacedOutcome(
+  run: ResizerClaimRun<ResizerClaimDeps>,
+  volume: ResizerVolume,
+  error: unknown,
+): Outcome | undefined {
   const causes = [...causesOf(error)]
   if (causes.some((cause) => cause instanceof ReplacedError)) return { kind: 'superseded', cause: error }
   if (!causes.some(isUidMismatch)) return undefined
@@ -59,7 +63,7 @@ export function replacedOutcome(run: ClaimRun<ClaimDeps>, volume: Volume, error:
 export class SecretError extends Error {
   override readonly name = 'SecretError'
 
-  constructor({ namespace, name }: SecretRef, cause: unknown) {
+  constructor({ namespace, name }: VolumeSecretRef, cause: unknown) {
     super(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
   }
 
@@ -72,7 +76,7 @@ export class SecretError extends Error {
 /** Reads the Secret for a call. It is read for each call and never cached. Returns an empty map without a reference. */
 export async function loadSecret(
   api: Pick<KubeClient, 'get'>,
-  ref: SecretRef | undefined,
+  ref: VolumeSecretRef | undefined,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
   if (ref === undefined) return {}
@@ -89,6 +93,6 @@ export async function loadSecret(
 /** The wire's reference, whose parts may be missing. */
 export function secretRefOf(
   ref: { readonly name?: string | undefined; readonly namespace?: string | undefined } | null | undefined,
-): SecretRef | undefined {
+): VolumeSecretRef | undefined {
   return ref == null ? undefined : { name: ref.name ?? '', namespace: ref.namespace ?? '' }
 }

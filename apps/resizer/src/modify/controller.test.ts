@@ -1,15 +1,15 @@
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
-import { type Claim, projectClaim } from '../caches/claim.ts'
+import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import { type ClaimParts, claim } from '../testing/builders.ts'
 import { classChanged, onClaim, wasTried } from './controller.ts'
 
-const known = (parts: ClaimParts = {}): Claim => projectClaim(claim(parts))
+const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts))
 const updated = (
   before: ClaimParts,
   after: ClaimParts,
   cause: 'watch' | 'own' | 'resync' = 'watch',
-): InformerEvent<Claim> => ({
+): InformerEvent<ResizerClaim> => ({
   type: 'updated',
   before: known(before),
   after: known(after),
@@ -19,10 +19,13 @@ const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAtt
 const gold = { currentVolumeAttributesClassName: 'gold' }
 
 describe('a run over the class of a claim', () => {
-  it.each<[what: string, event: InformerEvent<Claim>]>([
+  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is seen first', { type: 'added', object: known() }],
     ['when another class is wanted', updated({}, { wantedClass: 'gold' })],
-    ['when none is wanted any more', updated({ wantedClass: 'gold', status: inProgress }, { status: inProgress })],
+    [
+      'when the claim no longer requests one',
+      updated({ wantedClass: 'gold', status: inProgress }, { status: inProgress }),
+    ],
     [
       'when the claim is bound while it is being modified',
       updated({ status: { ...inProgress, phase: 'Pending' } }, { status: inProgress }),
@@ -41,7 +44,7 @@ describe('a run over the class of a claim', () => {
     ],
   ])('starts %s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
 
-  it.each<[what: string, event: InformerEvent<Claim>]>([
+  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is gone', { type: 'deleted', object: known() }],
     [
       'when the claim is not bound',
@@ -63,7 +66,7 @@ describe("reset of a claim's earlier failures", () => {
   it('happens when the requested class changes', () =>
     expect(classChanged(updated({}, { wantedClass: 'gold' }))).toEqual(['ns/data']))
 
-  it.each<[what: string, event: InformerEvent<Claim>]>([
+  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is seen first', { type: 'added', object: known({ wantedClass: 'gold' }) }],
     ['when the same class is wanted', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
   ])('does not happen %s', (_what, event) => expect(classChanged(event)).toEqual([]))

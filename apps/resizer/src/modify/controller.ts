@@ -10,20 +10,20 @@ import {
 } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import type { Reader } from '@csi-sidecars/informer'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import type { AttributesClass, Informers } from '../caches/open.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { type ClaimUpdate, claimTrigger, unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, claimTraceSubject, objectOf } from '../claim/subject.ts'
-import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import { causesOfVolumes, claimController, type ResizerTerm } from '../parts.ts'
 import { isClassAtRest } from './decide.ts'
 import { reconcileModify } from './reconcile.ts'
 import { type ModifyClient, ModifyMemory } from './run.ts'
 
 /** Modifies volumes by the class that their claims want. */
 export function modifyController(
-  parts: TermParts & { readonly classes: NonNullable<Informers['classes']> },
+  parts: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
 ): Controller {
   const { settings, claims, volumes, classes, common, orders, clock, log } = parts
   const { extraMetadata, nodeDeployment, retryMaxMs } = settings
@@ -37,7 +37,7 @@ export function modifyController(
     extraMetadata,
     nodeDeployment,
   }
-  const isAtRest = (claim: Claim): boolean => isClassAtRest(claim, volumes.store.get(claim.volumeName))
+  const isAtRest = (claim: ResizerClaim): boolean => isClassAtRest(claim, volumes.store.get(claim.volumeName))
   /** The process that began these modifications may have ended in the middle of a call. */
   const begunBefore: Source = () => {
     for (const { key, modifying } of claims.store.values()) {
@@ -79,7 +79,7 @@ export function modifyController(
   }
 }
 
-function modifyClient({ driver, settings, assertLeading, log }: TermParts): ModifyClient {
+function modifyClient({ driver, settings, assertLeading, log }: ResizerTerm): ModifyClient {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const timeoutMs = settings.modifyTimeoutMs
   return {
@@ -93,12 +93,12 @@ function modifyClient({ driver, settings, assertLeading, log }: TermParts): Modi
 /** Claims, whenever another class may be due. */
 export const onClaim = claimTrigger(matters)
 
-/** Another class is wanted than the one that may have failed. */
-export const classChanged: Trigger<Claim> = (event) =>
+/** The claim requests another class than the failed one. */
+export const classChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 
 /** Reports whether this or an earlier process has begun a modification that has not succeeded. */
-export function wasTried({ modifying }: Claim): boolean {
+export function wasTried({ modifying }: ResizerClaim): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress || modifying?.status === MODIFY_STATUS.infeasible
 }
 
@@ -110,14 +110,14 @@ function matters({ before, after }: ClaimUpdate): boolean {
 }
 
 export interface ModificationSources {
-  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
   readonly classes: Pick<Reader<AttributesClass>, 'get'>
   readonly nodeDeployment: boolean
 }
 
 /** The modification of a claim's volume, while it is due. */
 export function modificationOf(
-  claim: Claim,
+  claim: ResizerClaim,
   { volumes, classes, nodeDeployment }: ModificationSources,
 ): Subject | undefined {
   const { volumeName, phase, wantedClass, currentClass, modifying } = claim

@@ -106,7 +106,7 @@ const rows: Record<string, Row> = {
     uncertain: true,
     steps: [modify('gold')],
   },
-  'what was begun is carried on when nothing is wanted any more': {
+  'a begun modification continues when the claim requests no class': {
     modifying: ['InProgress', 'gold'],
     steps: [modify('gold')],
   },

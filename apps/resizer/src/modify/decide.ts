@@ -1,9 +1,9 @@
 import type { Cause } from '@csi-sidecars/controller'
 import type { Patch } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import type { AttributesClass } from '../caches/open.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import type { ModifyView } from './observe.ts'
 import { cancelPatch, isModifying, pendingPatch, startPatch } from './patches.ts'
 
@@ -23,7 +23,7 @@ export type ModifyStep =
   /** Store that a modification begins. */
   | { readonly do: 'start'; readonly patch: Patch; readonly className: string }
   /** The last step of a modification that is due. */
-  | { readonly do: 'modify'; readonly target: AttributesClass; readonly volume: Volume }
+  | { readonly do: 'modify'; readonly target: AttributesClass; readonly volume: ResizerVolume }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
 /**
@@ -41,7 +41,7 @@ export function decideModify(view: ModifyView): readonly ModifyStep[] {
   return view.slow ? [{ do: 'speedUp' }, ...steps] : steps
 }
 
-function decideClass(view: ModifyView, volume: Volume): readonly ModifyStep[] {
+function decideClass(view: ModifyView, volume: ResizerVolume): readonly ModifyStep[] {
   const { claim, uncertain } = view
   const { wantedClass, modifying } = claim
   if (hasItsClass(claim)) return [noop('No need to modify PVC')]
@@ -55,27 +55,27 @@ function decideClass(view: ModifyView, volume: Volume): readonly ModifyStep[] {
   return [...reportDriver(view, target, volume), start(view), { do: 'modify', target, volume }]
 }
 
-/** Whether a run over the claim would do nothing, as far as the caches show. */
-export function isClassAtRest(claim: Claim, volume: Volume | undefined): boolean {
+/** Reports whether a run over the claim would do nothing, as far as the caches show. */
+export function isClassAtRest(claim: ResizerClaim, volume: ResizerVolume | undefined): boolean {
   return volume !== undefined && hasItsClass(claim)
 }
 
-function hasItsClass({ modifying, wantedClass, currentClass }: Claim): boolean {
+function hasItsClass({ modifying, wantedClass, currentClass }: ResizerClaim): boolean {
   return modifying === undefined && wantedClass === currentClass
 }
 
-function asksForItsTarget({ modifying, wantedClass }: Claim): boolean {
+function asksForItsTarget({ modifying, wantedClass }: ResizerClaim): boolean {
   return modifying !== undefined && wantedClass !== '' && modifying.target === wantedClass
 }
 
-function carryOn(view: ModifyView, className: string, volume: Volume): readonly ModifyStep[] {
+function carryOn(view: ModifyView, className: string, volume: ResizerVolume): readonly ModifyStep[] {
   const target = view.classOf(className)
   if (target !== undefined) return [...reportDriver(view, target, volume), { do: 'modify', target, volume }]
   const message = `get VAC with vac name ${className} in VACInformer cache failed: ${notFound(className)}`
   return [{ do: 'stall', className, message, waitsFor: { on: 'class', name: className } }]
 }
 
-function pend(claim: Claim): ModifyStep {
+function pend(claim: ResizerClaim): ModifyStep {
   const className = claim.wantedClass
   return { do: 'pend', patch: pendingPatch(claim), className, waitsFor: { on: 'class', name: className } }
 }
@@ -85,19 +85,23 @@ function start({ claim, now }: ModifyView): ModifyStep {
 }
 
 /** Once for each class that the claim comes to, not with each try. */
-function reportDriver({ reportedClass }: ModifyView, target: AttributesClass, volume: Volume): readonly ModifyStep[] {
+function reportDriver(
+  { reportedClass }: ModifyView,
+  target: AttributesClass,
+  volume: ResizerVolume,
+): readonly ModifyStep[] {
   const volumeDriver = volume.source?.spec?.csi?.driver ?? ''
   if (target.driverName === volumeDriver || target.uid === reportedClass) return []
   return [{ do: 'reportDriver', target, volumeDriver }]
 }
 
-function missingVolume({ key, volumeName }: Claim): ModifyStep {
+function missingVolume({ key, volumeName }: ResizerClaim): ModifyStep {
   const message = `Get PV "${volumeName}" of pvc "${key}" in PVInformer cache failed: persistentvolume "${volumeName}" not found`
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
 /** It may come to this node later. */
-function volumeElsewhere({ volumeName }: Claim): ModifyStep {
+function volumeElsewhere({ volumeName }: ResizerClaim): ModifyStep {
   return { do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: volumeName } }
 }
 

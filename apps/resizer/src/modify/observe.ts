@@ -1,15 +1,15 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { Reader } from '@csi-sidecars/informer'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import type { AttributesClass } from '../caches/open.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import type { ModifyMemory } from './run.ts'
 
 /** One claim and all that its next step depends on, at one moment. */
 export interface ModifyView {
-  readonly claim: Claim
+  readonly claim: ResizerClaim
   /** Undefined when the cache does not have it. */
-  readonly volume: Volume | undefined
+  readonly volume: ResizerVolume | undefined
   readonly classOf: (name: string) => AttributesClass | undefined
   /** A modification of the claim may be running. */
   readonly uncertain: boolean
@@ -23,9 +23,9 @@ export interface ModifyView {
   readonly now: number
 }
 
-export interface ObserveDeps {
-  readonly claims: { readonly store: Pick<Reader<Claim>, 'get'> }
-  readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
+export interface ModifyObserveDeps {
+  readonly claims: { readonly store: Pick<Reader<ResizerClaim>, 'get'> }
+  readonly volumes: { readonly store: Pick<Reader<ResizerVolume>, 'get'> }
   readonly classes: Pick<Reader<AttributesClass>, 'get'>
   readonly memory: ModifyMemory
   readonly nodeDeployment: boolean
@@ -35,7 +35,7 @@ export interface ObserveDeps {
 /** Undefined when the claim is gone. */
 export function observeModify(
   key: string,
-  { claims, volumes, classes, memory, nodeDeployment, clock }: ObserveDeps,
+  { claims, volumes, classes, memory, nodeDeployment, clock }: ModifyObserveDeps,
 ): ModifyView | undefined {
   const claim = claims.store.get(key)
   if (claim === undefined) return undefined

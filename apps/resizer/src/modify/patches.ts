@@ -1,19 +1,19 @@
 import type { EventText } from '@csi-sidecars/events'
 import { type Patch, rfc3339, volumePatch } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { CONDITION, MODIFY_STATUS } from '../caches/names.ts'
 import type { AttributesClass } from '../caches/open.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { type Condition, claimPatch, withCondition, withoutConditions } from '../claim/patch.ts'
 
 /** Stores that a modification begins, before the call to the driver. */
-export function startPatch(claim: Claim, target: string, now: number): Patch {
+export function startPatch(claim: ResizerClaim, target: string, now: number): Patch {
   const conditions = modifying(claim, now, `Modifying volume to ${JSON.stringify(target)} is in progress.`)
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
 }
 
 /** Returns the patch for a missing class. Undefined if the claim has that status. A begun modification stays recorded. */
-export function pendingPatch(claim: Claim): Patch | undefined {
+export function pendingPatch(claim: ResizerClaim): Patch | undefined {
   if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
   const target = claim.modifying?.target ?? ''
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.pending, target } }, { guarded: true })
@@ -22,7 +22,7 @@ export function pendingPatch(claim: Claim): Patch | undefined {
 /**
  * The user has withdrawn the request. Only the condition is removed: the result of the last modification stays visible.
  */
-export function cancelPatch(claim: Claim): Patch {
+export function cancelPatch(claim: ResizerClaim): Patch {
   return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
 }
 
@@ -31,7 +31,7 @@ export interface ModifyError extends DriverError {
 }
 
 export function failedPatch(
-  claim: Claim,
+  claim: ResizerClaim,
   { target, error }: { readonly target: string; readonly error: ModifyError },
   now: number,
 ): Patch {
@@ -44,13 +44,13 @@ export function failedPatch(
 }
 
 /** The volume has the class. Not guarded: the volume says so already, and the claim must not stay behind. */
-export function modifiedPatch(claim: Claim, target: string): Patch {
+export function modifiedPatch(claim: ResizerClaim, target: string): Patch {
   const change = { currentClass: target, modifying: undefined, conditions: modified(claim) }
   return claimPatch(claim, change, { guarded: false })
 }
 
 /** Undefined when the volume says so already. */
-export function classPatch(volume: Volume, target: string): Patch | undefined {
+export function classPatch(volume: ResizerVolume, target: string): Patch | undefined {
   if (volume.className === target) return undefined
   return volumePatch(
     { spec: { volumeAttributesClassName: volume.className } },
@@ -101,17 +101,17 @@ export interface DriverError {
   readonly message: string
 }
 
-export function isModifying({ conditions }: Claim): boolean {
+export function isModifying({ conditions }: ResizerClaim): boolean {
   return conditions?.some(({ type }) => type === MODIFYING) === true
 }
 
-export function modifying({ conditions }: Claim, now: number, message: string): Conditions {
+export function modifying({ conditions }: ResizerClaim, now: number, message: string): Conditions {
   return put(conditions, { type: MODIFYING, message }, now)
 }
 
 /** A driver that says nothing leaves no message: the API does not keep empty ones. */
 export function modifyFailed(
-  claim: Claim,
+  claim: ResizerClaim,
   now: number,
   { state, error }: { readonly state: string; readonly error: DriverError },
 ): Conditions {
@@ -120,11 +120,11 @@ export function modifyFailed(
   return put(modifying(claim, now, state), { type: MODIFY_ERROR, ...words }, now)
 }
 
-export function notModifying({ conditions }: Claim): Conditions {
+export function notModifying({ conditions }: ResizerClaim): Conditions {
   return withoutConditions(conditions, new Set([MODIFYING]))
 }
 
-export function modified({ conditions }: Claim): Conditions {
+export function modified({ conditions }: ResizerClaim): Conditions {
   return withoutConditions(conditions, new Set([MODIFYING, MODIFY_ERROR]))
 }
 

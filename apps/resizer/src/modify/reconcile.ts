@@ -3,7 +3,7 @@ import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { claimRef } from '../caches/claim.ts'
-import { type Beginning, reconcileClaim } from '../claim/reconcile.ts'
+import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
 import { loadSecret, secretRefOf } from '../claim/volume.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
@@ -25,7 +25,11 @@ export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Ru
   })
 }
 
-async function begin(run: ModifyRun, view: ModifyView, steps: readonly ModifyStep[]): Promise<Beginning<Modification>> {
+async function begin(
+  run: ModifyRun,
+  view: ModifyView,
+  steps: readonly ModifyStep[],
+): Promise<ClaimBeginning<Modification>> {
   const { deps, key, log } = run
   let { claim } = view
   for (const step of steps) {

@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { classify, RpcError } from '@csi-sidecars/csi'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
-import { type Claim, claimRef } from '../caches/claim.ts'
+import { claimRef, type ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import {
   CONFLICT_TRIES,
@@ -62,7 +62,7 @@ function notCompleted(key: string): (cause: unknown) => never {
 }
 
 /** The volume is modified, only the objects do not say so. The next run asks the driver for the same again. */
-function notSaved(claim: Claim, cause: unknown): Error {
+function notSaved(claim: ResizerClaim, cause: unknown): Error {
   const { name } = claimRef(claim)
   const what = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`
   return new Error(`cannot get error status from modify volume err: ${what}`, { cause })
@@ -107,8 +107,8 @@ function isOtherWanted({ deps, key }: ModifyRun, { claim, target }: Modification
 /** The driver has said nothing about the volume, so the claim says nothing new either. */
 function withoutMark(
   run: ModifyRun,
-  claim: Claim,
-  { failure, cause }: { readonly failure: Failure; readonly cause: unknown },
+  claim: ResizerClaim,
+  { failure, cause }: { readonly failure: ModifyFailure; readonly cause: unknown },
 ): Outcome {
   const { message, driverLost, report } = failure
   if (driverLost) return { kind: 'retry', cause }
@@ -143,8 +143,8 @@ async function saveFailure(
   }
 }
 
-/** Whether the claim still speaks of this modification. */
-function isStill({ modifying }: Claim, target: string): boolean {
+/** Reports whether the claim still speaks of this modification. */
+function isStill({ modifying }: ResizerClaim, target: string): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
 }
 
@@ -154,7 +154,7 @@ export function cannotMark(key: string, cause: unknown): Error {
 }
 
 /** The effect of a failed modification on the claim, its memory and the retry. */
-export interface Failure {
+export interface ModifyFailure {
   readonly message: string
   /** The error to write to the claim. Undefined if the error does not concern the volume. */
   readonly mark: ModifyError | undefined
@@ -169,7 +169,7 @@ export interface Failure {
 }
 
 /** Decided here only. */
-export function failureOf(error: unknown, driverLost: boolean): Failure {
+export function failureOf(error: unknown, driverLost: boolean): ModifyFailure {
   const message = messageOf(error)
   if (!(error instanceof RpcError)) {
     const report = !(error instanceof SecretError && error.busy)

@@ -1,20 +1,20 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import type { AttributesClass } from '../caches/open.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { SlowSet } from '../claim/keyed-mutex.ts'
-import type { ClaimDeps, ClaimRun } from '../claim/run.ts'
+import type { ResizerClaimDeps, ResizerClaimRun } from '../claim/run.ts'
 
 /** The driver's part in modifications, with the deadline of --modify-timeout. */
 export interface ModifyClient {
   modify(request: ControllerModifyVolumeRequest, options: { readonly signal: AbortSignal }): Promise<unknown>
-  /** Whether the driver is away at the moment. */
+  /** True if the driver is away at the moment. */
   readonly lost: boolean
 }
 
-export interface ModifyDeps extends ClaimDeps {
+export interface ModifyDeps extends ResizerClaimDeps {
   readonly driver: ModifyClient
   readonly classes: Pick<Reader<AttributesClass>, 'get'>
   readonly memory: ModifyMemory
@@ -24,12 +24,12 @@ export interface ModifyDeps extends ClaimDeps {
   readonly nodeDeployment: boolean
 }
 
-export type ModifyRun = ClaimRun<ModifyDeps>
+export type ModifyRun = ResizerClaimRun<ModifyDeps>
 
 /** A modification that the claim says has begun. */
 export interface Modification {
-  readonly claim: Claim
-  readonly volume: Volume
+  readonly claim: ResizerClaim
+  readonly volume: ResizerVolume
   readonly target: AttributesClass
 }
 

@@ -1,9 +1,9 @@
 import { type Controller, keysOf, objectsOf, SETTLED, type Subject } from '@csi-sidecars/controller'
-import { type Claim, eventTarget } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
+import { eventTarget, type ResizerClaim } from '../caches/claim.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, objectOf } from '../claim/subject.ts'
-import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import { causesOfVolumes, claimController, type ResizerTerm } from '../parts.ts'
 import { onClaim } from './controller.ts'
 import { MODIFY_EVENTS } from './patches.ts'
 
@@ -11,12 +11,12 @@ import { MODIFY_EVENTS } from './patches.ts'
  * Warns about claims that ask for a VolumeAttributesClass, if the driver cannot modify volumes. Without the event, users
  * see no reason (kubernetes-csi/external-resizer#603).
  */
-export function unsupportedModifyController(parts: TermParts): Controller {
+export function unsupportedModifyController(parts: ResizerTerm): Controller {
   const { settings, claims, volumes, common, orders } = parts
   const { name, workers, backoff } = claimController(parts, orders.modify)
   /** The class of the last event, by the claim. */
   const reported = new Map<string, string>()
-  const volumeOf = (claim: Claim): Volume | undefined => volumes.store.get(claim.volumeName)
+  const volumeOf = (claim: ResizerClaim): ResizerVolume | undefined => volumes.store.get(claim.volumeName)
   return {
     name,
     workers,
@@ -54,6 +54,6 @@ export function unsupportedModifyController(parts: TermParts): Controller {
   }
 }
 
-function asksForClass({ phase, wantedClass, currentClass }: Claim): boolean {
+function asksForClass({ phase, wantedClass, currentClass }: ResizerClaim): boolean {
   return phase === 'Bound' && wantedClass !== '' && wantedClass !== currentClass
 }

@@ -2,16 +2,16 @@ import { CancelledError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { afterEach, expect, it } from '@jest/globals'
-import type { Claim } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { type ClaimsOfNewVolumesOptions, followClaimsOfNewVolumes } from './claims.ts'
 
 let clock: FakeClock
 let life: AbortController
 let running: Promise<unknown>
 
-const volume = (name: string): Volume =>
-  ({ key: name, uid: `uid-${name}`, claimNamespace: 'ns', claimName: name }) as Volume
+const volume = (name: string): ResizerVolume =>
+  ({ key: name, uid: `uid-${name}`, claimNamespace: 'ns', claimName: name }) as ResizerVolume
 
 function scene({ synced = true } = {}) {
   clock = new FakeClock()
@@ -19,11 +19,11 @@ function scene({ synced = true } = {}) {
   const known = new Set<string>()
   const state = { synced: Promise.withResolvers<void>(), lists: 0 }
   if (synced) state.synced.resolve()
-  let handler: (event: InformerEvent<Volume>) => void = () => undefined
+  let handler: (event: InformerEvent<ResizerVolume>) => void = () => undefined
   const options = {
     claims: {
       store: {
-        get: (key: string) => (known.has(key) ? ({ key } as Claim) : undefined),
+        get: (key: string) => (known.has(key) ? ({ key } as ResizerClaim) : undefined),
         whenSynced: () => state.synced.promise,
       },
       caughtUp: async () => {

@@ -1,11 +1,11 @@
 import { aborted, CancelledError, type Clock, scope } from '@csi-sidecars/base'
 import type { Informer } from '@csi-sidecars/informer'
-import type { Claim } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 
 export interface ClaimsOfNewVolumesOptions {
-  readonly claims: Pick<Informer<Claim, never>, 'store' | 'caughtUp'>
-  readonly volumes: Pick<Informer<Volume, never>, 'store' | 'subscribe'>
+  readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'caughtUp'>
+  readonly volumes: Pick<Informer<ResizerVolume, never>, 'store' | 'subscribe'>
   readonly clock: Clock
 }
 

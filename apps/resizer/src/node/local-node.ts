@@ -4,7 +4,7 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { CSI_NODE_MESSAGE, CSI_NODES, type KubeObject, NODE_MESSAGE, NODES } from '@csi-sidecars/kube-types'
 import { type CacheRegistry, cacheOf } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { LocalNode } from './owner.ts'
+import type { ResizerNode } from './owner.ts'
 
 export interface LocalNodeOptions {
   readonly caches: CacheRegistry
@@ -25,9 +25,9 @@ export class LocalNodeWatch {
   readonly #options: LocalNodeOptions
   readonly #known = Promise.withResolvers<void>()
   readonly #listeners = new Set<() => void>()
-  #labels: LocalNode['labels'] | undefined
-  #registration: Pick<LocalNode, 'nodeId' | 'topologyKeys'> | undefined
-  #current: LocalNode | undefined
+  #labels: ResizerNode['labels'] | undefined
+  #registration: Pick<ResizerNode, 'nodeId' | 'topologyKeys'> | undefined
+  #current: ResizerNode | undefined
 
   constructor(options: LocalNodeOptions) {
     this.#options = options
@@ -62,7 +62,7 @@ export class LocalNodeWatch {
   }
 
   /** Undefined until the Node was read and its CSINode lists the driver. */
-  get current(): LocalNode | undefined {
+  get current(): ResizerNode | undefined {
     return this.#current
   }
 
@@ -114,7 +114,7 @@ function presentOf<T>(event: InformerEvent<T>): T | undefined {
 }
 
 /** Sorts labels and keys, because the order in the server's answers may differ. */
-function textOf({ labels, nodeId, topologyKeys }: LocalNode): string {
+function textOf({ labels, nodeId, topologyKeys }: ResizerNode): string {
   const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([sorted, nodeId, topologyKeys.toSorted()])
 }

@@ -1,8 +1,8 @@
 import type { NodeSelectorRequirement, NodeSelectorTerm } from '@csi-sidecars/kube-types'
 import { expect, test } from '@jest/globals'
-import { type LocalNode, type Owner, ownerOf } from './owner.ts'
+import { ownerOf, type ResizerNode, type VolumeOwner } from './owner.ts'
 
-const NODE: LocalNode = {
+const NODE: ResizerNode = {
   name: 'a',
   labels: {
     'kubernetes.io/hostname': 'a.example.com',
@@ -38,7 +38,7 @@ const named = (operator: string, ...values: string[]): NodeSelectorRequirement =
   values,
 })
 
-test.each<[what: string, owner: Owner, ...terms: NodeSelectorTerm[]]>([
+test.each<[what: string, owner: VolumeOwner, ...terms: NodeSelectorTerm[]]>([
   ['this node by a topology key', 'own', labels(when('node', 'In', 'a'))],
   ['this node by a topology key with the host name', 'own', labels(when('host', 'In', 'a.example.com'))],
   ["this node by a topology key with the driver's id", 'own', labels(when('machine', 'In', 'id-a'))],

@@ -8,7 +8,7 @@ import {
 import type { Logger } from '@csi-sidecars/telemetry'
 
 /** The node of this process: its Node object, and the entry of the driver in its CSINode. */
-export interface LocalNode {
+export interface ResizerNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   /** The driver's id of the node. */
@@ -25,7 +25,7 @@ export interface LocalNode {
  * run.
  * - `none`: it has no affinity, so all nodes are equal.
  */
-export type Owner = 'own' | 'foreign' | 'shared' | 'none'
+export type VolumeOwner = 'own' | 'foreign' | 'shared' | 'none'
 
 const HOST_NAME_LABEL = 'kubernetes.io/hostname'
 
@@ -34,7 +34,10 @@ const HOST_NAME_LABEL = 'kubernetes.io/hostname'
  * admits. It checks whether each term names this node: by name, by host name, or by a topology key of the driver whose
  * value identifies the node. A zone never identifies a node, even if it has only one.
  */
-export function ownerOf(affinity: NonNullable<PersistentVolume['spec']>['nodeAffinity'], node: LocalNode): Owner {
+export function ownerOf(
+  affinity: NonNullable<PersistentVolume['spec']>['nodeAffinity'],
+  node: ResizerNode,
+): VolumeOwner {
   const terms = affinity?.required?.nodeSelectorTerms
   if (terms == null || terms.length === 0) return 'none'
   if (!terms.some((term) => matchesTerm(term, node))) return 'foreign'
@@ -43,7 +46,7 @@ export function ownerOf(affinity: NonNullable<PersistentVolume['spec']>['nodeAff
 }
 
 /** The labels that no other node has. */
-function identityOf({ name, labels, nodeId, topologyKeys }: LocalNode): ReadonlyMap<string, string> {
+function identityOf({ name, labels, nodeId, topologyKeys }: ResizerNode): ReadonlyMap<string, string> {
   const hostName = labels[HOST_NAME_LABEL]
   const unique = new Set([name, hostName, nodeId])
   const identity = new Map<string, string>()
@@ -61,7 +64,7 @@ function admitsNothing({ matchExpressions, matchFields }: NodeSelectorTerm): boo
 
 function namesNode(
   { matchExpressions, matchFields }: NodeSelectorTerm,
-  { name }: LocalNode,
+  { name }: ResizerNode,
   identity: ReadonlyMap<string, string>,
 ): boolean {
   return (
@@ -79,14 +82,14 @@ function isOnly({ operator, values }: NodeSelectorRequirement, value: string | u
 
 export interface OwnVolumesOptions {
   /** Undefined while it is not known: no volume is owned then. */
-  readonly node: () => LocalNode | undefined
+  readonly node: () => ResizerNode | undefined
   readonly log: Logger
 }
 
 /** Bounds the memory for volumes that were logged. With more of them the oldest are logged again after a new list. */
 const REMEMBERED = 10_000
 
-const WHY: Readonly<Record<Exclude<Owner, 'own' | 'foreign'>, string>> = {
+const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {
   none: 'it has no nodeAffinity',
   shared: 'its nodeAffinity does not name this node alone',
 }

@@ -1,10 +1,10 @@
 import { type Controller, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, claimTraceSubject } from '../claim/subject.ts'
-import { causesOfVolumes, claimController, type TermParts } from '../parts.ts'
+import { causesOfVolumes, claimController, type ResizerTerm } from '../parts.ts'
 import { isSizeAtRest } from './decide.ts'
 import type { ExpandClient } from './expand.ts'
 import { InUse } from './in-use.ts'
@@ -15,7 +15,7 @@ import { expansionOf } from './subject.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
 /** Expands volumes. */
-export function resizeController(parts: TermParts): Controller {
+export function resizeController(parts: ResizerTerm): Controller {
   const { settings, claims, volumes, expands, common, orders, clock, log } = parts
   const { driverName, annotateFsResize, nodeDeployment, retryStartMs, retryMaxMs } = settings
   const memory = new ResizeMemory(clock, retryMaxMs)
@@ -32,7 +32,8 @@ export function resizeController(parts: TermParts): Controller {
     settings: { driverName, annotateFsResize, driverExpands, nodeDeployment },
   }
   const nodeSteps = new NodeSteps({ claims, volumes: volumes.store, driverName, backlog: parts.backlog, clock })
-  const isAtRest = (claim: Claim): boolean => isSizeAtRest(claim, volumes.store.get(claim.volumeName), driverName)
+  const isAtRest = (claim: ResizerClaim): boolean =>
+    isSizeAtRest(claim, volumes.store.get(claim.volumeName), driverName)
   const podsEnded: Source[] = inUse === undefined ? [] : [(queue) => inUse.open((key) => wake(queue, key))]
   return {
     ...claimController(parts, orders.resize),
@@ -70,7 +71,7 @@ function wake(queue: Enqueuer, key: string): void {
   queue.add(key)
 }
 
-function expandClient({ driver, settings, assertLeading, log }: TermParts): ExpandClient {
+function expandClient({ driver, settings, assertLeading, log }: ResizerTerm): ExpandClient {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const timeoutMs = settings.resizeTimeoutMs
   return {

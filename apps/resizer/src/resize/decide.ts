@@ -1,13 +1,13 @@
 import type { Cause } from '@csi-sidecars/controller'
 import type { Patch, Quantity } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef } from '../caches/claim.ts'
+import { claimRef, type ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import type { ResizeView } from './observe.ts'
 import { dropPreResizePatch, isNodeStepPending, markPatch } from './patches.ts'
 import { type ReadSizes, readSizes, type Sizes, whyNoTarget } from './sizes.ts'
 import { isOurs } from './source.ts'
-import { type Target, targetOf } from './target.ts'
+import { type ResizeTarget, targetOf } from './target.ts'
 
 export type ResizeStep =
   /** Kubelet is done: the volume no longer needs the annotation with its old size. */
@@ -15,9 +15,9 @@ export type ResizeStep =
   /** The driver called the request infeasible: from now on it is repeated slowly. */
   | { readonly do: 'backOff' }
   /** The last step of an expansion that is due: store that it begins. The driver comes after it. */
-  | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: Target['row'] }
+  | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: ResizeTarget['row'] }
   /** Nothing to do until something changes. */
-  | { readonly do: 'noop'; readonly why: string; readonly row?: Target['row']; readonly waitsFor?: Cause }
+  | { readonly do: 'noop'; readonly why: string; readonly row?: ResizeTarget['row']; readonly waitsFor?: Cause }
   /** The milliseconds until the next try. A changed request is tried at once. */
   | { readonly do: 'postpone'; readonly ms: number }
   /** Something is wrong that no retry mends: report it to the user. */
@@ -39,7 +39,7 @@ export function decideResize(view: ResizeView): readonly ResizeStep[] {
   return [...cleanUp(view, volume, read), ...decideExpansion(view, volume, read)]
 }
 
-function decideExpansion(view: ResizeView, volume: Volume, read: ReadSizes): readonly ResizeStep[] {
+function decideExpansion(view: ResizeView, volume: ResizerVolume, read: ReadSizes): readonly ResizeStep[] {
   const { claim, slowForMs, settings } = view
   if (claim.phase !== undefined && claim.phase !== 'Bound') return [NO_NEED]
   if (read.ok && asksForNoMore(read.sizes)) return [NO_NEED]
@@ -60,12 +60,12 @@ function decideExpansion(view: ResizeView, volume: Volume, read: ReadSizes): rea
 }
 
 /** Equal texts are equal sizes. It saves reading them in nearly all claims at nearly all times. */
-function hasItsSize(claim: Claim, volume: Volume): boolean {
+function hasItsSize(claim: ResizerClaim, volume: ResizerVolume): boolean {
   return claim.request === claim.capacity && volume.preResize === undefined
 }
 
-/** Whether a run over the claim would do nothing, as far as the caches show. */
-export function isSizeAtRest(claim: Claim, volume: Volume | undefined, driverName: string): boolean {
+/** Reports whether a run over the claim would do nothing, as far as the caches show. */
+export function isSizeAtRest(claim: ResizerClaim, volume: ResizerVolume | undefined, driverName: string): boolean {
   if (volume === undefined || !hasItsSize(claim, volume)) return false
   // The cache has too little of a migrated volume that looks like another driver's.
   return volume.kind !== 'other' || !isOurs(claim, volume, driverName)
@@ -78,7 +78,7 @@ export function dueSize(view: ResizeView): Quantity | undefined {
 }
 
 /** Ignores driver, binding and phase, so that the annotation also leaves volumes of other drivers. */
-function cleanUp({ settings }: ResizeView, volume: Volume, read: ReadSizes): ResizeStep[] {
+function cleanUp({ settings }: ResizeView, volume: ResizerVolume, read: ReadSizes): ResizeStep[] {
   if (!read.ok || !settings.annotateFsResize || volume.preResize === undefined) return []
   if (read.sizes.capacity.compare(read.sizes.volume) < 0) return []
   return [{ do: 'dropPreResize', patch: dropPreResizePatch(volume) }]
@@ -88,7 +88,7 @@ function asksForNoMore({ request, capacity }: Sizes): boolean {
   return request.compare(capacity) <= 0
 }
 
-function target({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): Target {
+function target({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): ResizeTarget {
   return targetOf(sizes, {
     status: claim.sizeStatus,
     finallyFailed,
@@ -97,12 +97,12 @@ function target({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): T
   })
 }
 
-function backOff({ sizeStatus }: Claim): ResizeStep[] {
+function backOff({ sizeStatus }: ResizerClaim): ResizeStep[] {
   return sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'backOff' }] : []
 }
 
 /** The volume of a claim may be bound to another claim. Undefined if it is bound to this claim. */
-function whyNotBound(claim: Claim, volume: Volume): string | undefined {
+function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undefined {
   const { namespace } = claimRef(claim)
   if (claim.phase === undefined) return `the claim has no status`
   if (volume.claimNamespace === namespace && volume.claimUid === claim.uid) return undefined
@@ -112,17 +112,17 @@ function whyNotBound(claim: Claim, volume: Volume): string | undefined {
   return `PersistentVolume "${volume.key}" is bound to another claim of this name, with uid ${volume.claimUid ?? '""'}`
 }
 
-function missingVolume({ key, volumeName }: Claim): ResizeStep {
+function missingVolume({ key, volumeName }: ResizerClaim): ResizeStep {
   const message = `PV "${volumeName}" bound to pvc "${key}" not found`
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
 /** It may come to this node later. */
-function volumeElsewhere({ volumeName }: Claim): ResizeStep {
+function volumeElsewhere({ volumeName }: ResizerClaim): ResizeStep {
   return { ...noop('The PV is not of this node'), waitsFor: { on: 'volume', name: volumeName } }
 }
 
-function reject(volume: Volume, message: string): ResizeStep {
+function reject(volume: ResizerVolume, message: string): ResizeStep {
   return { do: 'reject', message, waitsFor: { on: 'volume', name: volume.key } }
 }
 

@@ -1,6 +1,6 @@
 import { explore } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { SizeModel } from '../testing/states/size-model.ts'
 import { REAL, type SizeOptions } from '../testing/states/size-state.ts'
 import { onClaim } from './triggers.ts'
@@ -38,7 +38,7 @@ function walk(options: Partial<SizeOptions>) {
 }
 
 /** The trigger, but for changes of this field. */
-function deafTo(field: keyof Claim): typeof onClaim {
+function deafTo(field: keyof ResizerClaim): typeof onClaim {
   return (event, queue) =>
     onClaim(
       event.type === 'updated' ? { ...event, after: { ...event.after, [field]: event.before[field] } } : event,

@@ -7,7 +7,7 @@ import type {
 } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { retryAfterOf } from '../claim/run.ts'
 import { loadSecret, SecretError, secretRefOf } from '../claim/volume.ts'
 import { expandSource } from './source.ts'
@@ -20,7 +20,7 @@ export interface ExpandClient {
   ): Promise<ControllerExpandVolumeResponse>
   /** The capability SINGLE_NODE_MULTI_WRITER of the driver when it was connected. */
   readonly singleNodeMultiWriter: boolean
-  /** Whether the driver is away at the moment. */
+  /** True if the driver is away at the moment. */
   readonly lost: boolean
 }
 
@@ -40,7 +40,7 @@ export interface ExpandDeps {
 
 /** Has the driver make the volume at least this large. */
 export async function expandVolume(
-  { volume, target }: { readonly volume: Volume; readonly target: Quantity },
+  { volume, target }: { readonly volume: ResizerVolume; readonly target: Quantity },
   { api, driver, driverName }: ExpandDeps,
   signal: AbortSignal,
 ): Promise<Expanded> {
@@ -57,7 +57,7 @@ export async function expandVolume(
   const { capacityBytes, nodeExpansionRequired } = await driver.expand(request, { migrated, signal })
   const size = Quantity.ofBytes(capacityBytes)
   // Written to the volume, a size that is too small would never meet the claim's and be asked for again for ever.
-  if (capacityBytes < requiredBytes) throw new AnswerError(size, target)
+  if (capacityBytes < requiredBytes) throw new ExpandAnswerError(size, target)
   return { size, nodeStep: nodeExpansionRequired }
 }
 
@@ -71,7 +71,7 @@ function capabilityOf(name: string, spec: PersistentVolumeSpec, singleNodeMultiW
 }
 
 /** A driver that answers a success which is none. It has done its work and does not continue: as final as an error. */
-export class AnswerError extends Error {
+export class ExpandAnswerError extends Error {
   override readonly name = 'AnswerError'
 
   constructor(answered: Quantity, required: Quantity) {
@@ -80,7 +80,7 @@ export class AnswerError extends Error {
 }
 
 /** A call that did not succeed, or was not made because something for it was missing. */
-export interface Failure {
+export interface ExpandFailure {
   readonly message: string
   /**
    * `infeasible`: the driver will never do this. `final`: it has failed and is not running.
@@ -100,16 +100,16 @@ export interface Failure {
  * two that do not concern the volume: a driver that disconnected during a call, and an API server that asks to retry
  * later.
  */
-export function failureOf(error: unknown, driverLost: boolean): Failure {
+export function failureOf(error: unknown, driverLost: boolean): ExpandFailure {
   const message = messageOf(error)
-  const base: Failure = {
+  const base: ExpandFailure = {
     message,
     kind: 'uncertain',
     inUse: false,
     report: true,
     retryAfterMs: undefined,
   }
-  if (error instanceof AnswerError) return { ...base, kind: 'final' }
+  if (error instanceof ExpandAnswerError) return { ...base, kind: 'final' }
   if (error instanceof SecretError) return { ...base, report: !error.busy }
   if (!(error instanceof RpcError)) return base
   const { final, infeasible, inUse } = classify(error)

@@ -1,8 +1,8 @@
 import { type Clock, exponential } from '@csi-sidecars/base'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Claim } from '../caches/claim.ts'
-import { PodUse } from './pod-use.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import { ClaimPodUse } from './pod-use.ts'
 
 export interface InUseOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
@@ -31,7 +31,7 @@ const DETACHING_PAUSE_MS = 8_000
  */
 export class InUse {
   readonly #options: InUseOptions
-  readonly #pods: PodUse
+  readonly #pods: ClaimPodUse
   /** The UIDs of the refused claims, so that a recreated claim starts without a mark. */
   readonly #refused = new Set<string>()
   /** The uid of each claim that waits for its pods, by its key. */
@@ -41,25 +41,25 @@ export class InUse {
 
   constructor(options: InUseOptions) {
     this.#options = options
-    this.#pods = new PodUse({ ...options, onUnused: (key) => this.#podsEnded(key) })
+    this.#pods = new ClaimPodUse({ ...options, onUnused: (key) => this.#podsEnded(key) })
   }
 
   /** The driver refused to expand the claim's volume, as one that is in use. */
-  mark({ uid }: Claim): void {
+  mark({ uid }: ResizerClaim): void {
     this.#refused.add(uid)
   }
 
   /** The driver is asked again. */
-  unmark({ uid }: Claim): void {
+  unmark({ uid }: ResizerClaim): void {
     this.#refused.delete(uid)
   }
 
-  isMarked({ uid }: Claim): boolean {
+  isMarked({ uid }: ResizerClaim): boolean {
     return this.#refused.has(uid)
   }
 
-  /** Whether a pod uses the claim now. If so it waits, and is woken once the last such pod has ended. */
-  async isUsed(claim: Claim, signal: AbortSignal): Promise<boolean> {
+  /** Reports whether a pod uses the claim now. If so it waits, and is woken once the last such pod has ended. */
+  async isUsed(claim: ResizerClaim, signal: AbortSignal): Promise<boolean> {
     return (await this.#useOf(claim, signal)) === 'used'
   }
 
@@ -67,7 +67,7 @@ export class InUse {
    * The driver has just refused: how long to wait until it is asked again. Undefined when the claim waits for a pod, or
    * pods cannot be read: then the ordinary back-off has to do.
    */
-  async refusedFor(claim: Claim, signal: AbortSignal): Promise<number | undefined> {
+  async refusedFor(claim: ResizerClaim, signal: AbortSignal): Promise<number | undefined> {
     if ((await this.#useOf(claim, signal)) !== 'unused') return undefined
     const { clock, backoff } = this.#options
     const now = clock.monotonic()
@@ -82,13 +82,13 @@ export class InUse {
   }
 
   /** The claim waits for nothing that pods have to do with. */
-  stopWaiting({ key }: Pick<Claim, 'key'>): void {
+  stopWaiting({ key }: Pick<ResizerClaim, 'key'>): void {
     this.#waiting.delete(key)
     this.#pods.release(key)
   }
 
   /** The claim is expanded, or gone. */
-  forget(claim: Claim): void {
+  forget(claim: ResizerClaim): void {
     this.unmark(claim)
     this.#detaching.delete(claim.uid)
     this.stopWaiting(claim)
@@ -112,7 +112,7 @@ export class InUse {
     this.#pods.close()
   }
 
-  async #useOf({ key, uid }: Claim, signal: AbortSignal): Promise<'used' | 'unused' | 'unknown'> {
+  async #useOf({ key, uid }: ResizerClaim, signal: AbortSignal): Promise<'used' | 'unused' | 'unknown'> {
     // This run reads the pods itself, so their events must not start another run.
     this.#waiting.delete(key)
     const pods = await this.#pods.podsOf(key, signal)

@@ -1,16 +1,16 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import type { Informer, Reader } from '@csi-sidecars/informer'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { CONDITION, SIZE_STATUS } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { objectOf, SIDECAR } from '../claim/subject.ts'
 import { isOurs } from './source.ts'
 import { isNodesPart } from './subject.ts'
 
 export interface NodeStepsOptions {
-  readonly claims: Pick<Informer<Claim, never>, 'store' | 'subscribe'>
-  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'subscribe'>
+  readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
   readonly driverName: string
   readonly backlog: Backlog
   readonly clock: Clock
@@ -57,7 +57,7 @@ export class NodeSteps {
     if (step !== undefined) step.due = Math.min(step.due, since)
   }
 
-  #look(claim: Claim): void {
+  #look(claim: ResizerClaim): void {
     const { clock, backlog } = this.#options
     const known = this.#steps.get(claim.key)
     if (this.#isStep(claim)) {
@@ -74,7 +74,7 @@ export class NodeSteps {
     }
   }
 
-  #isStep(claim: Claim): boolean {
+  #isStep(claim: ResizerClaim): boolean {
     if (!isNodesPart(claim)) return false
     const { volumes, driverName } = this.#options
     const volume = volumes.get(claim.volumeName)
@@ -111,7 +111,7 @@ const REASONS: ReadonlySet<string> = new Set([
   SIZE_STATUS.nodeInfeasible,
 ])
 
-function sinceOf({ conditions }: Claim): number | undefined {
+function sinceOf({ conditions }: ResizerClaim): number | undefined {
   const time = conditions?.find(({ type }) => type === CONDITION.nodeStepPending)?.lastTransitionTime
   const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN
   return Number.isNaN(ms) ? undefined : ms

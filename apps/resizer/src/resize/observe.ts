@@ -2,8 +2,8 @@ import type { Clock } from '@csi-sidecars/base'
 import type { Reader } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import { type Volume, wholeVolume } from '../caches/volume.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import { type ResizerVolume, wholeVolume } from '../caches/volume.ts'
 import { SlowSet } from '../claim/keyed-mutex.ts'
 import { isOurs } from './source.ts'
 
@@ -20,9 +20,9 @@ export interface ResizeSettings {
 
 /** One claim and all that its next step depends on, at one moment. */
 export interface ResizeView {
-  readonly claim: Claim
+  readonly claim: ResizerClaim
   /** Undefined when the cache does not have it. */
-  readonly volume: Volume | undefined
+  readonly volume: ResizerVolume | undefined
   /** The last expansion that this process asked for has failed for good. */
   readonly finallyFailed: boolean
   /** How long the claim is still in the slow set; undefined when it is not in it. */
@@ -32,10 +32,10 @@ export interface ResizeView {
   readonly now: number
 }
 
-export interface ObserveDeps {
+export interface ResizeObserveDeps {
   readonly api: Pick<KubeClient, 'get'>
-  readonly claims: { readonly store: Pick<Reader<Claim>, 'get'> }
-  readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
+  readonly claims: { readonly store: Pick<Reader<ResizerClaim>, 'get'> }
+  readonly volumes: { readonly store: Pick<Reader<ResizerVolume>, 'get'> }
   readonly memory: ResizeMemory
   readonly settings: ResizeSettings
   readonly clock: Pick<Clock, 'now'>
@@ -44,7 +44,7 @@ export interface ObserveDeps {
 /** Undefined when the claim is gone. */
 export async function observeResize(
   key: string,
-  { api, claims, volumes, memory, settings, clock }: ObserveDeps,
+  { api, claims, volumes, memory, settings, clock }: ResizeObserveDeps,
   signal: AbortSignal,
 ): Promise<ResizeView | undefined> {
   const claim = claims.store.get(key)
@@ -62,10 +62,10 @@ export async function observeResize(
 
 /** Reads a volume of kind `other` from the server if a migrated driver owns it, because the cache lacks its fields. */
 async function volumeOf(
-  claim: Claim,
-  volume: Volume | undefined,
-  { api, settings, signal }: Pick<ObserveDeps, 'api' | 'settings'> & { signal: AbortSignal },
-): Promise<Volume | undefined> {
+  claim: ResizerClaim,
+  volume: ResizerVolume | undefined,
+  { api, settings, signal }: Pick<ResizeObserveDeps, 'api' | 'settings'> & { signal: AbortSignal },
+): Promise<ResizerVolume | undefined> {
   if (volume?.kind !== 'other' || !isOurs(claim, volume, settings.driverName)) return volume
   return wholeVolume(await api.get(PERSISTENT_VOLUMES, { name: volume.key }, { signal }))
 }

@@ -1,12 +1,12 @@
 import { type Patch, type PersistentVolume, Quantity, rfc3339, volumePatch } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { CONDITION, PRE_RESIZE_ANNOTATION, SIZE_STATUS } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { type Condition, claimPatch, textMap, withCondition, withoutConditions } from '../claim/patch.ts'
 
 /** Stores that an expansion begins, before the call to the driver. The status stays if the size was tried before. */
 export function markPatch(
-  claim: Claim,
+  claim: ResizerClaim,
   { target, newSize }: { readonly target: Quantity; readonly newSize: boolean },
   now: number,
 ): Patch {
@@ -23,21 +23,21 @@ export function markPatch(
  * The driver has refused. Not guarded by a version: if this were lost, the target would stick to the size that failed,
  * and the user could not take it back.
  */
-export function failedPatch(claim: Claim, error: { message: string; infeasible: boolean }, now: number): Patch {
+export function failedPatch(claim: ResizerClaim, error: { message: string; infeasible: boolean }, now: number): Patch {
   const conditions = failed(claim, now, `failed to expand pvc with ${error.message}`)
   const status = error.infeasible ? { sizeStatus: SIZE_STATUS.controllerInfeasible } : {}
   return claimPatch(claim, { conditions, ...status }, { guarded: false })
 }
 
 /** The driver has finished, the kubelet has not. Earlier conditions stay. */
-export function nodeStepPatch(claim: Claim, now: number): Patch {
+export function nodeStepPatch(claim: ResizerClaim, now: number): Patch {
   const conditions = nodeStepPending(claim, now)
   const change = { sizeStatus: SIZE_STATUS.nodePending, conditions, noNodeExpansion: undefined }
   return claimPatch(claim, change, { guarded: true })
 }
 
 /** The expansion is done. The requested size stays recorded. */
-export function finishedPatch(claim: Claim, size: Quantity): Patch {
+export function finishedPatch(claim: ResizerClaim, size: Quantity): Patch {
   const change = {
     capacity: size.toString(),
     sizeStatus: undefined,
@@ -48,7 +48,7 @@ export function finishedPatch(claim: Claim, size: Quantity): Patch {
 }
 
 /** The volume's new size, with the claim's old one where kubelet has a step to do. Undefined when it says so already. */
-export function capacityPatch(volume: Volume, size: Quantity, preResize: string | undefined): Patch | undefined {
+export function capacityPatch(volume: ResizerVolume, size: Quantity, preResize: string | undefined): Patch | undefined {
   const capacity = size.toString()
   if (volume.capacity === capacity && preResize === undefined) return undefined
   return volumePatch(partsOf(volume), partsOf({ ...volume, capacity, preResize: preResize ?? volume.preResize }), {
@@ -56,11 +56,11 @@ export function capacityPatch(volume: Volume, size: Quantity, preResize: string 
   })
 }
 
-export function dropPreResizePatch(volume: Volume): Patch {
+export function dropPreResizePatch(volume: ResizerVolume): Patch {
   return volumePatch(partsOf(volume), partsOf({ ...volume, preResize: undefined }), { uid: volume.uid })
 }
 
-function partsOf({ capacity, preResize }: Volume): Pick<PersistentVolume, 'metadata' | 'spec'> {
+function partsOf({ capacity, preResize }: ResizerVolume): Pick<PersistentVolume, 'metadata' | 'spec'> {
   return {
     metadata: { annotations: textMap(PRE_RESIZE_ANNOTATION, preResize) },
     spec: { capacity: textMap('storage', capacity) },
@@ -68,7 +68,7 @@ function partsOf({ capacity, preResize }: Volume): Pick<PersistentVolume, 'metad
 }
 
 /** The claim's capacity as the annotation has it. */
-export function preResizeText(claim: Claim): string {
+export function preResizeText(claim: ResizerClaim): string {
   return Quantity.parse(claim.capacity ?? '0').toString()
 }
 
@@ -79,26 +79,26 @@ const OF_RESIZE: ReadonlySet<string> = new Set([RESIZING, ...OF_EARLIER_RESIZE])
 
 type Conditions = readonly Condition[]
 
-/** A size that was not tried before ends what earlier tries have left; one more try of the same size keeps it. */
-export function resizing({ conditions }: Claim, now: number, { newSize }: { newSize: boolean }): Conditions {
+/** A new size removes the conditions of earlier tries. A repeated size keeps them. */
+export function resizing({ conditions }: ResizerClaim, now: number, { newSize }: { newSize: boolean }): Conditions {
   const kept = newSize ? withoutConditions(conditions, OF_EARLIER_RESIZE) : conditions
   return withCondition(kept, condition(RESIZING, now))
 }
 
-export function failed({ conditions }: Claim, now: number, message: string): Conditions {
+export function failed({ conditions }: ResizerClaim, now: number, message: string): Conditions {
   return withCondition(conditions, condition(CONTROLLER_ERROR, now, message))
 }
 
-export function nodeStepPending({ conditions }: Claim, now: number): Conditions {
+export function nodeStepPending({ conditions }: ResizerClaim, now: number): Conditions {
   const message = 'Waiting for user to (re-)start a pod to finish file system resize of volume on node.'
   return withCondition(conditions, condition(NODE_STEP_PENDING, now, message))
 }
 
-export function finished({ conditions }: Claim): Conditions {
+export function finished({ conditions }: ResizerClaim): Conditions {
   return withoutConditions(conditions, OF_RESIZE)
 }
 
-export function isNodeStepPending({ conditions }: Claim): boolean {
+export function isNodeStepPending({ conditions }: ResizerClaim): boolean {
   return conditions?.some(({ type, status }) => type === NODE_STEP_PENDING && status === 'True') === true
 }
 

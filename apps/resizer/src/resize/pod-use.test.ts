@@ -5,14 +5,14 @@ import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/t
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { pod } from '../testing/builders.ts'
 import { apiError, FakeCluster } from '../testing/fake-cluster.ts'
-import { PodUse } from './pod-use.ts'
+import { ClaimPodUse } from './pod-use.ts'
 
 const never = new AbortController().signal
 
 let cluster: FakeCluster
 let clock: FakeClock
 let unused: string[]
-let use: PodUse
+let use: ClaimPodUse
 let log: RecordingLogger
 
 beforeEach(() => {
@@ -20,7 +20,7 @@ beforeEach(() => {
   cluster = new FakeCluster(clock)
   unused = []
   log = recordingLogger()
-  use = new PodUse({ api: cluster.client, onUnused: (claim) => void unused.push(claim), clock, log })
+  use = new ClaimPodUse({ api: cluster.client, onUnused: (claim) => void unused.push(claim), clock, log })
 })
 
 function run(namespace: string, name: string, claimName = 'data'): void {

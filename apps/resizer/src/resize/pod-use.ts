@@ -18,7 +18,7 @@ const MANY_NAMESPACES = 20
  * Reports which claims are used by pods. The first question about a claim lists the pods of its namespace once. The
  * pods are watched while any run asks about a claim there, so later questions are answered at once.
  */
-export class PodUse {
+export class ClaimPodUse {
   readonly #options: PodUseOptions
   /** The claims that are asked about, by namespace. */
   readonly #asked = new Map<string, Set<string>>()

@@ -49,7 +49,7 @@ export class PodWatch {
     this.listed = this.#list(this.#scope.signal).then((version) => this.#follow(version))
   }
 
-  /** Whether a pod uses the claim, as far as has been heard. */
+  /** Reports whether a pod uses the claim, as far as has been heard. */
   uses(claim: string): boolean {
     return this.#users.has(claim)
   }

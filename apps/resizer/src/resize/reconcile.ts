@@ -1,14 +1,14 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import { type Beginning, reconcileClaim } from '../claim/reconcile.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { cannotPatch, isKnown, newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
 import { type Expanded, expandVolume } from './expand.ts'
 import type { InUse } from './in-use.ts'
 import { observeResize, type ResizeView } from './observe.ts'
-import { type Expansion, RESIZE_EVENTS, recordFailure, recordSuccess } from './record.ts'
+import { type ControllerExpansion, RESIZE_EVENTS, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 
 /** One run over one claim. */
@@ -21,7 +21,7 @@ export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Ru
     cannotBegin: (cause) => {
       return new Error(`marking pvc "${key}" as resizing failed: ${cannotPatch(key, cause)}`, { cause })
     },
-    perform: (expansion: Expansion) => expand(run, expansion),
+    perform: (expansion: ControllerExpansion) => expand(run, expansion),
     forget: (claim) => {
       deps.memory.forget(key)
       deps.inUse?.forget(claim)
@@ -29,7 +29,11 @@ export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Ru
   })
 }
 
-async function begin(run: ResizeRun, view: ResizeView, steps: readonly ResizeStep[]): Promise<Beginning<Expansion>> {
+async function begin(
+  run: ResizeRun,
+  view: ResizeView,
+  steps: readonly ResizeStep[],
+): Promise<ClaimBeginning<ControllerExpansion>> {
   const { deps, key, log } = run
   for (const step of steps) {
     switch (step.do) {
@@ -71,7 +75,7 @@ async function mark(
   run: ResizeRun,
   view: ResizeView,
   step: ResizeStep & { do: 'mark' },
-): Promise<Beginning<Expansion>> {
+): Promise<ClaimBeginning<ControllerExpansion>> {
   const { deps, key } = run
   const { volume } = view
   if (volume === undefined) throw new Error(`an expansion of ${key} without its volume`)
@@ -106,7 +110,7 @@ function reject(run: ResizeRun, { claim }: ResizeView, { message, waitsFor }: Re
   return SETTLED
 }
 
-async function expand(run: ResizeRun, expansion: Expansion): Promise<Outcome> {
+async function expand(run: ResizeRun, expansion: ControllerExpansion): Promise<Outcome> {
   const { deps, signal } = run
   const { inUse } = deps
   const { claim, volume } = expansion
@@ -123,7 +127,10 @@ async function expand(run: ResizeRun, expansion: Expansion): Promise<Outcome> {
   return await recordSuccess(run, expansion, expanded)
 }
 
-async function callDriver(run: ResizeRun, expansion: Expansion): Promise<Expanded | { readonly error: unknown }> {
+async function callDriver(
+  run: ResizeRun,
+  expansion: ControllerExpansion,
+): Promise<Expanded | { readonly error: unknown }> {
   const { deps, signal } = run
   const { api, driver, settings } = deps
   try {
@@ -137,7 +144,7 @@ async function callDriver(run: ResizeRun, expansion: Expansion): Promise<Expande
 async function retrySoonerWhileInUse(
   run: ResizeRun,
   inUse: InUse,
-  { claim, outcome }: { readonly claim: Claim; readonly outcome: Outcome },
+  { claim, outcome }: { readonly claim: ResizerClaim; readonly outcome: Outcome },
 ): Promise<Outcome> {
   if (!inUse.isMarked(claim) || !isKnown(run, claim)) {
     inUse.stopWaiting(claim)
@@ -147,7 +154,7 @@ async function retrySoonerWhileInUse(
   return outcome.kind === 'retry' && outcome.afterMs === undefined ? { ...outcome, afterMs } : outcome
 }
 
-function recordInUse(run: ResizeRun, claim: Claim): Outcome {
+function recordInUse(run: ResizeRun, claim: ResizerClaim): Outcome {
   const { key, deps } = run
   const text = RESIZE_EVENTS.inUse(key, deps.settings.driverName)
   recordEvent(run, claim, text)

@@ -3,29 +3,33 @@ import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
 import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
 import { isVolumeReplaced, patchVolume, replacedOutcome } from '../claim/volume.ts'
 import { dueSize } from './decide.ts'
-import { type Expanded, type Failure, failureOf } from './expand.ts'
+import { type Expanded, type ExpandFailure, failureOf } from './expand.ts'
 import type { ResizeView } from './observe.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
 import { type ResizeRun, resizeFailed } from './run.ts'
 
 /** A started expansion, with the claim and the volume at its start. */
-export interface Expansion {
+export interface ControllerExpansion {
   /** The claim with the mark of the start. */
-  readonly claim: Claim
+  readonly claim: ResizerClaim
   /** Without it. */
-  readonly before: Claim
+  readonly before: ResizerClaim
   /** The volume without the annotation that this run has removed. */
-  readonly volume: Volume
+  readonly volume: ResizerVolume
   readonly target: Quantity
 }
 
 /** The driver has expanded the volume: the volume says so first, then the claim. */
-export async function recordSuccess(run: ResizeRun, expansion: Expansion, expanded: Expanded): Promise<Outcome> {
+export async function recordSuccess(
+  run: ResizeRun,
+  expansion: ControllerExpansion,
+  expanded: Expanded,
+): Promise<Outcome> {
   const { deps, key, signal } = run
   deps.memory.finallyFailed.delete(key)
   deps.memory.slow.remove(key)
@@ -62,7 +66,7 @@ export async function recordSuccess(run: ResizeRun, expansion: Expansion, expand
  * during the call. The claim must then run again, because no event may follow. The same size waits for the back-off, so
  * that repeated edits of the volume cause no storm of calls.
  */
-function outcomeOfSuccess(run: ResizeRun, expansion: Expansion): Outcome {
+function outcomeOfSuccess(run: ResizeRun, expansion: ControllerExpansion): Outcome {
   const { target } = expansion
   const due = sizeDue(run, expansion, { finallyFailed: false })
   if (due === undefined) return DONE
@@ -73,7 +77,7 @@ function outcomeOfSuccess(run: ResizeRun, expansion: Expansion): Outcome {
 /** The size that is due for the same claim now, as far as the caches know; undefined when none is. */
 function sizeDue(
   { deps, key }: ResizeRun,
-  expansion: Expansion,
+  expansion: ControllerExpansion,
   { finallyFailed }: Pick<ResizeView, 'finallyFailed'>,
 ): Quantity | undefined {
   const { settings, clock } = deps
@@ -87,7 +91,7 @@ function sizeDue(
 
 async function saveCapacity(
   run: ResizeRun,
-  { before, volume }: Expansion,
+  { before, volume }: ControllerExpansion,
   { size, nodeStep }: Expanded,
 ): Promise<void> {
   const { settings } = run.deps
@@ -119,7 +123,7 @@ function hasSize({ deps, key }: ResizeRun, size: Quantity): boolean {
  */
 async function saveClaim(
   run: ResizeRun,
-  expansion: Expansion,
+  expansion: ControllerExpansion,
   { size, nodeStep }: Expanded,
 ): Promise<'saved' | Outcome> {
   const { deps, key } = run
@@ -137,13 +141,13 @@ async function saveClaim(
   return 'saved'
 }
 
-function afterCall({ key }: Claim, { nodeStep }: Expanded, cause: unknown): Error {
+function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown): Error {
   const what = nodeStep ? 'node expansion required' : 'resize finished'
   return new Error(`mark PVC "${key}" as ${what} failed: ${cannotPatch(key, cause)}`, { cause })
 }
 
 /** The volume is larger, only the objects do not say so. The next run asks the driver for the same again. */
-function notSaved(run: ResizeRun, { claim }: Expansion, error: unknown): Outcome {
+function notSaved(run: ResizeRun, { claim }: ControllerExpansion, error: unknown): Outcome {
   run.signal.throwIfAborted()
   const cause = error instanceof Error ? error.cause : undefined
   if (!isConflict(cause) && !isTooManyRequests(cause)) {
@@ -153,7 +157,7 @@ function notSaved(run: ResizeRun, { claim }: Expansion, error: unknown): Outcome
 }
 
 /** The driver has not expanded the volume, or was not asked because something was missing. */
-export async function recordFailure(run: ResizeRun, expansion: Expansion, error: unknown): Promise<Outcome> {
+export async function recordFailure(run: ResizeRun, expansion: ControllerExpansion, error: unknown): Promise<Outcome> {
   // Called off by shutdown or a lost lease: that is no failure of the volume, and the next leader tries again.
   run.signal.throwIfAborted()
   const { deps, key } = run
@@ -177,13 +181,13 @@ export async function recordFailure(run: ResizeRun, expansion: Expansion, error:
 }
 
 /** Reports whether a size other than the failed one is due. The new size has not failed yet. */
-function otherSizeDue(run: ResizeRun, expansion: Expansion, { kind }: Failure): boolean {
+function otherSizeDue(run: ResizeRun, expansion: ControllerExpansion, { kind }: ExpandFailure): boolean {
   if (kind === 'uncertain') return false
   const due = sizeDue(run, expansion, { finallyFailed: true })
   return due !== undefined && !due.equals(expansion.target)
 }
 
-function remember({ deps, key }: ResizeRun, claim: Claim, failure: Failure): void {
+function remember({ deps, key }: ResizeRun, claim: ResizerClaim, failure: ExpandFailure): void {
   const { memory, inUse } = deps
   if (failure.inUse) inUse?.mark(claim)
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
@@ -193,7 +197,7 @@ function remember({ deps, key }: ResizeRun, claim: Claim, failure: Failure): voi
 }
 
 /** Writes the error to the claim. Returns the reason if the write fails. */
-async function saveFailure(run: ResizeRun, begun: Claim, failure: Failure): Promise<string | undefined> {
+async function saveFailure(run: ResizeRun, begun: ResizerClaim, failure: ExpandFailure): Promise<string | undefined> {
   const { deps, key, signal } = run
   const error = { message: failure.message, infeasible: failure.kind === 'infeasible' }
   try {

@@ -1,9 +1,9 @@
-import type { ClaimDeps, ClaimRun } from '../claim/run.ts'
+import type { ResizerClaimDeps, ResizerClaimRun } from '../claim/run.ts'
 import type { ExpandClient } from './expand.ts'
 import type { InUse } from './in-use.ts'
 import type { ResizeMemory, ResizeSettings } from './observe.ts'
 
-export interface ResizeDeps extends ClaimDeps {
+export interface ResizeDeps extends ResizerClaimDeps {
   /** Undefined for a driver that expands on nodes only. */
   readonly driver: ExpandClient | undefined
   readonly memory: ResizeMemory
@@ -12,7 +12,7 @@ export interface ResizeDeps extends ClaimDeps {
   readonly settings: ResizeSettings
 }
 
-export type ResizeRun = ClaimRun<ResizeDeps>
+export type ResizeRun = ResizerClaimRun<ResizeDeps>
 
 /** The error of an expansion, in the words that users see. */
 export function resizeFailed({ deps }: ResizeRun, volumeName: string, why: string): string {

@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 
 /** The four sizes that decide about an expansion. A missing size counts as zero, except for `allocated`. */
 export interface Sizes {
@@ -22,7 +22,7 @@ const NOTHING = Quantity.parse('0')
 /** A size that the driver can be asked for travels in an int64. */
 const LARGEST = Quantity.ofBytes(2n ** 63n - 1n)
 
-export function readSizes(claim: Claim, volume: Volume): ReadSizes {
+export function readSizes(claim: ResizerClaim, volume: ResizerVolume): ReadSizes {
   try {
     const sizes: Sizes = {
       request: sizeOf(claim.request, 'spec.resources.requests.storage of the claim') ?? NOTHING,

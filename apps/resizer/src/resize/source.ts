@@ -1,8 +1,8 @@
 import { messageOf } from '@csi-sidecars/base'
 import { isMigratedCSIDriverByName, TranslationError, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 
 /** A volume that cannot be described to the driver. The message is part of an event. */
 export class SourceError extends Error {
@@ -24,7 +24,7 @@ export interface ExpandSource {
 }
 
 /** Whether this driver resizes the volume: a migrated driver whatever its claim says is its own, any other its CSI volumes. */
-export function isOurs(claim: Claim, volume: Volume, driverName: string): boolean {
+export function isOurs(claim: ResizerClaim, volume: ResizerVolume, driverName: string): boolean {
   if (claim.resizer === driverName && isMigratedCSIDriverByName(driverName)) return true
   return volume.kind === 'own'
 }

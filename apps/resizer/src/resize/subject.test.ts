@@ -1,19 +1,19 @@
 import type { Subject } from '@csi-sidecars/controller'
 import { describe, expect, it } from '@jest/globals'
-import { type Claim, projectClaim } from '../caches/claim.ts'
+import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import { projectClass } from '../caches/open.ts'
-import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { type ResizerVolume, volumeProjection } from '../caches/volume.ts'
 import { modificationOf } from '../modify/controller.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
 import { expansionOf } from './subject.ts'
 
-const claimOf = (parts: ClaimParts): Claim => projectClaim(claim(parts))
-const volumeOf = (parts?: VolumeParts): Volume => volumeProjection(DRIVER)(volume(parts))
+const claimOf = (parts: ClaimParts): ResizerClaim => projectClaim(claim(parts))
+const volumeOf = (parts?: VolumeParts): ResizerVolume => volumeProjection(DRIVER)(volume(parts))
 const OBJECT = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data', uid: 'uid-data' }
 
 describe('an expansion', () => {
-  const due = (parts: ClaimParts, pv: Volume | undefined = volumeOf(), inUse = false): Subject | undefined =>
+  const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf(), inUse = false): Subject | undefined =>
     expansionOf(claimOf(parts), {
       volumes: { get: () => pv },
       driverName: DRIVER,
@@ -26,7 +26,7 @@ describe('an expansion', () => {
     expect(due({ request: '2Gi' })).toEqual(EXPAND)
   })
 
-  it.each<[string, ClaimParts, Volume]>([
+  it.each<[string, ClaimParts, ResizerVolume]>([
     ['a claim with the requested size, also in another notation', { request: '1024Mi' }, volumeOf()],
     ['a claim that is not bound', { request: '2Gi', status: { phase: 'Lost' } }, volumeOf()],
     ["another driver's volume", { request: '2Gi' }, volumeOf({ driver: 'other' })],
@@ -69,7 +69,7 @@ describe('an expansion', () => {
 
 describe('a modification', () => {
   const known = projectClass(attributesClass('gold'))
-  const due = (parts: ClaimParts, pv: Volume | undefined = volumeOf()): Subject | undefined =>
+  const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf()): Subject | undefined =>
     modificationOf(claimOf(parts), {
       volumes: { get: () => pv },
       classes: { get: (name) => (name === 'gold' ? known : undefined) },

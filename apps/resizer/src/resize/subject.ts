@@ -1,23 +1,23 @@
 import type { Subject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { objectOf } from '../claim/subject.ts'
 import type { InUse } from './in-use.ts'
 import { isNodeStepPending } from './patches.ts'
 import { isOurs } from './source.ts'
 
 export interface ExpansionSources {
-  readonly volumes: Pick<Reader<Volume>, 'get'>
+  readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
   readonly driverName: string
   readonly inUse: Pick<InUse, 'isMarked'> | undefined
   readonly nodeDeployment: boolean
 }
 
 /** The controller's part in an expansion, while it is due. */
-export function expansionOf(claim: Claim, sources: ExpansionSources): Subject | undefined {
+export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Subject | undefined {
   const { volumes, driverName, inUse, nodeDeployment } = sources
   if (claim.volumeName === '' || claim.phase !== 'Bound' || claim.request === claim.capacity) return undefined
   if (isAtMost(claim.request, claim.capacity)) return undefined
@@ -37,7 +37,7 @@ const OF_NODE: ReadonlySet<string | undefined> = new Set([
 ])
 
 /** Reports whether only the kubelet's part is left: the volume is larger, its file system is not. */
-export function isNodesPart(claim: Claim): boolean {
+export function isNodesPart(claim: ResizerClaim): boolean {
   return OF_NODE.has(claim.sizeStatus) || isNodeStepPending(claim)
 }
 

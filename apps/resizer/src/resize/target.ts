@@ -15,7 +15,7 @@ export interface Progress {
 }
 
 /** The size to expand to, and the row of the decision table for logs and tests. */
-export interface Target {
+export interface ResizeTarget {
   readonly row: Row
   /** Undefined if there is nothing to do now: no call, no write. */
   readonly size: Quantity | undefined
@@ -83,7 +83,7 @@ const OTHERWISE_LARGE_ENOUGH: Rule = {
  * The size to expand to, by the first row that applies. The size of an expansion that may still be running comes
  * before a newer request. An expansion that has certainly failed is ignored.
  */
-export function targetOf(sizes: Sizes, progress: Progress): Target {
+export function targetOf(sizes: Sizes, progress: Progress): ResizeTarget {
   const state = { ...sizes, ...progress }
   const tooSmall = sizes.volume.compare(sizes.request) < 0
   const rules = tooSmall ? VOLUME_TOO_SMALL : VOLUME_LARGE_ENOUGH

@@ -1,24 +1,24 @@
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
-import { type Claim, projectClaim } from '../caches/claim.ts'
-import { type Volume, volumeProjection } from '../caches/volume.ts'
+import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
+import { type ResizerVolume, volumeProjection } from '../caches/volume.ts'
 import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
-const known = (parts: ClaimParts = {}): Claim => projectClaim(claim(parts))
+const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts))
 
 function updated(
   before: ClaimParts,
   after: ClaimParts,
   cause: 'watch' | 'own' | 'resync' = 'watch',
-): InformerEvent<Claim> {
+): InformerEvent<ResizerClaim> {
   return { type: 'updated', before: known(before), after: known(after), cause }
 }
 
 const resizer = { 'volume.kubernetes.io/storage-resizer': 'x' }
 
 describe('a run over the size of a claim', () => {
-  it.each<[what: string, event: InformerEvent<Claim>]>([
+  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is seen first', { type: 'added', object: known() }],
     ['at each resync', updated({}, {}, 'resync')],
     ['when the request grows', updated({}, { request: '2Gi' })],
@@ -41,7 +41,7 @@ describe('a run over the size of a claim', () => {
     ['when another writer leaves it to the node', updated({}, { sizeStatus: 'NodeResizePending' })],
   ])('starts %s', (_what, event) => expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']))
 
-  it.each<[what: string, event: InformerEvent<Claim>]>([
+  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when it is gone', { type: 'deleted', object: known() }],
     ['when the request is written in other words', updated({ request: '1Gi' }, { request: '1024Mi' })],
     ['when its request stays no size', updated({ request: 'much' }, { request: 'much', wantedClass: 'gold' })],
@@ -65,7 +65,7 @@ describe('a run over the size of a claim', () => {
 })
 
 describe("reset of a claim's failures", () => {
-  it.each<[what: string, event: InformerEvent<Claim>, keys: readonly string[]]>([
+  it.each<[what: string, event: InformerEvent<ResizerClaim>, keys: readonly string[]]>([
     ['when the request grows', updated({}, { request: '2Gi' }), ['ns/data']],
     ['when the request shrinks', updated({ request: '2Gi' }, { request: '1536Mi' }), ['ns/data']],
     ['not when the request is written in other words', updated({ request: '1Gi' }, { request: '1024Mi' }), []],
@@ -77,17 +77,17 @@ describe("reset of a claim's failures", () => {
 
 describe('a run over the claim of a volume', () => {
   const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
-  const pv = (parts: VolumeParts = {}): Volume => volumeProjection(DRIVER)(volume(parts))
+  const pv = (parts: VolumeParts = {}): ResizerVolume => volumeProjection(DRIVER)(volume(parts))
   const old = pv({ annotations: { [PRE_RESIZE]: '1Gi' } })
   const larger = pv({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } })
-  const changed = (before: Volume, after: Volume): InformerEvent<Volume> => ({
+  const changed = (before: ResizerVolume, after: ResizerVolume): InformerEvent<ResizerVolume> => ({
     type: 'updated',
     before,
     after,
     cause: 'watch',
   })
 
-  it.each<[what: string, event: InformerEvent<Volume>, inWork: boolean, keys: readonly string[]]>([
+  it.each<[what: string, event: InformerEvent<ResizerVolume>, inWork: boolean, keys: readonly string[]]>([
     ['when the volume is seen with its old size', { type: 'added', object: old }, false, ['ns/data']],
     ['when the volume gets its old size', changed(pv(), old), false, ['ns/data']],
     [

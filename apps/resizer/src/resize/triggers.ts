@@ -1,20 +1,20 @@
 import type { QueueTrigger, Trigger } from '@csi-sidecars/controller'
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
 
 /** Claims, whenever there may be something to do about their size. */
-export const onClaim: QueueTrigger<Claim> = (event, queue) =>
+export const onClaim: QueueTrigger<ResizerClaim> = (event, queue) =>
   claimTrigger((update) => matters(update, (key) => queue.isInWork(key)))(event)
 
 /** The claim requests another size than the failed one. */
-export const requestChanged: Trigger<Claim> = (event) =>
+export const requestChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 
 /** Reports whether this or an earlier process has begun an expansion that has not succeeded. */
-export function wasTried({ sizeStatus }: Claim): boolean {
+export function wasTried({ sizeStatus }: ResizerClaim): boolean {
   return sizeStatus === SIZE_STATUS.controllerInProgress || sizeStatus === SIZE_STATUS.controllerInfeasible
 }
 
@@ -23,7 +23,7 @@ export function wasTried({ sizeStatus }: Claim): boolean {
  * its own run's; later than that kubelet may have been faster than the news, and nothing else would take the size away.
  * A volume whose capacity shrinks, which others do, may have the claim's size only now.
  */
-export const onVolume: QueueTrigger<Volume> = (event, queue) => {
+export const onVolume: QueueTrigger<ResizerVolume> = (event, queue) => {
   if (event.type === 'deleted') return []
   const [before, after] = event.type === 'added' ? [undefined, event.object] : [event.before, event.after]
   const { preResize, claimNamespace, claimName } = after

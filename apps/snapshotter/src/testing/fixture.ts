@@ -129,7 +129,7 @@ export class Process {
   readonly metrics = new Metrics()
   readonly ended: Promise<void>
   readonly resync: () => void
-  /** Whether the cache has this very content. */
+  /** Reports whether the cache has this very content. */
   readonly knows: (object: KubeObject) => boolean
   readonly #client: InProcessClient<ApiError>
   readonly #stop = new AbortController()

@@ -28,7 +28,7 @@ export class Storage {
   readonly created: string[] = []
   readonly deleted: string[] = []
   ready = true
-  /** Whether the driver lists snapshots. */
+  /** True if the driver lists snapshots. */
   lists = true
 
   add(id: string, members: readonly string[] = []): void {

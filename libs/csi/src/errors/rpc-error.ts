@@ -105,7 +105,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EAGAIN: 'resource temporarily unavailable',
 }
 
-/** Why the socket at a path cannot be connected to. grpc-js knows, but keeps it to itself; so it is tried once more. */
+/** Returns the reason why no connection to a socket is possible. grpc-js does not report the reason, so this function tries once more. */
 export function whyUnreachable(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(path)

@@ -22,7 +22,7 @@ export interface ProxyOptions {
   readonly choose: ChooseFault
   /** Called for each call when it begins and again when it has ended, before the caller gets the answer. */
   readonly report: (call: ProxiedCall) => void
-  /** Whether a call may come once more now, without doing harm. */
+  /** Reports whether a call may come once more now, without doing harm. */
   readonly mayComeAgain: (call: Asked) => boolean
 }
 

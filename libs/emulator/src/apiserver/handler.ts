@@ -4,7 +4,6 @@ import type { OpenExchange } from '../exchange-log.ts'
 import type { FaultAction, FaultResponse, FaultSubject, Faults } from '../faults/request-faults.ts'
 import type { AuthenticatedUser } from './access/authentication.ts'
 import { accessOf, requireAccess } from './access/authorization.ts'
-import { servedAs } from './access/impersonation.ts'
 import { objectIn } from './codec/decode.ts'
 import { PROTOBUF } from './codec/protobuf/decode.ts'
 import { statusBytes } from './codec/protobuf/envelope.ts'
@@ -52,11 +51,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     logged = open
     // A request without an answer ends with its connection.
     response.once('close', () => open.end({}))
-    const user = servedAs(
-      parts.registry.store,
-      parts.authentication.userOf(request.headers.authorization),
-      request.headers,
-    )
+    const user = parts.authentication.userOf(request.headers.authorization)
     open.note({ user: user.name })
     requireAccess(parts.registry.store, user, accessOf(info, url.searchParams))
     if (info.type === 'resource' && !METHODS.has(request.method ?? 'GET')) throw methodNotAllowed()

@@ -7,7 +7,7 @@ const MULTI_NODE: ReadonlySet<number> = new Set([
   VolumeCapability_AccessMode_Mode.MULTI_NODE_MULTI_WRITER,
 ])
 
-/** Whether a volume with this capability may be attached to several nodes. */
+/** Reports whether a volume with this capability may be attached to several nodes. */
 export function isMultiNode(capability: VolumeCapability): boolean {
   return MULTI_NODE.has(capability.accessMode?.mode ?? VolumeCapability_AccessMode_Mode.UNKNOWN)
 }

@@ -36,17 +36,17 @@ export interface DriverSettings {
   topology: Readonly<Record<string, string>> | undefined
   /** Unknown volumes in calls: refused, or accepted as if they existed. */
   unknownVolumes: 'refuse' | 'adopt'
-  /** Whether expansion leaves work for the node. */
+  /** True if expansion leaves work for the node. */
   nodeExpansion: boolean
   /** The pools of storage by place. Undefined: every place has room for as much as a driver can have. */
   pools: readonly StoragePool[] | undefined
-  /** Whether the driver takes snapshots of several volumes at once, if it has the group controller service. */
+  /** True if the driver takes snapshots of several volumes at once, if it has the group controller service. */
   groupSnapshots: boolean
   /** How long a new snapshot is not ready to use; Infinity: until the setting changes. */
   snapshotReadyAfterMs: number
   /** The mutable parameters that exist; undefined: every name is one. */
   mutableParameters: readonly string[] | undefined
-  /** Whether the node service creates and removes the target paths, as the spec requires. */
+  /** True if the node service creates and removes the target paths, as the spec requires. */
   makesTargets: boolean
 }
 

@@ -119,7 +119,7 @@ export class FaultRules<Subject extends object, Match extends object, Action> {
   }
 }
 
-/** Whether everything that is given in `match` is the same in `subject`. */
+/** Reports whether everything that is given in `match` is the same in `subject`. */
 export function sameFields<Subject extends object>(subject: Subject, match: Partial<Subject>): boolean {
   return Object.entries(match).every(([key, value]) => value === undefined || subject[key as keyof Subject] === value)
 }

@@ -26,7 +26,7 @@ export interface FaultyServerOptions {
   readonly clock: Clock
   /** Uniform in [0, 1): decides every fault. */
   random(): number
-  /** Whether it knows streaming lists. */
+  /** True if it knows streaming lists. */
   readonly streams: boolean
 }
 

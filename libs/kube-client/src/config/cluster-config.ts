@@ -48,7 +48,7 @@ export type Authorization = string | undefined
 
 /** Who we are to the API server. */
 export interface Credentials {
-  /** At once whenever it is known already: it is asked for with every request. */
+  /** Returns a known token without a wait, because every request asks for it. */
   authorization(): Authorization | Promise<Authorization>
   /**
    * The server answered 401 to `used`. Resolves with whether another try makes sense: with something other than
@@ -56,10 +56,10 @@ export interface Credentials {
    */
   refused(used: Authorization): Promise<boolean>
   /** The client certificate, if the user has one. */
-  certificate(): Certificate | undefined
+  certificate(): ClientCertificate | undefined
 }
 
-export type Certificate = Pick<ConnectionOptions, 'cert' | 'key'>
+export type ClientCertificate = Pick<ConnectionOptions, 'cert' | 'key'>
 
 /** A token or password from the configuration itself, or nothing. */
 export function fixedCredentials(authorization: Authorization): Credentials {

@@ -1,4 +1,10 @@
-import { type Authorization, bearer, type Certificate, type ConfigSources, type Credentials } from './cluster-config.ts'
+import {
+  type Authorization,
+  bearer,
+  type ClientCertificate,
+  type ConfigSources,
+  type Credentials,
+} from './cluster-config.ts'
 import { type PluginAnswer, runPlugin } from './exec-plugin.ts'
 import { type KubeconfigFields, mapping, text } from './kubeconfig-document.ts'
 
@@ -33,7 +39,7 @@ export class ExecCredentials implements Credentials {
     return authorizationOf(after) !== used || after.certificate?.cert !== before?.certificate?.cert
   }
 
-  certificate(): Certificate | undefined {
+  certificate(): ClientCertificate | undefined {
     return this.#answer?.certificate
   }
 

@@ -6,7 +6,7 @@ import { goQuote } from '@csi-sidecars/telemetry'
 import {
   basic,
   bearer,
-  type Certificate,
+  type ClientCertificate,
   type ClusterConfig,
   type ConfigSources,
   type Credentials,
@@ -160,7 +160,7 @@ async function credentialsOf(
   const cert = pemSource(user, 'client-certificate')
   const key = pemSource(user, 'client-key')
   if (cert === undefined || key === undefined) return headers
-  const certificate = (): Certificate => ({ cert: cert(), key: key() })
+  const certificate = (): ClientCertificate => ({ cert: cert(), key: key() })
   return { ...bound(headers), certificate }
 }
 

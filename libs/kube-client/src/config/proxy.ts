@@ -22,7 +22,7 @@ function variable(env: NodeJS.ProcessEnv, name: string): string | undefined {
 }
 
 /**
- * Whether NO_PROXY exempts a server, by the rules of Go's programs: `*`, names with their subdomains (`.x` for
+ * Reports whether NO_PROXY exempts a server, by the rules of Go's programs: `*`, names with their subdomains (`.x` for
  * subdomains alone), addresses, CIDR blocks, each optionally with a port. Loopback is always exempt.
  */
 export function bypassesProxy(host: string, port: number, noProxy: string): boolean {

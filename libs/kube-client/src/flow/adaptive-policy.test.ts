@@ -194,7 +194,7 @@ test.each([
   expect(startedWithin(new BucketPolicy({ qps, burst, now: 0 }), ms)).toBe(count)
 })
 
-test('a pause saves up the burst and no more', () => {
+test('a pause saves up exactly the burst', () => {
   const policy = new BucketPolicy({ qps: 5, burst: 2, now: 0 })
   const startedAt = (now: number): number => {
     let started = 0

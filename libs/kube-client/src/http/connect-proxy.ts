@@ -41,7 +41,7 @@ function connectRequest(target: Address, proxy: URL): string {
   return `${lines.join('\r\n')}${HEAD_END}`
 }
 
-/** Whether the proxy announces a body. A tunnel whose head names a transfer encoding is one all the same. */
+/** Reports whether the proxy announces a body. A tunnel whose head names a transfer encoding is one all the same. */
 function hasBody(head: Buffer): boolean {
   return /\r\ncontent-length:[ \t]*0*[1-9]/i.test(head.toString('latin1'))
 }

@@ -46,13 +46,13 @@ export class HttpConnection implements ResponseSink {
     socket.on('close', () => this.#lose(undefined))
   }
 
-  /** Whether another exchange may begin. */
+  /** True if another exchange may begin. */
   get usable(): boolean {
     if (this.#lost || this.#sink !== undefined) return false
     return this.exchanges === 0 || (this.#parser.keepAlive && !hasUnreadBytes(this.#socket))
   }
 
-  /** Whether anything has come of the exchange that was begun last. */
+  /** True if any part of the answer to the last exchange has arrived. */
   get answered(): boolean {
     return this.#answered
   }

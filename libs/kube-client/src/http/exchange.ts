@@ -4,7 +4,7 @@ import type { ExchangeSink, HttpConnection } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
 
-export interface HttpReply {
+export interface ServerReply {
   readonly head: ResponseHead
   readonly body: Buffer
 }
@@ -31,7 +31,7 @@ export class ExchangeError extends Error {
  * Sends a request and collects the whole reply. Rejects with the signal's reason when that ends it, otherwise with an
  * ExchangeError. The connection is free again as soon as the promise is settled, or lost.
  */
-export function exchange(connection: HttpConnection, request: string, limits: ExchangeLimits): Promise<HttpReply> {
+export function exchange(connection: HttpConnection, request: string, limits: ExchangeLimits): Promise<ServerReply> {
   return new Promise((resolve, reject) => {
     connection.begin(request, new Collector(connection, limits, { resolve, reject }))
   })
@@ -42,7 +42,7 @@ class Collector implements ExchangeSink {
   readonly #signal: AbortSignal | undefined
   readonly #cancelTimer: Cancel
   readonly #ignoreAbort: Cancel
-  readonly #resolve: (reply: HttpReply) => void
+  readonly #resolve: (reply: ServerReply) => void
   readonly #reject: (error: unknown) => void
   readonly #body: Body
   #head: ResponseHead | undefined
@@ -50,7 +50,7 @@ class Collector implements ExchangeSink {
   constructor(
     connection: HttpConnection,
     { clock, timeoutMs, signal }: ExchangeLimits,
-    { resolve, reject }: Pick<PromiseWithResolvers<HttpReply>, 'resolve' | 'reject'>,
+    { resolve, reject }: Pick<PromiseWithResolvers<ServerReply>, 'resolve' | 'reject'>,
   ) {
     this.#connection = connection
     this.#body = new Body(connection)

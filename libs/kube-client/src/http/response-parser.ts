@@ -53,7 +53,7 @@ export class ResponseParser {
   #partial: Buffer | undefined
   #keepAlive = true
 
-  /** Whether another response may follow on this connection. */
+  /** True if another response may follow on this connection. */
   get keepAlive(): boolean {
     return this.#keepAlive && this.#state.at === 'idle'
   }
@@ -195,7 +195,7 @@ const GOAWAY = 7
 /** No first frame of a server is longer. */
 const LONGEST_FIRST_FRAME = 16_384
 
-/** Whether bytes begin as HTTP/2 begins: with the server's settings, or with its farewell. */
+/** Reports whether bytes begin as HTTP/2 begins: with the server's settings, or with its farewell. */
 function isHttp2(bytes: Buffer, at: number): boolean {
   const type = bytes[at + TYPE]
   return (type === SETTINGS || type === GOAWAY) && bytes.readUIntBE(at, TYPE) <= LONGEST_FIRST_FRAME

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { onPhase, type Phase } from '@csi-sidecars/base'
+import { onPhase, type RunPhase } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
@@ -58,7 +58,7 @@ describe('the guard of a write', () => {
 test('a guarded write reports the phase `writing` under its signal, and a read reports none', async () => {
   const client = guarded(server.connect(), () => undefined)
   const { signal } = new AbortController()
-  const phases: Phase[] = []
+  const phases: RunPhase[] = []
   onPhase(signal, (phase) => phases.push(phase))
   await client.get(PERSISTENT_VOLUMES, { name: 'pv' }, { signal })
   expect(phases).toEqual([])

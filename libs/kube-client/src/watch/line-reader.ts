@@ -8,7 +8,7 @@ export interface ByteReader<Frame> {
   push(bytes: Buffer): void
   /** Bytes that were not read. */
   readonly waiting: number
-  /** Whether the last frame is not complete. */
+  /** True if the last frame is not complete. */
   readonly partial: boolean
   /** Returns the next complete frame. Throws RangeError if a frame is too long. */
   next(): Frame | undefined

@@ -4,7 +4,7 @@ import type { Lease } from '@csi-sidecars/kube-types'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { Elector } from '../elector.ts'
-import type { Term } from '../term.ts'
+import type { LeaderTerm } from '../term.ts'
 import type { LeaseServer } from './lease-server.ts'
 
 export const TIMINGS = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 5_000 }
@@ -15,7 +15,7 @@ export class Candidate {
   readonly metrics = new Metrics()
   readonly announced: string[] = []
   readonly announcedOn: (Lease | undefined)[] = []
-  readonly terms: Term[] = []
+  readonly terms: LeaderTerm[] = []
   readonly elector: Elector
   readonly #stop = new AbortController()
   #endLead = Promise.withResolvers<void>()
@@ -47,7 +47,7 @@ export class Candidate {
   }
 
   run(eligible: (signal: AbortSignal) => Promise<void> = async () => {}): Promise<void> {
-    const lead = async (term: Term): Promise<void> => {
+    const lead = async (term: LeaderTerm): Promise<void> => {
       this.terms.push(term)
       this.#endLead = Promise.withResolvers()
       term.signal.addEventListener('abort', () => this.#endLead.resolve())

@@ -57,7 +57,7 @@ function parseMagnitude(text: string, max: bigint): bigint {
   return value
 }
 
-/** Whether each `_` is between two digits; a prefix counts as one. */
+/** Reports whether each `_` is between two digits; a prefix counts as one. */
 function underscoresFit(text: string): boolean {
   const { prefix, rest = '' } = /^[+-]?(?<prefix>0[xXbBoO])?(?<rest>.*)$/s.exec(text)?.groups ?? {}
   const digit = /^0x/i.test(prefix ?? '') ? '[0-9a-fA-F]' : '[0-9]'

@@ -12,16 +12,16 @@ import {
 } from './listener.ts'
 
 /** Says what is wrong, one reason for each problem; none when healthy. Called for each request. */
-export type Check = () => readonly string[] | Promise<readonly string[]>
+export type EndpointCheck = () => readonly string[] | Promise<readonly string[]>
 
 /** The checks behind the health paths; a path without a check is not served. */
 export interface HealthChecks {
   /** /healthz/leader-election, with leader election only: the lease should have been renewed long ago. */
-  readonly leaderElection?: Check
+  readonly leaderElection?: EndpointCheck
   /** /livez: the process should be restarted. */
-  readonly live?: Check
+  readonly live?: EndpointCheck
   /** /readyz: the process cannot do its work now. A warm standby could. */
-  readonly ready?: Check
+  readonly ready?: EndpointCheck
 }
 
 export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {

@@ -1,7 +1,7 @@
 import { abortable, CancelledError, type Clock, deadline, isAbort, onAbort, scope } from '@csi-sidecars/base'
 import type { Lead } from '@csi-sidecars/controller'
 import { type Driver, type DriverEvent, LOST_CONNECTION_EXITING } from '@csi-sidecars/csi'
-import type { Elector, Term } from '@csi-sidecars/leader-election'
+import type { Elector, LeaderTerm } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ProcessEnding, StopSignal } from '../process.ts'
 import type { Cache } from './caches.ts'
@@ -187,7 +187,7 @@ async function runElection(
   const { service, settings, clock } = options
   using election = scope(stop)
   const failures: unknown[] = []
-  const lead = async (term: Term): Promise<void> => {
+  const lead = async (term: LeaderTerm): Promise<void> => {
     using driverGone = graceOf(options)
     using halt = scope(stop, term.signal, driverGone.signal)
     using cut = drainLimit(clock, settings.drainMs, { stop: halt.signal, end: term.signal })

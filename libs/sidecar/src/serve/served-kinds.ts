@@ -2,7 +2,6 @@ import { Backoff, type Clock } from '@csi-sidecars/base'
 import { isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import type { Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { AppParts } from '../app.ts'
 import type { FeatureGates } from '../flags/feature-gates.ts'
 import type { Cache } from './caches.ts'
 
@@ -99,7 +98,7 @@ const CLASS = 'VolumeAttributesClass'
 /** Unless the command line sets the gate, it depends on whether the API server serves these classes. */
 export async function attributesClassGate<N extends string>(
   gates: FeatureGates<N | typeof CLASS>,
-  { client, log, signal }: Pick<AppParts, 'client' | 'log' | 'signal'>,
+  { client, log, signal }: Pick<ServedKindsOptions, 'client' | 'log'> & { readonly signal: AbortSignal },
 ): Promise<FeatureGates<N | typeof CLASS>> {
   if (gates.explicit(CLASS)) return gates
   try {
@@ -116,7 +115,7 @@ export async function attributesClassGate<N extends string>(
   return gates.withDefault(CLASS, false)
 }
 
-async function servesClasses(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+async function servesClasses(client: ServedKindsOptions['client'], signal: AbortSignal): Promise<boolean> {
   try {
     const answer = await client.discover('/apis/storage.k8s.io/v1', { signal })
     const { resources = [] } = answer as { readonly resources?: readonly { readonly kind?: string }[] }

@@ -1,6 +1,6 @@
 import type { FakeClock } from '@csi-sidecars/base/testing'
 import { type Driver, type DriverEvent, driverCapabilities } from '@csi-sidecars/csi'
-import { type Election, Term } from '@csi-sidecars/leader-election'
+import { type Election, LeaderTerm } from '@csi-sidecars/leader-election'
 
 /** A driver that the test loses and brings back. */
 export class ScriptedDriver implements Driver {
@@ -35,7 +35,7 @@ export class ScriptedElector {
   readonly clock: FakeClock
   readonly look = Promise.withResolvers<void>()
   readonly looked = this.look.promise
-  term: Term | undefined
+  term: LeaderTerm | undefined
   terms = 0
 
   constructor(clock: FakeClock) {
@@ -47,7 +47,7 @@ export class ScriptedElector {
       await eligible(stop).catch(() => {})
       if (stop.aborted) return 'stopped'
       const now = this.clock.monotonic()
-      const term = new Term({ clock: this.clock, renewDeadlineMs: 1e9, sentAt: now, soleSince: now })
+      const term = new LeaderTerm({ clock: this.clock, renewDeadlineMs: 1e9, sentAt: now, soleSince: now })
       this.term = term
       this.terms += 1
       await lead(term)

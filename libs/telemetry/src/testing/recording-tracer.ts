@@ -11,7 +11,7 @@ export interface RecordedSpan {
 /** A tracer for tests. It keeps the recorded requests. */
 export class RecordingTracer implements Tracer {
   readonly spans: RecordedSpan[] = []
-  /** Whether a run is under way. */
+  /** True if a run is under way. */
   running = true
 
   begin(name: string, attributes: Attributes): ReturnType<Tracer['begin']> {

@@ -5,7 +5,7 @@ import type { Volume } from '../caches/volume.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
 import type { VolumeSpec } from './desired-state.ts'
 
-/** Whether the volumes of a pod must be attached: the pod is scheduled and not terminated. */
+/** Reports whether the volumes of a pod must be attached: the pod is scheduled and not terminated. */
 export function wantsVolumes(pod: CachedPod): boolean {
   return pod.nodeName !== '' && !isTerminated(pod)
 }
@@ -44,12 +44,12 @@ function resolve(volume: Volume, stores: Lookups): Resolved {
   return { is: 'attachable', spec: { volumeName, pvName: volume.key, multiAttach: mayAttachTwice(volume) } }
 }
 
-/** Whether a driver needs attach. A driver without a CSIDriver object does. */
+/** Reports whether a driver needs attach. A driver without a CSIDriver object does. */
 export function needsAttach(driver: string, { drivers }: Pick<Lookups, 'drivers'>): boolean {
   return drivers.store.get(driver)?.attachRequired !== false
 }
 
-/** Whether several nodes may attach a volume, which includes a volume without access modes. */
+/** Reports whether several nodes may attach a volume, which includes a volume without access modes. */
 export function mayAttachTwice({ accessModes }: Pick<Volume, 'accessModes'>): boolean {
   return accessModes.length === 0 || accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
 }

@@ -203,7 +203,7 @@ export class AttachDetachState {
     this.#memory.delete(uid)
   }
 
-  /** Whether several nodes may attach a volume that no pod wants. The PersistentVolume decides. */
+  /** Reports whether several nodes may attach a volume that no pod wants. The PersistentVolume decides. */
   #mayAttachTwice(volumeName: string): boolean {
     const volume = csiVolumeOf(volumeName)
     const [pv] = volume === undefined ? [] : this.#caches.volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey(volume))

@@ -163,7 +163,7 @@ describe('a claim that waited for its pod', () => {
       steps: [],
     },
     {
-      name: 'is provisioned elsewhere when that node will not do any more',
+      name: 'is provisioned elsewhere when the node no longer fits',
       view: {
         claims: [unbound({ claim: claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-9' } }) })],
       },

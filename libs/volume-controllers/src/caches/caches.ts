@@ -18,12 +18,17 @@ import {
   STORAGE_CLASSES,
   type StorageClass,
   VOLUME_ATTACHMENTS,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
   type VolumeAttachment,
+  type VolumeSnapshot,
+  type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Claim, claimProjection } from './claim.ts'
 import { type CachedNode, nodeProjection } from './node.ts'
 import { type CachedPod, claimKeysOf, podProjection } from './pod.ts'
+import { type CachedContent, type CachedSnapshot, contentProjection, snapshotProjection } from './snapshot.ts'
 import {
   type Attachment,
   attachmentProjection,
@@ -46,6 +51,13 @@ export interface Caches {
   readonly classes: Informer<CachedClass, StorageClass>
   readonly drivers: Informer<CachedDriver, CSIDriver>
   readonly csiNodes: Informer<CachedCsiNode, CSINode>
+  /** Undefined if the cluster takes no snapshots. */
+  readonly taken: SnapshotCaches | undefined
+}
+
+export interface SnapshotCaches {
+  readonly snapshots: Informer<CachedSnapshot, VolumeSnapshot>
+  readonly contents: Informer<CachedContent, VolumeSnapshotContent>
 }
 
 /** A cache that is read by key only. */
@@ -75,6 +87,8 @@ export const VOLUMES_BY_HANDLE = 'handle'
 export const VOLUMES_BY_CLAIM = 'claim'
 /** Volumes that are neither bound nor reserved, by their class. */
 export const FREE_VOLUMES_BY_CLASS = 'free'
+/** VolumeSnapshots by their source claim. */
+export const SNAPSHOTS_BY_CLAIM = 'claim'
 /** Attachments by the volume they name. */
 export const ATTACHMENTS_BY_VOLUME = 'volume'
 
@@ -82,6 +96,8 @@ export interface CacheParts {
   readonly client: KubeClient
   readonly clock: Clock
   readonly log: Logger
+  /** The API server has VolumeSnapshots, and the driver takes snapshots. */
+  readonly snapshots: boolean
 }
 
 export function createCaches(parts: CacheParts): Caches {
@@ -124,6 +140,16 @@ export function createCaches(parts: CacheParts): Caches {
     classes: follow({ resource: STORAGE_CLASSES, project: classProjection }),
     drivers: follow({ resource: CSI_DRIVERS, project: driverProjection }),
     csiNodes: follow({ resource: CSI_NODES, project: csiNodeProjection }),
+    taken: parts.snapshots
+      ? {
+          snapshots: follow({
+            resource: VOLUME_SNAPSHOTS,
+            project: snapshotProjection,
+            indexes: { [SNAPSHOTS_BY_CLAIM]: ({ namespace, claim }) => [`${namespace}/${claim}`] },
+          }),
+          contents: follow({ resource: VOLUME_SNAPSHOT_CONTENTS, project: contentProjection }),
+        }
+      : undefined,
   }
 }
 
@@ -148,10 +174,14 @@ export function volumesFor({ key, className }: Claim, { volumes }: Pick<Caches, 
 
 /** Runs all caches until the signal is aborted. */
 export async function runCaches(caches: Caches, signal: AbortSignal): Promise<void> {
-  await Promise.all(Object.values(caches).map((informer: Informer<Cached>) => informer.run(signal)))
+  await Promise.all(informersOf(caches).map((informer) => informer.run(signal)))
 }
 
 /** Resolves when every cache has its first list. */
 export async function cachesSynced(caches: Caches, signal: AbortSignal): Promise<void> {
-  await Promise.all(Object.values(caches).map(({ store }: Informer<Cached>) => store.whenSynced(signal)))
+  await Promise.all(informersOf(caches).map(({ store }) => store.whenSynced(signal)))
+}
+
+function informersOf({ taken, ...always }: Caches): readonly Informer<Cached>[] {
+  return [...Object.values(always), ...Object.values(taken ?? {})]
 }

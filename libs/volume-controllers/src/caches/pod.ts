@@ -108,7 +108,7 @@ function phaseOf(text: string | undefined): PodPhase {
   return PHASES.includes(text ?? '') ? (text as PodPhase) : 'Pending'
 }
 
-/** Whether the containers of a pod have ended for good, or will never start. */
+/** Reports whether the containers of a pod have ended for good, or will never start. */
 export function isTerminated(pod: Pick<CachedPod, 'phase' | 'deleting' | 'containersRun'>): boolean {
   return pod.phase === 'Succeeded' || pod.phase === 'Failed' || (pod.deleting && !pod.containersRun)
 }

@@ -67,7 +67,7 @@ export function claimKeyOf({ namespace, name }: ClaimRef): string {
   return `${namespace}/${name}`
 }
 
-/** Whether the volume is bound to the claim, or reserved for it. */
+/** Reports whether the volume is bound to the claim, or reserved for it. */
 export function isForClaim(
   { claimRef }: Pick<Volume, 'claimRef'>,
   claim: { readonly key: string; readonly uid: string },

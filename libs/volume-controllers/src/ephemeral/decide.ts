@@ -29,7 +29,7 @@ export function decideEphemeral({ pod, claim }: EphemeralView): readonly Ephemer
   return steps
 }
 
-/** Whether the pod that owns the claim is gone. `present` is the UID of the current pod of the same name. */
+/** Reports whether the pod that owns the claim is gone. `present` is the UID of the current pod of the same name. */
 export function isOrphan(claim: Claim, present: string | undefined): boolean {
   return claim.ownerPod !== undefined && !claim.deleting && present !== claim.ownerUid
 }

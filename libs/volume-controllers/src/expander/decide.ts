@@ -28,7 +28,7 @@ function wantsMore({ request, capacity = '0' }: Claim): boolean {
   return isMore(request, capacity)
 }
 
-/** Whether the request or the capacity of a claim has grown. */
+/** Reports whether the request or the capacity of a claim has grown. */
 export function hasGrown(before: Claim, after: Claim): boolean {
   return isMore(after.request, before.request) || isMore(after.capacity ?? '0', before.capacity ?? '0')
 }

@@ -192,7 +192,7 @@ describe('a claim that was bound once', () => {
       'Bound claim has lost its PersistentVolume. Data on the volume is lost!',
     ],
     [
-      'it names no volume any more',
+      'it no longer names a volume',
       { claim: { ...pair.claim, volumeName: '' } },
       'Bound claim has lost reference to PersistentVolume. Data on the volume is lost!',
     ],

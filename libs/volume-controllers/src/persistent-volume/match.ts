@@ -28,7 +28,7 @@ export function findBestMatch(claim: Claim, volumes: Iterable<Volume>, options: 
   return best
 }
 
-/** Whether a volume meets the requirements of the claim that also apply to a reserved volume. */
+/** Reports whether a volume meets the requirements of the claim that also apply to a reserved volume. */
 function couldHold(claim: Claim, volume: Volume): boolean {
   return (
     !volume.deleting &&
@@ -39,7 +39,7 @@ function couldHold(claim: Claim, volume: Volume): boolean {
   )
 }
 
-/** Whether a volume meets the requirements that apply only if it is not reserved for the claim. */
+/** Reports whether a volume meets the requirements that apply only if it is not reserved for the claim. */
 function isFree(claim: Claim, volume: Volume): boolean {
   return (
     volume.phase === 'Available' &&

@@ -37,7 +37,7 @@ export function decideUnused(claim: Claim, pods: readonly CachedPod[]): boolean 
   return unused === claim.unused ? undefined : unused
 }
 
-/** Whether a pod uses a claim. For an ephemeral volume, the pod must own the claim. */
+/** Reports whether a pod uses a claim. For an ephemeral volume, the pod must own the claim. */
 function usesClaim({ volumes, uid }: CachedPod, { name, ownerUid }: Claim): boolean {
   return volumes.some(
     (volume) => volume.is === 'claim' && volume.claim === name && (!volume.ephemeral || ownerUid === uid),

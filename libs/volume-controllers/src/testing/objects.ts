@@ -2,6 +2,7 @@ import type { Lookup, Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { CachedNode } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
+import type { CachedContent, CachedSnapshot } from '../caches/snapshot.ts'
 import type { Attachment, CachedClass, CachedDriver } from '../caches/storage.ts'
 import type { ClaimRef, Volume } from '../caches/volume.ts'
 
@@ -148,6 +149,40 @@ export function attachment(change: Partial<Attachment> = {}): Attachment {
     attached: false,
     attachError: undefined,
     detachError: undefined,
+    ...change,
+  }
+}
+
+const UNREADY = { readyToUse: false, creationTime: undefined, restoreSize: undefined, error: undefined }
+
+/** A snapshot of claim `data`. */
+export function snapshot(change: Partial<CachedSnapshot> = {}): CachedSnapshot {
+  return {
+    key: 'default/backup',
+    resourceVersion: '1',
+    uid: 'uid-backup',
+    namespace: 'default',
+    name: 'backup',
+    deleting: false,
+    finalizers: ['snapshot.storage.kubernetes.io/volumesnapshot-bound-protection'],
+    claim: 'data',
+    className: 'fast',
+    contentName: '',
+    ...UNREADY,
+    ...change,
+  }
+}
+
+/** The content of the snapshot. */
+export function content(change: Partial<CachedContent> = {}): CachedContent {
+  return {
+    key: 'snapcontent-uid-backup',
+    resourceVersion: '1',
+    uid: 'uid-content',
+    snapshot: 'default/backup',
+    deleting: false,
+    policy: 'Delete',
+    ...UNREADY,
     ...change,
   }
 }

@@ -93,7 +93,7 @@ export class ActualState {
     return this.#volumes.keys()
   }
 
-  /** Whether any volume of the pod is mounted, or may be. */
+  /** Reports whether any volume of the pod is mounted, or may be. */
   isMountedFor(podUid: string): boolean {
     for (const { pods } of this.#volumes.values()) if (pods.has(podUid)) return true
     return false

@@ -77,7 +77,7 @@ async function mounting(point: MountPoint, { actual, disk }: NodeParts, call: ()
   actual.mark(point, 'mounted')
 }
 
-/** Whether a failed call leaves no mount behind: no earlier mount was recorded, and the error is final. */
+/** Reports whether a failed call leaves no mount behind: no earlier mount was recorded, and the error is final. */
 function isOver(error: unknown, before: MountState | undefined): boolean {
   if (before !== undefined || error instanceof GroupError) return false
   return !(error instanceof RpcError) || classify(error).final

@@ -145,7 +145,7 @@ function usedVolumes(desired: DesiredState, actual: ActualState): readonly strin
   return [...names].sort()
 }
 
-/** Whether a mount is published periodically, because its driver requires it. */
+/** Reports whether a mount is published periodically, because its driver requires it. */
 export function isRepublished(source: MountSource, republishes: (driver: string) => boolean): boolean {
   switch (source.is) {
     case 'csi':

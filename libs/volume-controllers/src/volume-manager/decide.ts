@@ -63,7 +63,7 @@ function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[
   ]
 }
 
-/** Whether the volume is not mounted for the pod, or must be published again. */
+/** Reports whether the volume is not mounted for the pod, or must be published again. */
 function mustPublish(actual: ActualVolume | undefined, podUid: string): boolean {
   return actual?.pods.get(podUid)?.is !== 'mounted' || actual.stale.has(podUid)
 }

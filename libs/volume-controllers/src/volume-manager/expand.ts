@@ -14,7 +14,7 @@ export type Expansion =
    */
   | { readonly do: 'expand'; readonly size: string; readonly own: boolean }
 
-/** Whether the volume may be larger than its file system, according to the caches. */
+/** Reports whether the volume may be larger than its file system, according to the caches. */
 export function hasGrown(
   capacity: string | undefined,
   claim: Claim | undefined,
@@ -95,7 +95,7 @@ function withWord(status: Status, word: string | undefined): Status {
   return { ...status, allocatedResourceStatuses: word === undefined ? others : { ...others, storage: word } }
 }
 
-/** Whether the claim now requests a size other than the size of the expansion. */
+/** Reports whether the claim now requests a size other than the size of the expansion. */
 export function wantsOtherSize(claim: PersistentVolumeClaim, size: string): boolean {
   return !Quantity.parse(claimProjection(claim).request).equals(Quantity.parse(size))
 }

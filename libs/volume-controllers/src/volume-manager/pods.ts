@@ -48,7 +48,7 @@ export async function reconcilePod(key: string, parts: PodParts, signal: AbortSi
   return await settledUnlessFailed(perform(step, { pod, parts, signal }))
 }
 
-/** Whether the pod needs its mounts. A pod in deletion needs them until its containers have ended. */
+/** Reports whether the pod needs its mounts. A pod in deletion needs them until its containers have ended. */
 function wantsMounts(pod: CachedPod): boolean {
   return !isTerminated(pod)
 }

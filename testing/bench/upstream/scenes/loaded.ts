@@ -49,8 +49,8 @@ export const loaded: BenchScene = {
 }
 
 /** Twenty thousand objects of each kind, half of them of another driver. */
-export async function populate(bench: Bench, ground: Ground): Promise<void> {
-  const [count, nodeCount] = [bench.sized(20_000), bench.sized(2000)]
+export async function populate(bench: Bench, ground: Ground, nodeCount = bench.sized(2000)): Promise<void> {
+  const count = bench.sized(20_000)
   const from = performance.now()
   await nodes(ground, DRIVER)
   await makeCopies(ground, {

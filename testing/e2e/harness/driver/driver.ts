@@ -55,9 +55,9 @@ export type Answer =
 export type Script = Answer | ((call: Call, nth: number) => Answer)
 
 export interface Capabilities {
-  /** Whether GetPluginCapabilities reports CONTROLLER_SERVICE. */
+  /** True if GetPluginCapabilities reports CONTROLLER_SERVICE. */
   controllerService: boolean
-  /** Whether GetPluginCapabilities reports VOLUME_ACCESSIBILITY_CONSTRAINTS. */
+  /** True if GetPluginCapabilities reports VOLUME_ACCESSIBILITY_CONSTRAINTS. */
   topology: boolean
   controller: (keyof typeof ControllerRpc | number)[]
   node: (keyof typeof NodeRpc | number)[]

@@ -144,7 +144,7 @@ export const attachScenarios: readonly Scenario[] = [
   ),
   long(
     scenario(
-      'attach: a node that does it by itself, then not any more',
+      'attach: a node that attaches by itself, then no longer',
       [node('n1', { annotations: {} }), volume('pv'), claim('data')],
       [app()],
       {
@@ -184,7 +184,7 @@ export const attachScenarios: readonly Scenario[] = [
   ),
   long(
     scenario(
-      'attach: a driver that needs none any more',
+      'attach: a driver that no longer needs attachments',
       [node('n1'), csiDriver('driver', { attachRequired: true }), volume('pv', { driver: 'driver' }), claim('data')],
       [app()],
       {
@@ -196,20 +196,8 @@ export const attachScenarios: readonly Scenario[] = [
     ),
   ),
   attach('a volume without CSI', { csi: null, nfs: { server: 'nfs.example.com', path: '/' } }, [app()]),
-  attach(
-    'a volume of a migrated plugin',
-    { csi: null, awsElasticBlockStore: { volumeID: 'vol-1', fsType: 'ext4' } },
-    [app()],
-    [deleted(PODS, 'app')],
-  ),
   scenario('attach: a CSI volume of the pod alone', [
     node('n1'),
     (scene) => pod('app', { node: 'n1', volumes: [{ name: 'own', csi: { driver: scene.driver } }] })(scene),
   ]),
-  scenario(
-    'attach: a volume of a migrated plugin that the pod names itself',
-    [node('n1')],
-    [pod('app', { node: 'n1', volumes: [{ name: 'disk', awsElasticBlockStore: { volumeID: 'vol-2' } }] })],
-    [deleted(PODS, 'app')],
-  ),
 ]

@@ -1,9 +1,8 @@
-import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { changed, claim, deleted, lateClass, pod, refused, storageClass, volume } from '../actions.ts'
 import { type Scenario, scenario } from '../scenario.ts'
 
 const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
-const EBS = { metadata: {}, provisioner: 'kubernetes.io/aws-ebs' }
 const ephemeral = (name: string, spec: object = {}) => ({
   name,
   ephemeral: {
@@ -32,11 +31,6 @@ export const provisionScenarios: readonly Scenario[] = [
     storageClass('class', { provisioner: 'kubernetes.io/flocker' }),
     claim('data'),
   ]),
-  scenario('provision: by a migrated plugin', [storageClass('class', EBS), claim('data')]),
-  scenario('provision: host paths are not provisioned', [
-    storageClass('class', { provisioner: 'kubernetes.io/host-path' }),
-    claim('data'),
-  ]),
   scenario(
     'provision: no provisioner answers, then an administrator creates a volume',
     [storageClass('class', { provisioner: 'missing.example.com' }), claim('data')],
@@ -53,7 +47,6 @@ export const provisionScenarios: readonly Scenario[] = [
     [deleted(CLAIMS, 'data')],
   ),
   scenario('provision: late, for a node that was chosen', [lateClass('class'), claim('data')], [selected('n')]),
-  scenario('provision: late, by a migrated plugin', [lateClass('class', EBS), claim('data')], [selected('n')]),
   scenario(
     'provision: late binding, and no provisioner',
     [lateClass('class', { provisioner: 'kubernetes.io/no-provisioner' }), claim('data')],
@@ -92,56 +85,10 @@ export const provisionScenarios: readonly Scenario[] = [
     [refused(changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } }))],
   ),
   scenario(
-    'expand: of a plugin without expansion',
-    [storageClass('class'), volume('pv', { csi: null, hostPath: { path: '/tmp/parity-none' } }), claim('data')],
-    [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } })],
-  ),
-  scenario(
-    'expand: of a migrated plugin',
-    [
-      storageClass('class', EBS),
-      volume('pv', { csi: null, awsElasticBlockStore: { volumeID: 'vol-1', fsType: 'ext4' } }),
-      claim('data'),
-    ],
-    [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } })],
-  ),
-  scenario(
     'expand: the volume has grown already',
     [storageClass('class'), volume('pv', { size: '4Gi' }), claim('data')],
     [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '3Gi' } } } })],
   ),
-  scenario(
-    'migrate: a volume of a migrated plugin is marked',
-    [
-      volume('pv', {
-        policy: 'Delete',
-        csi: null,
-        awsElasticBlockStore: { volumeID: 'vol-1' },
-        metadata: {
-          annotations: { 'pv.kubernetes.io/provisioned-by': 'kubernetes.io/aws-ebs' },
-          finalizers: ['kubernetes.io/pv-controller'],
-        },
-      }),
-      claim('data'),
-    ],
-    [deleted(CLAIMS, 'data')],
-  ),
-  scenario(
-    'migrate: a volume of a plugin of old is protected',
-    [
-      volume('pv', {
-        policy: 'Delete',
-        csi: null,
-        hostPath: { path: '/var/parity-none' },
-        metadata: { annotations: { 'pv.kubernetes.io/provisioned-by': 'kubernetes.io/host-path' } },
-      }),
-    ],
-    [changed(VOLUMES, 'pv', { spec: { persistentVolumeReclaimPolicy: 'Retain' } })],
-  ),
-  scenario('migrate: a claim that says it was migrated and is not', [
-    storageClass('class', { provisioner: 'missing.example.com' }),
-    claim('data', { metadata: { annotations: { 'pv.kubernetes.io/migrated-to': 'gone.example.com' } } }),
-  ]),
   scenario(
     "ephemeral: a pod's own claim",
     [pod('app', { volumes: [ephemeral('data', NONE)] })],

@@ -163,7 +163,7 @@ export function finalizerRemoved(
   ]
 }
 
-/** Whether the time of an error, and nothing else of it, has been written. */
+/** Reports whether the time of an error, and nothing else of it, has been written. */
 export function writesTimeAlone({ attacher }: AttacherScene, error: 'attachError' | 'detachError'): boolean {
   const writes = attacher.gate.writes('volumeattachments/status')
   return writes.some((write) => Object.keys(Object(partOf(write, 'status', error))).join() === 'time')

@@ -47,7 +47,7 @@ check(
     await kubectl(kubeconfig, 'create', '--filename', example)
     await kubectl(kubeconfig, 'wait', '--for=condition=Ready', 'pod/mine', '--timeout=20s')
     // Each sidecar's metrics and health, and the page.
-    equal(pages.length, 7, pages.join())
+    equal(pages.length, 9, pages.join())
     for (const page of pages) equal((await fetch(page)).status, 200, page)
 
     child.stdin?.write(CTRL_C)
@@ -112,7 +112,7 @@ check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'em
   const { child, text } = startWithOutput(ground.folder, process.execPath, { args })
   await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
   const asked = familyOf(child.pid ?? -1)
-  ok(asked.length >= 5, `npm start, the cluster and three sidecars: ${asked}`)
+  ok(asked.length >= 6, `npm start, the cluster and four sidecars: ${asked}`)
   for (const pid of asked) process.kill(pid, 'SIGUSR1')
   const { code } = await exitOf(child)
   equal(code, 0)

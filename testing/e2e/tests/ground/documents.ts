@@ -41,7 +41,7 @@ for (const { path, line, prints } of LINES) {
   check(`documents: ${path}: ${line}`, { target: 'emulator', within: MINUTES }, async () => {
     ok(
       allCommands().some((command) => command.path === path && command.line === line),
-      `${path} has no such line any more`,
+      `${path} no longer has the line`,
     )
     // The command runs with the Node.js of the tests, as after `npm ci`.
     const PATH = `${dirname(process.execPath)}:${join(root, 'node_modules/.bin')}:${process.env['PATH']}`

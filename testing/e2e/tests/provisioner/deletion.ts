@@ -1,5 +1,6 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { refusal } from '../../harness/api/gate.ts'
 import { testsOf } from '../../harness/test.ts'
 import { never, pause } from '../../harness/waiting.ts'
 import { calls, createClass, deleted, eventOf, FINALIZER, released, scene, setPhase } from './scene.ts'
@@ -232,3 +233,12 @@ test('a finalizer of another writer keeps the object, which is not worked on aga
   await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { labels: { touched: '1' } } })
   await never('another call', () => driver.callsOf('DeleteVolume').length > length, 500)
 })
+
+for (const kind of ['DELETE', 'PATCH'] as const) {
+  test(`a refused ${kind} of a PersistentVolume in conflict is repeated`, async (t) => {
+    const { driver, sidecar } = await scene(t, { args: ['--retry-interval-start=100ms'] })
+    const refused = sidecar.gate.inject(`${kind} persistentvolumes`, refusal(409, 'Conflict', 'changed'), { times: 1 })
+    await deleted(t, await released(t))
+    equal([refused.count, t.ours ? driver.callsOf('DeleteVolume').length : 1], [1, 1])
+  })
+}

@@ -82,7 +82,7 @@ function keepVolumes(driver: Driver): ReadonlySet<unknown> {
 const NEVER: Fault = { kind: 'wait', for: new Promise(() => {}) }
 const LOST: Fault = { kind: 'loseAnswer' }
 
-/** The requests of a creation, and the number of the request among those of its kind. */
+/** The requests of a creation. The number counts the earlier requests of the same kind. */
 const REQUESTS = [
   ['GET persistentvolumeclaims', 0, 'before the finalizer'],
   ['PUT persistentvolumeclaims', 0, 'at the finalizer'],

@@ -4,7 +4,7 @@ import { invariant } from '@csi-sidecars/base'
 export interface Outgoing {
   /** `patch volumeattachments/va-1/status`. */
   readonly label: string
-  /** Whether it changes something. */
+  /** True if it changes something. */
   readonly write: boolean
   /** Absent for a call. */
   readonly request?: SentRequest

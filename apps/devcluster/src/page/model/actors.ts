@@ -9,6 +9,8 @@ export const ACTORS = {
   'attach-detach': { name: 'attach/detach controller', does: 'asks for volumes on the nodes of their pods' },
   'csi-attacher': { name: 'csi-attacher', does: 'attaches and detaches volumes' },
   'csi-resizer': { name: 'csi-resizer', does: 'expands and modifies volumes' },
+  'snapshot-controller': { name: 'snapshot-controller', does: 'binds snapshots to contents' },
+  'csi-snapshotter': { name: 'csi-snapshotter', does: 'takes and deletes snapshots' },
   driver: { name: 'CSI driver', does: 'answers the calls of all others' },
 } as const
 
@@ -22,6 +24,10 @@ const CALLERS: Readonly<Record<string, ActorId>> = {
   CreateVolume: 'csi-provisioner',
   DeleteVolume: 'csi-provisioner',
   GetCapacity: 'csi-provisioner',
+  CreateSnapshot: 'csi-snapshotter',
+  DeleteSnapshot: 'csi-snapshotter',
+  ListSnapshots: 'csi-snapshotter',
+  GetSnapshot: 'csi-snapshotter',
   ControllerPublishVolume: 'csi-attacher',
   ControllerUnpublishVolume: 'csi-attacher',
   ListVolumes: 'csi-attacher',

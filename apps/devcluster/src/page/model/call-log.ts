@@ -63,6 +63,6 @@ function keyOf(method: string, who: string): string {
 
 /** The volume's handle; for a volume that is being created its chosen name. */
 export function volumeOf({ request }: Pick<LiveCall, 'request'>): string {
-  const id = request['volumeId'] ?? request['name']
+  const id = request['volumeId'] ?? request['sourceVolumeId'] ?? request['name']
   return typeof id === 'string' ? id : ''
 }

@@ -1,7 +1,9 @@
 import {
   type Attachment,
+  type CachedContent,
   type CachedNode,
   type CachedPod,
+  type CachedSnapshot,
   type Claim,
   csiVolumeOf,
   PROVISIONED_BY,
@@ -26,6 +28,10 @@ export function objectLine(event: ObjectEvent): TimelineEntry | undefined {
       return attachmentLine(event.before, event.after)
     case 'node':
       return nodeLine(event.before, event.after)
+    case 'snapshot':
+      return snapshotLine(event.before, event.after)
+    case 'content':
+      return contentLine(event.before, event.after)
   }
 }
 
@@ -132,6 +138,25 @@ function nodeLine(before: CachedNode | undefined, after: CachedNode | undefined)
   const released = newIn(after.volumesInUse, before.volumesInUse)
   if (released === undefined) return undefined
   return { who: kubeletOf(key), text: `${key} says that it uses ${handleOf(released)} no more` }
+}
+
+function snapshotLine(
+  before: CachedSnapshot | undefined,
+  after: CachedSnapshot | undefined,
+): TimelineEntry | undefined {
+  if (after === undefined) return before && { who: 'snapshot-controller', text: `snapshot ${before.name} gone` }
+  const { name, claim, readyToUse, error } = after
+  if (before === undefined) return { who: 'you', text: `snapshot ${name} of claim ${claim} created` }
+  if (!before.deleting && after.deleting) return { who: 'you', text: `snapshot ${name} deleted` }
+  if (!before.readyToUse && readyToUse) return { who: 'snapshot-controller', text: `snapshot ${name} ready to use` }
+  if (error === undefined || before.error === error) return undefined
+  return { who: 'csi-snapshotter', text: `snapshot ${name} is not taken: ${error}`, bad: true }
+}
+
+function contentLine(before: CachedContent | undefined, after: CachedContent | undefined): TimelineEntry | undefined {
+  const what = (snapshot: string): string => `VolumeSnapshotContent of ${snapshot}`
+  if (after === undefined) return before && { who: 'csi-snapshotter', text: `${what(before.snapshot)} gone` }
+  return before === undefined ? { who: 'snapshot-controller', text: `${what(after.snapshot)} created` } : undefined
 }
 
 function names({ volumesAttached }: CachedNode): readonly string[] {

@@ -1,6 +1,7 @@
 import type { LiveCall } from '@csi-sidecars/disturb'
 import {
   type CachedNode,
+  type CachedSnapshot,
   type Caches,
   handleKey,
   PODS_BY_CLAIM,
@@ -26,7 +27,15 @@ export function rowsOfObjectEvent(event: ObjectEvent, caches: Caches): readonly 
       return rowsOfAttachment((event.after ?? event.before)?.pvName, caches)
     case 'node':
       return rowsOfNode(event.before, event.after, caches)
+    case 'snapshot':
+      return rowsOfSnapshot(event.after ?? event.before)
+    case 'content':
+      return rowsOfSnapshot(caches.taken?.snapshots.store.get((event.after ?? event.before)?.snapshot ?? ''))
   }
+}
+
+function rowsOfSnapshot(snapshot: CachedSnapshot | undefined): readonly string[] {
+  return snapshot === undefined ? [] : [`claim/${snapshot.namespace}/${snapshot.claim}`]
 }
 
 /** Most that changes about a node is which volumes it has. */

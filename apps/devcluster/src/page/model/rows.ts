@@ -27,6 +27,11 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
     pods: pods.map(wantedPod),
     ...(volume !== undefined && { volume: actualVolume(volume, claim) }),
     places: placesOf(view),
+    snapshots: view.snapshots.map(({ name, readyToUse, restoreSize, deleting, error }) => ({
+      name,
+      state: deleting ? 'deleting' : error !== undefined ? 'failing' : readyToUse ? 'ready' : 'taking',
+      size: restoreSize ?? '',
+    })),
     waits: waitsOf(view).map(({ remedy, ...wait }) => {
       const since = sinceOf(wait, before?.waits ?? []) ?? now
       onWait?.(stuckFrom(remedy, since))

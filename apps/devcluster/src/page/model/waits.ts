@@ -1,5 +1,5 @@
 import type { EventText } from '@csi-sidecars/events'
-import type { Attachment, CachedNode, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
+import type { Attachment, CachedNode, CachedPod, CachedSnapshot, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { uniqueVolumeName } from '@csi-sidecars/volume-controllers'
 import type { Remedy } from '@csi-sidecars/waits'
 import {
@@ -24,6 +24,7 @@ export interface RowView {
   readonly volume: Volume | undefined
   readonly attachments: readonly Attachment[]
   readonly pods: readonly CachedPod[]
+  readonly snapshots: readonly CachedSnapshot[]
   /** The message of the PV controller about an unbound claim. */
   readonly binding: EventText | undefined
   /** The volume's driver has an attach. */
@@ -117,7 +118,7 @@ const WHY: Readonly<Record<Reason, Why>> = {
   AttachFails: ({ node }) => `the driver does not attach the volume to ${node}`,
   CannotAttach: ({ node }) => `the volume cannot be attached to ${node}`,
   NotReported: ({ node }) => `reports on ${node} that the volume is attached`,
-  NodeGone: ({ node }) => `there is no ${node} any more`,
+  NodeGone: ({ node }) => `${node} no longer exists`,
   Mounting: ({ node }) => `mounts the volume on ${node}`,
   MountPending: ({ node }) => `the driver does not mount the volume on ${node}`,
   NodeNotReady: ({ node }) => `${node} is not ready`,

@@ -104,7 +104,7 @@ export const ACTIONS = {
         name: 'sidecar',
         label: 'Sidecar',
         kind: 'choice',
-        choices: ['csi-attacher', 'csi-resizer', 'csi-provisioner'],
+        choices: ['csi-attacher', 'csi-resizer', 'csi-provisioner', 'csi-snapshotter'],
         value: 'csi-attacher',
       },
     ],

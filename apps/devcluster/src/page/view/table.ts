@@ -2,7 +2,7 @@ import { byId, fill, Keyed, make, setText } from './dom.ts'
 import { CallDetails, EventText, sizeBar, tag, waitText } from './parts.ts'
 import { BY_NAME, short } from './picture.ts'
 import type { Player } from './player.ts'
-import type { Item, LastCall, LastEvent, Place, Row } from './wire.ts'
+import type { Item, LastCall, LastEvent, Place, Row, Snapshot } from './wire.ts'
 import { stillHolds } from './wire.ts'
 
 /** The number of shown rows. The filter finds the others. */
@@ -150,14 +150,18 @@ function wantedOf({ claim, pods, volume }: Row): readonly HTMLElement[] {
   return parts
 }
 
-function actualOf({ claim, volume, places }: Row): readonly HTMLElement[] {
+function actualOf({ claim, volume, places, snapshots }: Row): readonly HTMLElement[] {
   if (volume === undefined) return [make('span', { class: 'quiet' }, 'no volume'), ...places.map(placeOf)]
   const { name, phase, size, capacity, attributesClass } = volume
   const more = capacity === size.text ? '' : `, volume ${capacity}`
   const second = attributesClass === '' ? '' : `, ${attributesClass}`
   const about = make('div', { class: 'volume', title: name }, make('span', { class: 'cut' }, name), ' ', tag(phase))
   const bar = make('div', {}, sizeBar(claim?.size ?? size, size), `${more}${second}`)
-  return [about, bar, ...places.map(placeOf)]
+  return [about, bar, ...places.map(placeOf), ...snapshots.map(snapshotOf)]
+}
+
+function snapshotOf({ name, state, size }: Snapshot): HTMLElement {
+  return make('div', { class: 'place' }, `snapshot ${name} `, tag(state), size === '' ? '' : ` ${size}`)
 }
 
 function placeOf({ node, state, pods, error }: Place): HTMLElement {

@@ -71,6 +71,14 @@ export interface Place {
   readonly error?: string
 }
 
+/** A snapshot of the claim's volume. */
+export interface Snapshot {
+  readonly name: string
+  readonly state: 'taking' | 'ready' | 'deleting' | 'failing'
+  /** Empty while the size is unknown. */
+  readonly size: string
+}
+
 /** One line of the page: a claim with its volume and its pods; or a volume, or a pod, that has no claim. */
 export interface Row {
   readonly is: 'row'
@@ -80,6 +88,7 @@ export interface Row {
   readonly pods: readonly WantedPod[]
   readonly volume?: ActualVolume
   readonly places: readonly Place[]
+  readonly snapshots: readonly Snapshot[]
   readonly waits: readonly Wait[]
 }
 

@@ -118,7 +118,13 @@ export class ProvisionerModel {
   createClaim(name: string): void {
     if (this.claim(name) !== undefined) return
     this.api.server.create(PERSISTENT_VOLUME_CLAIMS, {
-      metadata: { namespace: NAMESPACE, name, annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } },
+      metadata: {
+        namespace: NAMESPACE,
+        name,
+        annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER },
+        // A deleted claim stays until the PV controller has looked at it.
+        finalizers: ['kubernetes.io/pvc-protection'],
+      },
       spec: {
         accessModes: ['ReadWriteOnce'],
         storageClassName: CLASS.name,

@@ -121,7 +121,7 @@ export class Backend {
     const known = this.#knownRequest()
     if (asked > this.largestRequest) this.violations.push(`${asked} was never wanted`)
     if (asked > this.size && asked === this.#refused && asked !== known) {
-      this.violations.push(`${asked} was refused, and is not wanted any more: ${known} is`)
+      this.violations.push(`${asked} was refused, and is no longer requested: ${known} is`)
     }
     if (this.#growing !== undefined && asked !== this.#growing) {
       this.violations.push(`${asked} was asked for while ${this.#growing} may be on its way`)

@@ -5,9 +5,9 @@ import {
   type PersistentVolumeClaim,
 } from '@csi-sidecars/kube-types'
 import type { Model, Move } from '@csi-sidecars/testkit'
-import { type Claim, projectClaim } from '../../caches/claim.ts'
+import { projectClaim, type ResizerClaim } from '../../caches/claim.ts'
 import { CONDITION, MODIFY_STATUS } from '../../caches/names.ts'
-import { type Volume, volumeProjection } from '../../caches/volume.ts'
+import { type ResizerVolume, volumeProjection } from '../../caches/volume.ts'
 import { claim, DRIVER, volume } from '../builders.ts'
 import { ClassRun } from './class-run.ts'
 import { type ClassObjects, type ClassOptions, type ClassState, REAL } from './class-state.ts'
@@ -15,8 +15,10 @@ import { Numbered } from './numbered.ts'
 
 /** One claim, its volume, a driver, a user, a class that comes and goes, and a process that works by the real rules. */
 export class ClassModel implements Model<ClassState>, ClassObjects {
-  readonly claims = new Numbered<PersistentVolumeClaim, Claim>(PERSISTENT_VOLUME_CLAIMS, (wire) => projectClaim(wire))
-  readonly volumes = new Numbered<PersistentVolume, Volume>(PERSISTENT_VOLUMES, (wire) =>
+  readonly claims = new Numbered<PersistentVolumeClaim, ResizerClaim>(PERSISTENT_VOLUME_CLAIMS, (wire) =>
+    projectClaim(wire),
+  )
+  readonly volumes = new Numbered<PersistentVolume, ResizerVolume>(PERSISTENT_VOLUMES, (wire) =>
     volumeProjection(DRIVER)(wire),
   )
   readonly options: ClassOptions

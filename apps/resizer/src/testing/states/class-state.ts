@@ -1,6 +1,6 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import type { Claim } from '../../caches/claim.ts'
-import type { Volume } from '../../caches/volume.ts'
+import type { ResizerClaim } from '../../caches/claim.ts'
+import type { ResizerVolume } from '../../caches/volume.ts'
 import { onClaim } from '../../modify/controller.ts'
 import { decideModify } from '../../modify/decide.ts'
 import type { Numbered } from './numbered.ts'
@@ -40,12 +40,12 @@ export interface ClassState {
 export interface ClassOptions {
   /** The classes that users request; empty means none. Bronze does not exist at first, and is created and deleted. */
   readonly classes: readonly string[]
-  /** Whether writes are refused, answers are lost and the process is killed. */
+  /** True if writes are refused, answers are lost and the process is killed. */
   readonly faults: boolean
   /** The real functions, unless a test breaks them. */
   readonly onClaim: typeof onClaim
   readonly decideModify: typeof decideModify
-  /** Whether a class that is created wakes the claims that wait for it. */
+  /** True if a class that is created wakes the claims that wait for it. */
   readonly wakes: boolean
 }
 
@@ -54,8 +54,8 @@ export const REAL: ClassOptions = { classes: ['gold', 'silver', ''], faults: tru
 
 /** The objects that a run reads. */
 export interface ClassObjects {
-  readonly claims: Numbered<PersistentVolumeClaim, Claim>
-  readonly volumes: Numbered<PersistentVolume, Volume>
+  readonly claims: Numbered<PersistentVolumeClaim, ResizerClaim>
+  readonly volumes: Numbered<PersistentVolume, ResizerVolume>
   readonly options: ClassOptions
   /** The cache gets the state of the API server. The event may start a run. */
   seeClaim(state: ClassState, cause: 'watch' | 'own'): ClassState

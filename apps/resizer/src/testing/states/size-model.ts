@@ -5,9 +5,9 @@ import {
   type PersistentVolumeClaim,
 } from '@csi-sidecars/kube-types'
 import type { Model, Move } from '@csi-sidecars/testkit'
-import { type Claim, projectClaim } from '../../caches/claim.ts'
+import { projectClaim, type ResizerClaim } from '../../caches/claim.ts'
 import { CONDITION, SIZE_STATUS } from '../../caches/names.ts'
-import { type Volume, volumeProjection } from '../../caches/volume.ts'
+import { type ResizerVolume, volumeProjection } from '../../caches/volume.ts'
 import { claim, DRIVER, volume } from '../builders.ts'
 import { Numbered } from './numbered.ts'
 import { SizeRun } from './size-run.ts'
@@ -22,8 +22,10 @@ const OF_RESIZE: ReadonlySet<string> = new Set([
 
 /** One claim, its volume, a driver, a kubelet, a user, an administrator, and a process that works by the real rules. */
 export class SizeModel implements Model<SizeState>, SizeObjects {
-  readonly claims = new Numbered<PersistentVolumeClaim, Claim>(PERSISTENT_VOLUME_CLAIMS, (wire) => projectClaim(wire))
-  readonly volumes = new Numbered<PersistentVolume, Volume>(PERSISTENT_VOLUMES, (wire) =>
+  readonly claims = new Numbered<PersistentVolumeClaim, ResizerClaim>(PERSISTENT_VOLUME_CLAIMS, (wire) =>
+    projectClaim(wire),
+  )
+  readonly volumes = new Numbered<PersistentVolume, ResizerVolume>(PERSISTENT_VOLUMES, (wire) =>
     volumeProjection(DRIVER)(wire),
   )
   readonly options: SizeOptions

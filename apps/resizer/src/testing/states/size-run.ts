@@ -16,7 +16,7 @@ interface Write {
   readonly object: 'claim' | 'pv'
   /** The object as the API server has it then. */
   readonly patched: number
-  /** Whether the volume is as an administrator has edited it then. Left out: as before. */
+  /** True if the volume is as an administrator has edited it then. Left out: as before. */
   readonly edited?: boolean
   readonly onSaved: (state: SizeState) => SizeState
   readonly onFailed: (state: SizeState) => SizeState

@@ -1,6 +1,6 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import type { Claim } from '../../caches/claim.ts'
-import type { Volume } from '../../caches/volume.ts'
+import type { ResizerClaim } from '../../caches/claim.ts'
+import type { ResizerVolume } from '../../caches/volume.ts'
 import { decideResize } from '../../resize/decide.ts'
 import { onClaim, onVolume } from '../../resize/triggers.ts'
 import type { Numbered } from './numbered.ts'
@@ -52,9 +52,9 @@ export interface SizeOptions {
   readonly sizes: readonly number[]
   /** How often an administrator edits the capacity of the volume. */
   readonly edits: number
-  /** Whether the driver fails. */
+  /** True if the driver fails. */
   readonly failures: boolean
-  /** Whether writes are refused, answers are lost and the process is killed. */
+  /** True if writes are refused, answers are lost and the process is killed. */
   readonly faults: boolean
   /** The real functions, unless a test breaks them. */
   readonly onClaim: typeof onClaim
@@ -75,8 +75,8 @@ export const REAL: SizeOptions = {
 
 /** The objects that a run reads. */
 export interface SizeObjects {
-  readonly claims: Numbered<PersistentVolumeClaim, Claim>
-  readonly volumes: Numbered<PersistentVolume, Volume>
+  readonly claims: Numbered<PersistentVolumeClaim, ResizerClaim>
+  readonly volumes: Numbered<PersistentVolume, ResizerVolume>
   readonly options: SizeOptions
   /** The cache gets the state of the API server. The event may start a run. */
   seeClaim(state: SizeState, cause: 'watch' | 'own'): SizeState

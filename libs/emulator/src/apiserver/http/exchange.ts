@@ -2,10 +2,7 @@
 export interface HttpRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined
   readonly url?: string | undefined
-  readonly headers: { readonly [name in RequestHeader]?: string | undefined } & {
-    /** The values of a header that came more than once are one text, with commas between them. */
-    readonly [name in `impersonate-${string}`]?: string | readonly string[] | undefined
-  }
+  readonly headers: { readonly [name in RequestHeader]?: string | undefined }
 }
 
 type RequestHeader = 'accept' | 'authorization' | 'content-length' | 'content-type' | 'user-agent'

@@ -30,7 +30,7 @@ export function text(path: string, otherwise = ''): Cell {
   return (object) => textAt(object, ...steps) ?? otherwise
 }
 
-/** Whether the value at a path is true. */
+/** Reports whether the value at a path is true. */
 export function flag(path: string): Cell {
   const steps = path.split('.')
   return (object) => at(object, ...steps) === true

@@ -49,7 +49,7 @@ function tokenStatus(authentication: Authentication, object: ApiObject): JsonMap
 
 const AUDIENCE = 'https://kubernetes.default.svc'
 
-/** Whether a user may do something: `asker`, or if that is undefined the user that the review names. */
+/** Reports whether a user may do something: `asker`, or if that is undefined the user that the review names. */
 function accessStatus(registry: ObjectRegistry, object: ApiObject, asker: AuthenticatedUser | undefined): JsonMap {
   const { spec } = object
   const errors = new FieldErrors()

@@ -64,7 +64,7 @@ describe('a change of the authorities', () => {
     ])
   })
 
-  test('does not need the pair to be right, nor the pair them', async () => {
+  test('takes effect although the certificate pair is broken, and the other way round', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writePair({ cert: '', key: '' })
     server.writeCa(other.cert)

@@ -58,7 +58,7 @@ test('an answer is relied on for ten seconds, also one that says no', async () =
   expect(asked).toBe(2)
 })
 
-test('who asks meanwhile shares the answer', async () => {
+test('requests during a review share its answer', async () => {
   const cache = new ReviewCache<string>(new FakeClock())
   const gate = Promise.withResolvers<string>()
   let asked = 0

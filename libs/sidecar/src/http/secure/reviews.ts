@@ -87,14 +87,14 @@ export class Reviews {
   }
 }
 
-/** As long as Kubernetes' delegated authentication and authorization rely on an answer, be it yes or no. */
+/** The lifetime of an answer in Kubernetes' delegated authentication and authorization. */
 const FRESH_MS = 10_000
 const MOST_ANSWERS = 256
-/** More at a time come from a client that guesses tokens. */
+/** The number of reviews at the same time. Only a client that guesses tokens causes more. */
 const MOST_QUESTIONS = 16
 
 /**
- * Answers of the API server for a short time. Who asks what is being asked waits for the same answer. Errors are not
+ * Keeps answers of the API server for a short time. Equal reviews at the same time share one request. Errors are not
  * kept, and of questions only digests: they hold tokens, and as much text as a client likes.
  */
 export class ReviewCache<T> {

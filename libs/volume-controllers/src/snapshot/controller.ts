@@ -1,0 +1,80 @@
+import { type Controller, keysOf, type Outcome, objectOf, presentKey, SETTLED } from '@csi-sidecars/controller'
+import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
+import { VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@csi-sidecars/kube-types'
+import { boundVolume } from '../attach-detach/resolve.ts'
+import type { SnapshotCaches } from '../caches/caches.ts'
+import type { CachedSnapshot } from '../caches/snapshot.ts'
+import { baseController, type ControllerParts, except, refOf } from '../control.ts'
+import { BEING_DELETED, decideSnapshot, type SnapshotStep, type SnapshotView } from './decide.ts'
+
+const WORKERS = 10
+
+type SnapshotParts = ControllerParts & { readonly taken: SnapshotCaches }
+
+/** Creates a content for each VolumeSnapshot of a claim, copies its state back, and deletes it with the VolumeSnapshot. */
+export function snapshotControllers(parts: ControllerParts): readonly Controller[] {
+  const { taken } = parts.caches
+  if (taken === undefined) return []
+  return [
+    {
+      ...baseController('snapshot', parts),
+      workers: WORKERS,
+      sources: [keysOf(taken.snapshots, presentKey), keysOf(taken.contents, (event) => [objectOf(event).snapshot])],
+      reconcile: (key, { signal }) => reconcile(key, { ...parts, taken }, signal),
+    },
+  ]
+}
+
+async function reconcile(key: string, parts: SnapshotParts, signal: AbortSignal): Promise<Outcome> {
+  const snapshot = parts.taken.snapshots.store.get(key)
+  if (snapshot === undefined) return SETTLED
+  const step = decideSnapshot(await observe(snapshot, parts, signal))
+  // The event of each write enqueues the key again.
+  if (step !== undefined) await except(isNotFound, perform(step, { snapshot, parts, signal }))
+  return SETTLED
+}
+
+async function observe(snapshot: CachedSnapshot, parts: SnapshotParts, signal: AbortSignal): Promise<SnapshotView> {
+  const { client, caches, taken } = parts
+  const { uid, namespace, className: name } = snapshot
+  const content = taken.contents.store.get(`snapcontent-${uid}`)
+  const claim = caches.claims.store.get(`${namespace}/${snapshot.claim}`)
+  const needsClass = content === undefined && name !== ''
+  return {
+    snapshot,
+    content,
+    source: claim && boundVolume(claim, caches),
+    snapshotClass: needsClass ? await client.get(VOLUME_SNAPSHOT_CLASSES, { name }, { signal }) : undefined,
+  }
+}
+
+interface SnapshotRun {
+  readonly snapshot: CachedSnapshot
+  readonly parts: SnapshotParts
+  readonly signal: AbortSignal
+}
+
+async function perform(step: SnapshotStep, { snapshot, parts, signal }: SnapshotRun): Promise<void> {
+  const { client, taken } = parts
+  switch (step.do) {
+    case 'patch': {
+      const options = { signal, subresource: step.status ? 'status' : undefined }
+      taken.snapshots.learn(await client.patch(VOLUME_SNAPSHOTS, refOf(snapshot.key), step.patch, options))
+      return
+    }
+    case 'createContent': {
+      const created = await except(isAlreadyExists, client.create(VOLUME_SNAPSHOT_CONTENTS, step.content, { signal }))
+      if (created !== undefined) taken.contents.learn(created)
+      return
+    }
+    case 'deleteContent': {
+      const ref = { name: step.name }
+      const body = { metadata: { annotations: { [BEING_DELETED]: 'yes' } } }
+      await client.patch(VOLUME_SNAPSHOT_CONTENTS, ref, { kind: 'merge', body }, { signal })
+      await client.delete(VOLUME_SNAPSHOT_CONTENTS, ref, { signal })
+      return
+    }
+    case 'fail':
+      throw new Error(step.message)
+  }
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals'
+import type { CachedContent } from '../caches/snapshot.ts'
+import { boundPair, content, DRIVER, snapshot } from '../testing/objects.ts'
+import { decideSnapshot, type SnapshotView } from './decide.ts'
+
+const READY = { readyToUse: true, creationTime: '2026-11-26T00:00:00Z', restoreSize: '1Gi' }
+
+const decide = (change: Partial<SnapshotView>) =>
+  decideSnapshot({
+    snapshot: snapshot(),
+    content: undefined,
+    source: boundPair().volume,
+    snapshotClass: { driver: DRIVER, deletionPolicy: 'Delete' },
+    ...change,
+  })
+
+describe('a VolumeSnapshot', () => {
+  it('gets the finalizer first', () => {
+    expect(decide({ snapshot: snapshot({ finalizers: undefined }) })).toMatchObject({ do: 'patch', status: false })
+  })
+
+  it('gets a content with the handle of the volume and the policy of the class', () => {
+    expect(decide({})).toEqual({
+      do: 'createContent',
+      content: {
+        metadata: {
+          name: 'snapcontent-uid-backup',
+          finalizers: ['snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection'],
+        },
+        spec: {
+          driver: DRIVER,
+          deletionPolicy: 'Delete',
+          volumeSnapshotClassName: 'fast',
+          source: { volumeHandle: 'handle-pv-1' },
+          sourceVolumeMode: 'Filesystem',
+          volumeSnapshotRef: {
+            apiVersion: 'snapshot.storage.k8s.io/v1',
+            kind: 'VolumeSnapshot',
+            name: 'backup',
+            namespace: 'default',
+            uid: 'uid-backup',
+          },
+        },
+      },
+    })
+  })
+
+  it.each<[string, Partial<SnapshotView>, string]>([
+    ['its claim has no volume', { source: undefined }, 'claim data of snapshot default/backup has no CSI volume'],
+    ['it names no class', { snapshotClass: undefined }, 'snapshot default/backup names no VolumeSnapshotClass'],
+    ['it has no claim', { snapshot: snapshot({ claim: '' }) }, 'snapshot default/backup has no claim as its source'],
+  ])('waits if %s', (_, change, message) => {
+    expect(decide(change)).toEqual({ do: 'fail', message })
+  })
+
+  it('gets the state of its content, and then nothing', () => {
+    const body = {
+      status: { boundVolumeSnapshotContentName: 'snapcontent-uid-backup', ...READY, error: null },
+    }
+    const ready = content(READY)
+    expect(decide({ content: ready })).toEqual({ do: 'patch', patch: { kind: 'merge', body }, status: true })
+    const same = snapshot({ ...READY, contentName: ready.key })
+    expect(decide({ content: ready, snapshot: same })).toBeUndefined()
+  })
+
+  it('gets the error of its content', () => {
+    expect(decide({ content: content({ error: 'no room' }) })).toMatchObject({
+      patch: { body: { status: { readyToUse: false, error: { message: 'no room' } } } },
+    })
+  })
+
+  const deleted = snapshot({ deleting: true })
+  const release = { do: 'patch', status: false }
+  it.each<[string, CachedContent | undefined, object | undefined]>([
+    ['deletes the content first', content(), { do: 'deleteContent', name: 'snapcontent-uid-backup' }],
+    ['waits for the deleted content', content({ deleting: true }), undefined],
+    ['leaves a retained content', content({ policy: 'Retain' }), release],
+    ['is released without a content', undefined, release],
+  ])('in deletion %s', (_, given, step) => {
+    const decided = decide({ snapshot: deleted, content: given })
+    if (step === undefined) expect(decided).toBeUndefined()
+    else expect(decided).toMatchObject(step)
+  })
+})
