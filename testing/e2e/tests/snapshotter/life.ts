@@ -14,8 +14,10 @@ import {
   VOLUME_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
 import { attachment } from '../../harness/api/objects.ts'
+import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { start, stop } from '../../harness/process/processes.ts'
@@ -349,6 +351,10 @@ test('four Go originals hand over to one process and back under load', async (t)
   const one = await t.sidecar({
     app: 'both',
     driver,
+    user: await userWith(
+      t,
+      APPS.flatMap((app) => [...FACTS[app].rules]),
+    ),
     hostname: t.name('one'),
     args: [`--controllers=${APPS.join()}`, ...ELECTED],
   })
