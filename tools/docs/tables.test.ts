@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { APPS } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
 import { ERROR_LINES } from './error-lines.ts'
 import { EVENTS } from './event-table.ts'
@@ -81,6 +82,13 @@ describe('the documentation', () => {
     // The flags of the driver test are the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
+    // A flag of the driver test names the executable of one sidecar. The runtime sources do not include the previews.
+    for (const app of [...APPS, 'provisioner', 'snapshotter']) {
+      flags.add(app)
+      for (const [, name = ''] of read(`apps/${app}/src/flags.ts`).matchAll(/name: '([a-z][a-z-]*)'/g)) {
+        flags.add(name).add(`${app}-${name}`)
+      }
+    }
     const removed = ['csiTimeout', 'enable-leader-election', 'leader-election-type', 'enable-volume-group-snapshots']
     const foreign = [...ofCommands, ...removed, 'flag', 'log_dir', 'logtostderr', 'attacher-X', 'resizer-X']
     for (const path of [

@@ -17,6 +17,8 @@ const NOT_FOUND = 5
 const ABORTED = 10
 const FAILED_PRECONDITION = 9
 const LOOK_EVERY_MS = 20
+/** DeadlineExceeded, Aborted, Unavailable: the call may still run. */
+const BACKGROUND_CODES: readonly number[] = [4, 10, 14]
 
 /** How a call goes that the back end can carry out. */
 export interface Outcome {
@@ -34,6 +36,8 @@ interface Work {
   readonly key: string
   readonly apply: () => void
   readonly reply: () => object
+  /** Undoes the effect before an answer which says that the call has none. */
+  readonly undo?: () => void
   /** The call waits until this holds. */
   readonly when?: () => boolean
 }
@@ -153,7 +157,7 @@ export class BackEnd {
     const reply = (): object => ({
       volume: createdVolume(call.request, { volumeId: this.created.get(name) ?? '', ...source }),
     })
-    return this.#answer(call, { key: `volume ${name}`, apply, reply })
+    return this.#answer(call, { key: `volume ${name}`, apply, reply, undo: () => this.created.delete(name) })
   }
 
   #delete(call: Call): Answer {
@@ -185,13 +189,14 @@ export class BackEnd {
     return { reply: work.reply, after }
   }
 
-  async #carryOut(call: Call, { key, apply, when = () => true }: Work, outcome: Outcome): Promise<void> {
+  async #carryOut(call: Call, { key, apply, undo, when = () => true }: Work, outcome: Outcome): Promise<void> {
     const running = this.#running
     running.add(key)
     const alive = (): boolean => this.#running === running
     await pause(outcome.ms)
     while (!when() && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
     if (outcome.applies && alive() && when()) apply()
+    if (alive() && typeof outcome.ends === 'number' && !BACKGROUND_CODES.includes(outcome.ends)) undo?.()
     running.delete(key)
     while (outcome.ends === 'never' && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
   }

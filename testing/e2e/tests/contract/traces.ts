@@ -127,7 +127,7 @@ test('the documentation shows the trace of an attach as it is', OURS, (t) =>
     await attachAndWait(t, at)
     const picture = drawn(await traceOf(collector, 'attach'))
     writeFileSync(join(t.folder, 'trace.txt'), picture)
-    const page = readFileSync(resolve(import.meta.dirname, '../../../../docs/operations.md'), 'utf8')
+    const page = readFileSync(resolve(import.meta.dirname, '../../../../docs/reference.md'), 'utf8')
     const shown = codeBlocks(page).find(({ text }) => text.startsWith('attach  '))?.text ?? ''
     const names = (text: string): string[] =>
       text

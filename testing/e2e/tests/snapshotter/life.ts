@@ -14,14 +14,16 @@ import {
   VOLUME_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
+import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
 import { attachment } from '../../harness/api/objects.ts'
+import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { start, stop } from '../../harness/process/processes.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { createClass as createStorageClass } from '../provisioner/scene.ts'
 import { createClass, createGroupClass, described, installCrds, SNAPSHOTS } from './scene.ts'
@@ -309,9 +311,9 @@ const APPS = ['attacher', 'resizer', 'provisioner', 'snapshotter'] as const
 const ELECTED = [
   '--leader-election',
   '--leader-election-namespace=default',
-  '--leader-election-lease-duration=3s',
-  '--leader-election-renew-deadline=2s',
-  '--leader-election-retry-period=1s',
+  '--leader-election-lease-duration=12s',
+  '--leader-election-renew-deadline=10s',
+  '--leader-election-retry-period=2s',
 ]
 
 /** Two calls about one object that ran at the same time. */
@@ -340,19 +342,19 @@ test('four Go originals hand over to one process and back under load', async (t)
     await Promise.all(sidecars.map((each) => each.endBy('SIGTERM')))
   }
   let isLoaded = true
-  const lives: Promise<void>[] = []
-  const load = async (): Promise<void> => {
-    while (isLoaded) {
-      lives.push(oneLife(t, `l${lives.length}`, node))
-      await pause(1_000)
-    }
+  const lane = async (nth: number): Promise<void> => {
+    for (let life = 0; isLoaded; life += 1) await oneLife(t, `l${nth}-${life}`, node)
   }
   const first = await originals('first')
-  const loading = load()
-  await eventually('the first snapshots', () => storage.snapshots.size > 1, { within: 60_000 })
+  const loading = Promise.allSettled([1, 2, 3].map(lane))
+  await eventually('the first snapshots', () => driver.callsOf('DeleteSnapshot').length > 1, { within: 60_000 })
   const one = await t.sidecar({
     app: 'both',
     driver,
+    user: await userWith(
+      t,
+      APPS.flatMap((app) => [...FACTS[app].rules]),
+    ),
     hostname: t.name('one'),
     args: [`--controllers=${APPS.join()}`, ...ELECTED],
   })
@@ -365,8 +367,10 @@ test('four Go originals hand over to one process and back under load', async (t)
   await end([one])
   await eventually('work of the originals', () => worked(driver, beforeSecond), { within: 60_000 })
   isLoaded = false
-  await loading
-  await Promise.all(lives)
+  equal(
+    (await loading).map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'fulfilled'],
+  )
   await nothingLeft(t, storage)
   equal(overlaps(driver), [])
   await end(second)

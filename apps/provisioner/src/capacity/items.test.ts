@@ -1,0 +1,59 @@
+import { describe, expect, it } from '@jest/globals'
+import { projectClass } from '../caches/cluster.ts'
+import { itemKey, itemsOf, segmentsOf } from './items.ts'
+import { managerName } from './open.ts'
+
+const identity = (key: string) => ({ key, uid: key, resourceVersion: '1' })
+
+describe('segmentsOf', () => {
+  const nodes = new Map(
+    Object.entries({ a: { zone: 'z1', rack: 'r1' }, b: { zone: 'z1' }, c: { zone: 'z2' }, d: {} }).map(
+      ([key, labels]) => [key, { ...identity(key), labels }],
+    ),
+  )
+  it.each<[string, Record<string, string[] | undefined>, object[]]>([
+    ['counts equal topologies once', { a: ['zone'], b: ['zone'], c: ['zone'] }, [{ zone: 'z1' }, { zone: 'z2' }]],
+    ['keeps the keys of each node', { a: ['rack', 'zone'], b: ['zone'] }, [{ rack: 'r1', zone: 'z1' }, { zone: 'z1' }]],
+    ['leaves out nodes without a label', { b: ['zone', 'rack'], c: ['zone'] }, [{ zone: 'z2' }]],
+    ['leaves out nodes without the driver, and missing nodes', { a: undefined, missing: ['zone'] }, []],
+    ['finds one topology for nodes without keys', { a: [], d: [] }, [{}]],
+  ])('%s', (_what, keys, expected) => {
+    const registrations = Object.entries(keys).map(([key, topologyKeys]) => ({ ...identity(key), topologyKeys }))
+    expect(segmentsOf(registrations, nodes)).toEqual(expected)
+  })
+})
+
+describe('itemsOf', () => {
+  const late = 'WaitForFirstConsumer'
+  const classes = [
+    { metadata: { name: 'late' }, provisioner: 'driver', volumeBindingMode: late },
+    { metadata: { name: 'soon' }, provisioner: 'driver' },
+    { metadata: { name: 'in-tree' }, provisioner: 'kubernetes.io/x', volumeBindingMode: late },
+    { metadata: { name: 'other' }, provisioner: 'other', volumeBindingMode: late },
+  ].map(projectClass)
+  const names = { driver: 'driver', inTree: 'kubernetes.io/x' }
+
+  it.each([
+    [false, ['late']],
+    [true, ['late', 'soon']],
+  ])('counts the classes of the driver; immediate binding: %s', (immediate, expected) => {
+    const items = [...itemsOf(classes, [{ zone: 'z1' }], { names, immediate }).values()]
+    expect(items.map(({ className }) => className)).toEqual(expected)
+  })
+
+  it('compares topologies by their meaning', () => {
+    expect(itemKey('class', { a: '1', b: '2' })).toBe(itemKey('class', { b: '2', a: '1' }))
+  })
+})
+
+describe('managerName', () => {
+  it.each([
+    [undefined, 'external-provisioner'],
+    ['node', 'external-provisioner-node'],
+    ['n'.repeat(42), `external-provisioner-${'n'.repeat(42)}`],
+    ['n'.repeat(45), `external-53f40b57-${'n'.repeat(45)}`],
+    ['n'.repeat(53), `external-provisioner-698d23b8`],
+  ])('names the manager of %s', (node, expected) => {
+    expect(managerName(node)).toBe(expected)
+  })
+})
