@@ -177,8 +177,12 @@ function nodeFields({ status }: Node): object {
 }
 
 function eventText({ type, reason, involvedObject: { kind, name }, message = '', source }: Event): string {
-  return `${type} ${reason} ${kind} ${name} (${source?.component}): ${message.replace(PODS_LISTED, sorted)}`
+  const component = source?.component?.replace(PROCESS, '')
+  return `${type} ${reason} ${kind} ${name} (${component}): ${message.replace(PODS_LISTED, sorted)}`
 }
+
+/** The host and the random ID of a provisioner, at the end of its component. */
+const PROCESS = /_[^_]+_[0-9a-f-]{36}$/
 
 /** Pods are named in no order. */
 const PODS_LISTED = /(?<=waiting for pods )\S+/

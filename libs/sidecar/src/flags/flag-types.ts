@@ -76,9 +76,28 @@ function readStrconv<T>(name: string, text: string, read: (text: string) => T): 
     return read(text)
   } catch (cause) {
     if (!(cause instanceof ValueError)) throw cause
-    const why = cause.problem === 'range' ? 'value out of range' : 'invalid syntax'
-    throw new Error(`strconv.${name}: parsing ${goQuote(text)}: ${why}`, { cause })
+    throw new Error(strconvText(name, text, cause), { cause })
   }
+}
+
+function strconvText(name: string, text: string, { problem }: ValueError): string {
+  const why = problem === 'range' ? 'value out of range' : 'invalid syntax'
+  return `strconv.${name}: parsing ${goQuote(text)}: ${why}`
+}
+
+const PARSERS: Readonly<Partial<Record<FlagTypeName, string>>> = {
+  bool: 'ParseBool',
+  int: 'ParseInt',
+  uint: 'ParseUint',
+  float: 'ParseFloat',
+}
+
+/** Returns the text of pflag about the value of one of its own flags. */
+export function pflagText(type: FlagTypeName, text: string, error: unknown): string {
+  if (!(error instanceof ValueError)) return messageOf(error)
+  if (type === 'duration') return `time: ${error.ofDuration} ${goQuote(text)}`
+  const parser = PARSERS[type]
+  return parser === undefined ? error.message : strconvText(parser, text, error)
 }
 
 function readSwitch(text: string): boolean {

@@ -1,3 +1,5 @@
+import { goQuote } from '@csi-sidecars/telemetry'
+
 /** Texts of flag values as Go's strconv and time packages read them. */
 
 export type ValueProblem = 'syntax' | 'range'
@@ -6,10 +8,13 @@ export type ValueProblem = 'syntax' | 'range'
 export class ValueError extends Error {
   override readonly name = 'ValueError'
   readonly problem: ValueProblem
+  /** The problem of a duration, as Go's time package names it: `missing unit in duration`. */
+  readonly ofDuration: string
 
-  constructor(problem: ValueProblem) {
+  constructor(problem: ValueProblem, ofDuration = 'invalid duration') {
     super(problem === 'range' ? 'value out of range' : 'parse error')
     this.problem = problem
+    this.ofDuration = ofDuration
   }
 }
 
@@ -139,7 +144,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
   m: 60_000_000_000n,
   h: 3_600_000_000_000n,
 }
-const DURATION_PART = /^(?<whole>[0-9]*)(?:\.(?<fraction>[0-9]*))?(?<unit>[^0-9.]+)/
+const DURATION_PART = /^(?<whole>[0-9]*)(?:\.(?<fraction>[0-9]*))?(?<unit>[^0-9.]*)/
 
 /** A duration as `time.ParseDuration` reads it, in milliseconds: `1h15m30.5s`, `-5ms`, `0`. */
 export function parseGoDuration(text: string): number {
@@ -153,7 +158,9 @@ export function parseGoDuration(text: string): number {
     const match = DURATION_PART.exec(rest)
     const { whole = '', fraction = '', unit: name = '' } = match?.groups ?? {}
     const unit = Object.hasOwn(UNITS, name) ? UNITS[name] : undefined
-    if (match === null || unit === undefined || whole + fraction === '') throw new ValueError('syntax')
+    if (match === null || whole + fraction === '') throw new ValueError('syntax')
+    if (name === '') throw new ValueError('syntax', 'missing unit in duration')
+    if (unit === undefined) throw new ValueError('syntax', `unknown unit ${goQuote(name)} in duration`)
     nanos += BigInt(whole === '' ? '0' : whole) * unit + fractionOf(fraction, unit)
     if (nanos > max) throw new ValueError('syntax')
     rest = rest.slice(match[0].length)

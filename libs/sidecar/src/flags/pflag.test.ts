@@ -7,6 +7,8 @@ const TABLE = [
   { name: 'timeout', type: 'duration', default: 10_000, help: '' },
   { name: 'leader-election', aliases: ['enable-leader-election'], type: 'bool', default: false, help: '' },
   { name: 'feature-gates', type: 'gates', default: new Map<string, boolean>(), help: '' },
+  { name: 'count', type: 'uint', default: 1, help: '' },
+  { name: 'leader-election-lease-duration', type: 'duration', default: 15_000, help: '' },
   { name: 'v', type: 'level', default: 0, help: '' },
 ] as const satisfies readonly Flag[]
 
@@ -44,7 +46,17 @@ describe('parsePFlags', () => {
     ['--csi-address', 'flag needs an argument: --csi-address'],
     ['-v', "flag needs an argument: 'v' in -v"],
     ['-vx', 'invalid argument "x" for "-v, --v" flag: strconv.ParseUint: parsing "x": invalid syntax'],
-    ['--timeout=10', 'invalid argument "10" for "--timeout" flag: parse error'],
+    ['--timeout=10', 'invalid argument "10" for "--timeout" flag: time: missing unit in duration "10"'],
+    ['--timeout=5q', 'invalid argument "5q" for "--timeout" flag: time: unknown unit "q" in duration "5q"'],
+    ['--timeout=1.5.2s', 'invalid argument "1.5.2s" for "--timeout" flag: time: missing unit in duration "1.5.2s"'],
+    ['--timeout=-', 'invalid argument "-" for "--timeout" flag: time: invalid duration "-"'],
+    ['--timeout=', 'invalid argument "" for "--timeout" flag: time: invalid duration ""'],
+    ['--count=-1', 'invalid argument "-1" for "--count" flag: strconv.ParseUint: parsing "-1": invalid syntax'],
+    ['--count=x', 'invalid argument "x" for "--count" flag: strconv.ParseUint: parsing "x": invalid syntax'],
+    [
+      '--leader-election-lease-duration=5',
+      'invalid argument "5" for "--leader-election-lease-duration" flag: parse error',
+    ],
     ['--leader-election=yes', 'invalid argument "yes" for "--leader-election" flag: parse error'],
     ['--feature-gates=A', 'invalid argument "A" for "--feature-gates" flag: malformed pair, expect string=bool'],
   ])('refuses %j', (line, error) => {

@@ -1,8 +1,12 @@
 import { messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { FLAG_TYPES, type FlagType } from './flag-types.ts'
+import { FLAG_TYPES, type FlagType, pflagText } from './flag-types.ts'
 import type { Flag, Flags, FlagTable, ParsedFlags, RefusedFlags } from './go-flags.ts'
 import { nearestFlag } from './nearest-flag.ts'
+import { STANDARD_FLAGS } from './standard-flags.ts'
+
+/** The flags of Go's own `flag` package, whose errors are shorter. */
+const GO_FLAGS: ReadonlySet<string> = new Set(STANDARD_FLAGS.map(({ name }) => name))
 
 /**
  * Reads arguments as `github.com/spf13/pflag` does: `--flag=v`, `--flag v`, booleans only with `=`, `-v5 -v 5 -v=5`. A
@@ -79,7 +83,8 @@ class Reader {
       this.values[flag.name] = type.read(text, before, flag.choices ?? [])
     } catch (error) {
       const shown = name.length === 1 ? `-${name}, --${name}` : `--${name}`
-      return refused(`invalid argument ${goQuote(text)} for ${goQuote(shown)} flag: ${messageOf(error)}`)
+      const why = GO_FLAGS.has(flag.name) ? messageOf(error) : pflagText(flag.type, text, error)
+      return refused(`invalid argument ${goQuote(text)} for ${goQuote(shown)} flag: ${why}`)
     }
     this.given.add(flag.name).add(name)
     return undefined

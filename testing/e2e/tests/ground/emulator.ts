@@ -5,11 +5,11 @@ import { CONFORMANCE_CASES, compare, runConformance, type Server, writeRecorded 
 import { startCsiDriver } from '@csi-sidecars/emulator'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startEmulated } from '../../harness/api/emulated.ts'
+import { installSnapshotCrds } from '../../harness/api/snapshot-crds.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
 import { runToEnd, temporaryFolder } from '../../harness/process/processes.ts'
 import { type Check, check } from '../../harness/test.ts'
 import { cacheFolder, isDefaultKubernetes } from '../../tools/binaries.ts'
-import { installSnapshotCrds } from '../../tools/snapshot-crds.ts'
 
 function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }
