@@ -12,7 +12,7 @@ describe('the page', () => {
     const { cluster } = test
     const story = new Scenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
     await using page = await startPage({ cluster, clock: systemClock, log: silentLogger, port: 0, story })
-    expect((await shownAt(page.url)).get('step/6')).toMatchObject({
+    expect((await shownAt(page.url)).get('step/9')).toMatchObject({
       state: 'skipped',
       why: 'there is one node only',
     })
