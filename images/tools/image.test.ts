@@ -167,6 +167,8 @@ withBuildah('an image of the Dockerfile', () => {
     'runs %s as an unknown user, and ends it in good order as process 1',
     async (name) => {
       await using cluster = await startCluster()
+      const { settings } = cluster.driver
+      settings.controller = [...settings.controller, 'CREATE_DELETE_SNAPSHOT']
       chmodSync(cluster.directory, 0o755)
       writeFileSync(join(cluster.directory, 'bad.cnf'), 'no equal sign\n')
       chmodSync(join(cluster.directory, 'csi.sock'), 0o777)

@@ -11,6 +11,7 @@ test.each([
   [80 * MIB, 2, { limit: '80Mi', needed: '96Mi', neededPerThousandObjects: '2Mi' }],
   [96 * MIB, 2, undefined],
   [2 ** 64, 1, undefined],
+  [0, 1, undefined],
   [undefined, 1, undefined],
 ])('a limit of %p bytes for %i sidecars causes a warning with %j', (limit, sidecars, pairs) => {
   const log = recordingLogger()

@@ -90,7 +90,8 @@ export function warnOfLittleMemory(
   log: Logger,
 ): void {
   const needed = sidecars > 1 ? NEEDED_MIB.several : NEEDED_MIB.one
-  if (limit === undefined || limit >= needed * MIB) return
+  // Node.js reports 0 if it finds no control group.
+  if (limit === undefined || limit === 0 || limit >= needed * MIB) return
   log.warn('The memory limit is too low: the sidecar will be slow, and read from disk all the time', {
     limit: `${Math.floor(limit / MIB)}Mi`,
     needed: `${needed}Mi`,
