@@ -143,11 +143,13 @@ attacher('a value with line breaks is indented between < and >', async (t) => {
 /** Asserts that the source location of a line is a log call in our source, with the message of the line if it has one. */
 function isInSource(app: string, { caller, msg }: { caller: string; msg: string }): void {
   const [, folder = '', file = '', line = ''] = /^([^/]+)\/(.+):(\d+)$/.exec(caller) ?? []
-  // The app's own files and the libraries': another app may have a file of the same folder and name.
-  const owners = `{apps/${app},libs/*}`
-  const [path = ''] = [`{apps,libs}/${folder}/src/${file}`, `${owners}/src/**/${folder}/${file}`].flatMap((glob) =>
-    globSync(glob, { cwd: ROOT, exclude: ['node_modules'] }),
-  )
+  // The app's own files come before the libraries', because both may have a file of the same folder and name.
+  const globs = [
+    `{apps,libs}/${folder}/src/${file}`,
+    `apps/${app}/src/**/${folder}/${file}`,
+    `libs/*/src/**/${folder}/${file}`,
+  ]
+  const [path = ''] = globs.flatMap((glob) => globSync(glob, { cwd: ROOT, exclude: ['node_modules'] }))
   const source = readFileSync(join(ROOT, path), 'utf8').split('\n')
   const call = source.slice(Number(line) - 1, Number(line) + 3)
   match(call[0] ?? '', /\.(info|warn|error|fatal)\(/, caller)
