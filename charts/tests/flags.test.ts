@@ -46,7 +46,7 @@ withHelm('rendered arguments', () => {
   const base = merged(readValues(exampleFile('driver')), WITH_PREVIEWS)
   /** The values with which flags about files are rendered. */
   const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
-  /** --timeout would silence the resizer's other two; a certificate is either from files or self-signed. */
+  /** Two flags exclude others: the resizer's `--timeout` replaces two time-outs, and `--tls-self-signed` replaces files. */
   const isAlone = (app: AppName, flag: string): boolean =>
     flag === 'tls-self-signed' || (app === 'resizer' && flag === 'timeout')
   const everyFlag = (app: AppName): Values =>

@@ -51,7 +51,7 @@ function otherThan(path: string, value: unknown): unknown {
   throw new Error(`no other value for ${path}`)
 }
 
-/** The key that the sentence names: a value without documented keys below it is named whole. */
+/** The key that the chart's message names: at most two levels of the path. */
 const keyOf = (path: string): string => path.split('.').slice(0, 2).join('.')
 
 withHelm('process one', () => {

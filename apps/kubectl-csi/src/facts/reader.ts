@@ -3,7 +3,7 @@ import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { keyOf, type Named, type ReadResult, refOf, textOf, type Unseen } from './facts.ts'
 import { notUnderstood, withoutNulls } from './shapes.ts'
 
-/** The verbs that change nothing, and none of the watch, which would stay behind. */
+/** The verbs that change nothing. There is no `watch`, because a watch would outlive the command. */
 export type ReadOnlyClient = Pick<KubeClient, 'get' | 'list' | 'discover'>
 
 /** A client that has no other verbs, so that nothing here can write by mistake. */

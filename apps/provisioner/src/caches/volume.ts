@@ -35,7 +35,7 @@ export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: 
   }
 }
 
-/** Goes by the provisioner that has created the volume; without one by the driver of the source. */
+/** Compares the provisioner in the volume's annotation. A volume without the annotation has the driver of its source. */
 function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
   const provisionedBy = metadata?.annotations?.[PROVISIONED_BY]
   const migrated = metadata?.annotations?.[MIGRATED_TO]

@@ -47,7 +47,7 @@ export interface Kind {
   readonly reasons: { readonly create: string; readonly check: string; readonly delete: string }
   /** `volumesnapshot`: it begins the keys of metadata in parameters, and the token in templates of Secrets. */
   readonly prefix: string
-  /** It begins the class parameters with the Secret of checks. */
+  /** The prefix of the class parameters that name the Secret for ListSnapshots. */
   readonly checkSecretPrefix: string
   /** Checks need a driver that lists snapshots. */
   readonly listsSnapshots: boolean

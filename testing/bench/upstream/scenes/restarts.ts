@@ -55,7 +55,7 @@ async function replica(
   return await ground.start({ side, app, driver, hostname })
 }
 
-/** When it comes, while more and more work waits: a leader that is stopping may still take some of it. */
+/** Returns the time of the first call. Adds work until then, because a leader that is stopping may take some of it. */
 async function firstCall(ground: Ground, subject: Subject, name: string): Promise<number> {
   let given = 0
   const end = Date.now() + WITHIN_MS

@@ -30,7 +30,7 @@ export class ActorRegistry {
     this.#entry(id).last = last
   }
 
-  /** One more call of it, or one less. */
+  /** Adds 1 to the running calls of the actor, or subtracts 1. */
   calls(id: string, change: 1 | -1): void {
     this.#entry(id).open += change
   }

@@ -169,7 +169,7 @@ function discovered(kind: ServedKind): object {
   }
 }
 
-/** Empty group and version: the list names them. */
+/** The group and the version are empty, because the list around the kind names both. */
 function responseKind(kind: ServedKind): object {
   return { group: '', version: '', kind: kind.kind }
 }

@@ -80,7 +80,7 @@ function notEmpty(path: string): CustomRule {
   }
 }
 
-/** Errors of the schema that make the real server skip the rules. */
+/** If the schema reports one of these errors, the real server does not check the CEL rules. */
 const BLOCKING = ['FieldValueRequired', 'FieldValueNotSupported']
 
 const UNCHECKED =

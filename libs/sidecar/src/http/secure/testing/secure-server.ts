@@ -86,7 +86,7 @@ export class SecureServer implements AsyncDisposable {
     writeFileSync(this.#file('ca.crt'), text)
   }
 
-  /** Lets the time come at which the files are looked at, and the look end. */
+  /** Advances the clock to the next look at the files, and waits until that look has ended. */
   async look(): Promise<void> {
     await this.clock.advance(5_000)
     // The next look is scheduled when the current look ends.
