@@ -19,13 +19,14 @@ const test = installationTests('attacher', 'operations')
 
 /**
  * The first three need a node: it keeps logs, and the way to a pod's port leads through it. The tests of explain run
- * the fourth, whose exit code reports stuck objects.
+ * the fourth, whose exit code reports stuck objects. The cluster of this test has no snapshots.
  */
 const NOT_HERE = [
   'kubectl -n <namespace> logs',
   'kubectl -n <namespace> port-forward',
   'kubectl get --raw',
   'kubectl csi',
+  'kubectl describe volumesnapshot',
 ]
 
 test('each command of the documentation has its effect', INSTALLATION, async (t) => {

@@ -110,8 +110,8 @@ const TEMPLATE = 'failed to get name and namespace template from params'
 
 /** Refuses one write of the object's metadata, counted from 0. */
 function refuseWrite(resource: string, nth: number): (at: Scene) => void {
-  let seen = 0
   return ({ snapshotter }) => {
+    let seen = 0
     snapshotter.gate.inject(`PATCH ${resource}`, NOPE, {
       where: () => {
         seen += 1
