@@ -114,6 +114,7 @@ function prepare(binaries: Binaries): string | undefined {
   const tools = [
     ...SUBJECTS.map(({ value }) => value.name),
     'csi-sanity',
+    'snapshot-controller',
     ...(LONG ? ['livenessprobe', 'otel-collector'] : []),
   ]
   if (hasGo()) for (const name of tools) build(root, name)
