@@ -24,7 +24,7 @@ import { start, stop } from '../../harness/process/processes.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { cacheFolder } from '../../tools/binaries.ts'
 import { createClass as createStorageClass } from '../provisioner/scene.ts'
 import { createClass, createGroupClass, described, installCrds, SNAPSHOTS } from './scene.ts'
 
@@ -109,7 +109,7 @@ async function living(
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
   const manager = await startControllerManager({ kubeconfig, folder: t.folder, controllers: CONTROLLERS })
   const controller = start(
-    join(controlPlaneFolder(ROOT), 'snapshot-controller'),
+    join(cacheFolder(ROOT), 'snapshot-controller'),
     [`--kubeconfig=${kubeconfig}`, '--feature-gates=CSIVolumeGroupSnapshot=true', '--retry-interval-start=200ms'],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
