@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { goQuote } from '@csi-sidecars/telemetry'
+import { resolveTemplate } from '@csi-sidecars/csi'
 import { ProvisionError } from './failure.ts'
 
 export interface SecretRef {
@@ -77,8 +77,8 @@ export function secretRefOf(use: SecretUse, parameters: Parameters, tokens: Secr
   const forName = new Map([...forNamespace, ['pvc.name', claim]])
   for (const [key, value] of Object.entries(annotations)) forName.set(`pvc.annotations['${key}']`, value)
   return {
-    namespace: resolved(templates.namespace, forNamespace, { rule: LABEL, what: 'namespace name' }),
-    name: resolved(templates.name, forName, { rule: SUBDOMAIN, what: 'secret name' }),
+    namespace: resolved(templates.namespace, forNamespace, 'namespace'),
+    name: resolved(templates.name, forName, 'secret'),
   }
 }
 
@@ -109,38 +109,12 @@ function templatesOf(
   return { name: template, namespace: namespaceTemplate }
 }
 
-/** Rules of the API server for names. */
-const LABEL = { longest: 63, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/ }
-// bounded: a name of at most 253 characters
-const SUBDOMAIN = { longest: 253, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/ }
-
-function resolved(
-  template: string,
-  tokens: ReadonlyMap<string, string>,
-  { rule, what }: { readonly rule: typeof LABEL; readonly what: string },
-): string {
-  const text = expanded(template, tokens)
-  if (text.length <= rule.longest && rule.pattern.test(text)) return text
-  const source = template === text ? goQuote(text) : `${goQuote(template)} resolved to ${goQuote(text)} which`
-  throw new ProvisionError(`${source} is not a valid ${what}`)
-}
-
-/** A token as Go's `os.Expand` finds it: `${name}`, a special character, or letters and digits. */
-const TOKEN = /\$(?:\{([^}]*)\}|\{|([*#$@!?\-0-9]|[A-Za-z_][A-Za-z0-9_]*))/g
-
-function expanded(template: string, tokens: ReadonlyMap<string, string>): string {
-  const invalid = new Set<string>()
-  const text = template.replaceAll(TOKEN, (_, braced?: string, plain?: string) => {
-    const token = braced ?? plain ?? ''
-    // Go drops `${}` and an unclosed `${`.
-    if (token === '') return ''
-    const value = tokens.get(token)
-    if (value === undefined) invalid.add(token)
-    return value ?? ''
-  })
-  if (invalid.size === 0) return text
-  const list = [...invalid].sort().map(goQuote).join(' ')
-  throw new ProvisionError(`error resolving value ${goQuote(template)}: invalid tokens: [${list}]`)
+function resolved(template: string, tokens: ReadonlyMap<string, string>, what: 'namespace' | 'secret'): string {
+  try {
+    return resolveTemplate(template, tokens, what)
+  } catch (cause) {
+    throw new ProvisionError(messageOf(cause), { cause })
+  }
 }
 
 /** A Secret that could not be read. */

@@ -8,8 +8,8 @@ import { onClaim } from './triggers.ts'
 /**
  * Walks all states that the size of one claim can reach. The actors are users, kubelet and a driver that fails in each
  * way. The faults are late caches, refused writes, lost responses and crashes between any two steps.
- * From each state, events, back-offs and a working driver lead to the requested size. Claim, volume and driver agree,
- * and no temporary state is left.
+ * Each state leads to the requested size by events, back-offs and a working driver. At the end claim, volume and driver
+ * agree, and no temporary state is left.
  */
 describe('every state of one claim’s size', () => {
   it('leads to the requested size', () => {
