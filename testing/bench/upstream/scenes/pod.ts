@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type KubeObject,
+  LEASES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
@@ -12,7 +13,7 @@ import {
 import { claim } from '../../../e2e/harness/api/objects.ts'
 import { installSnapshotCrds } from '../../../e2e/harness/api/snapshot-crds.ts'
 import { kubeconfigOf } from '../../../e2e/harness/context.ts'
-import { type Call, createdVolume, type Driver, requiredBytes } from '../../../e2e/harness/driver/driver.ts'
+import type { Call, Driver } from '../../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../../e2e/harness/process/processes.ts'
 import { type App, SUBJECTS } from '../../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
@@ -104,19 +105,14 @@ async function snapshotGround(bench: Bench): Promise<Ground> {
   return ground
 }
 
+/** The time at which the last Lease of a pod was acquired. */
 async function leading(ground: Ground, subjects: readonly Subject[], leaseNamespace: string): Promise<number> {
-  const path = `/apis/coordination.k8s.io/v1/namespaces/${leaseNamespace}/leases`
   const [first] = subjects
   if (first === undefined) throw new Error('no process was started')
   return await first.until('all Leases', async () => {
-    const { items } = await ground.api.call<{ items: readonly LeaseObject[] }>('GET', path)
-    const times = items.filter(({ spec }) => spec.holderIdentity !== '').map(({ spec }) => Date.parse(spec.acquireTime))
-    return times.length === APPS.length && Math.max(...times)
+    const held = (await ground.api.list(LEASES, leaseNamespace)).filter(({ spec }) => spec?.holderIdentity)
+    return held.length === APPS.length && Math.max(...held.map(({ spec }) => Date.parse(spec?.acquireTime ?? '')))
   })
-}
-
-interface LeaseObject {
-  readonly spec: { readonly holderIdentity: string; readonly acquireTime: string }
 }
 
 async function atRest(bench: Bench): Promise<void> {
@@ -224,11 +220,7 @@ async function life(bench: Bench, limits: 'default flags' | 'raised limits'): Pr
     const leaseNamespace = `${side}-${round}`
     await ground.namespace(leaseNamespace)
     const driver = await ground.driver(name)
-    driver.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request) } }))
     driver.on('CreateSnapshot', snapshotReply)
-    driver.on('ControllerExpandVolume', ({ request }) => ({
-      reply: { capacityBytes: requiredBytes(request), nodeExpansionRequired: false },
-    }))
     await nodes(ground, name)
     await growing(ground, name)
     await snapshotClass(ground, name)
@@ -382,15 +374,9 @@ async function handover(bench: Bench): Promise<void> {
     await pause(STANDBY_MS)
     const from = Date.now()
     for (const { sidecar } of first) sidecar.signal('SIGTERM')
-    const path = `/apis/coordination.k8s.io/v1/namespaces/${leaseNamespace}/leases`
-    await eventually(
-      'the other pod leads',
-      async () => {
-        const { items } = await ground.api.call<{ items: readonly LeaseObject[] }>('GET', path)
-        return items.every(({ spec }) => spec.holderIdentity.startsWith('second'))
-      },
-      { within: 60_000, every: 20 },
-    )
+    const isTaken = async (): Promise<boolean> =>
+      (await ground.api.list(LEASES, leaseNamespace)).every(({ spec }) => spec?.holderIdentity?.startsWith('second'))
+    await eventually('the other pod leads', isTaken, { within: 60_000, every: 20 })
     bench.figures.note('pod', side, { 'SIGTERM to the next leaders (s)': (Date.now() - from) / 1000 })
     await Promise.all([...first, ...second].map((subject) => subject.kill()))
   })
