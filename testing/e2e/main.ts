@@ -59,7 +59,7 @@ async function main(): Promise<number> {
   }
   const reports = reportFolder()
   const executables = copied(root, binaries)
-  const total = { passed: 0, failed: 0, absent: 0 }
+  const total = { passed: 0, failed: 0, absent: 0, failures: [] as string[] }
   const rounds = Number(values.repeat)
   const each = targets().map((target) =>
     selectedFor({ tests, checks, target, binaries, differences: values.differences }),
@@ -69,6 +69,7 @@ async function main(): Promise<number> {
   // A socket of a test may fail after the test. That fails the run and ends no other test.
   process.on('uncaughtException', (error) => {
     total.failed += 1
+    total.failures.push(`outside a test: ${error.message}`)
     progress.printLine(`FAIL outside a test: ${error.stack}`)
   })
   for (const target of targets()) {
@@ -90,6 +91,7 @@ async function main(): Promise<number> {
   }
   progress.stop()
   writeFileSync(join(root, '.cache', 'e2e', 'results.json'), JSON.stringify(total))
+  for (const title of total.failures) printLine(`failed: ${title}`)
   const absent = total.absent === 0 ? '' : `, ${total.absent} need a newer Kubernetes`
   printLine(`${total.passed} passed, ${total.failed} failed${absent}`)
   return total.failed === 0 && total.passed > 0 ? 0 : 1
@@ -124,7 +126,10 @@ function prepare(binaries: Binaries): string | undefined {
   return undefined
 }
 
-function add(total: { -readonly [K in keyof Tally]: Tally[K] }, tally: Tally): void {
+type Total = { -readonly [K in keyof Omit<Tally, 'failures'>]: number } & { readonly failures: string[] }
+
+function add(total: Total, tally: Tally): void {
+  total.failures.push(...tally.failures)
   total.absent += tally.absent
   total.passed += tally.passed
   total.failed += tally.failed

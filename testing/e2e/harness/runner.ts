@@ -29,6 +29,8 @@ export interface RunOptions {
 export interface Tally {
   readonly passed: number
   readonly failed: number
+  /** The titles of the tests that failed. */
+  readonly failures: readonly string[]
   /** The number of tests that need a feature which this Kubernetes does not have. */
   readonly absent: number
 }
@@ -52,6 +54,7 @@ export async function run(options: RunOptions): Promise<Tally> {
   const { tests: fitting, checks } = selectedFor(options)
   const { progress } = options
   const tally = { passed: 0, failed: 0, absent: 0 }
+  const failures: string[] = []
   const count = async (title: string, result: Promise<Failure>): Promise<void> => {
     const began = performance.now()
     progress.begin(title)
@@ -60,6 +63,7 @@ export async function run(options: RunOptions): Promise<Tally> {
     tally[outcome] += 1
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
     progress.printLine(`${MARKS[outcome]} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`)
+    if (outcome === 'failed') failures.push(`${options.target}: ${title}`)
     if (failure !== undefined) progress.printLine(failure instanceof Error ? indent(failure.message) : failure)
     progress.end(title)
   }
@@ -76,7 +80,7 @@ export async function run(options: RunOptions): Promise<Tally> {
   for (const check of checks.filter(({ together }) => together !== true)) await runNextCheck(check)
   const checksTogether = checks.filter((each) => each.together === true)
   await inParallel(Math.min(options.concurrency, CHECKS_TOGETHER), checksTogether, runNextCheck)
-  return tally
+  return { ...tally, failures }
 }
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>

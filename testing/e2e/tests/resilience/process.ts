@@ -3,7 +3,6 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { hold } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { anonymousMiB } from '../../harness/process/memory.ts'
 import { start } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
@@ -141,22 +140,4 @@ for (const testBoth of [test, resizer]) {
     equal(sidecar.linesWith('Debugger'), [])
     equal((await sidecar.http('/readyz')).code, 200)
   })
-}
-
-/** An idle process has 19 MiB. Only forced collections keep less, and they cost CPU in each burst of work. */
-const IDLE_MIB = 20
-
-for (const testBoth of [test, resizer]) {
-  // Objects that other tests change cause work, and caches of them would count.
-  testBoth(
-    'an idle sidecar uses little private memory',
-    { only: 'ours', target: 'emulator', alone: true },
-    async (t) => {
-      const driver = await t.fullDriver()
-      // The environment of an image.
-      const sidecar = await t.running({ driver, env: { MALLOC_ARENA_MAX: '1' }, args: ['-v=0'] })
-      await eventually(`at most ${IDLE_MIB} MiB`, () => anonymousMiB(sidecar.pid) <= IDLE_MIB, { within: 30_000 })
-      equal((await sidecar.http('/readyz')).code, 200)
-    },
-  )
 }
