@@ -14,7 +14,7 @@ import type { Cluster } from '../../harness/api/cluster.ts'
 import { installSnapshotCrds } from '../../harness/api/snapshot-crds.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Answer, Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 
 export const UID = '00000000-1111-2222-3333-444444444444'
 export const SNAPSHOT = 'snapshot.storage.kubernetes.io/volumesnapshot'
@@ -122,6 +122,7 @@ export async function createClass(
     deletionPolicy: 'Delete',
     parameters,
   })
+  await seenBySidecars(t)
 }
 
 export async function createGroupClass(
@@ -137,6 +138,12 @@ export async function createGroupClass(
     deletionPolicy: 'Delete',
     parameters,
   })
+  await seenBySidecars(t)
+}
+
+/** Gives running sidecars time to see a class. Otherwise the next content fails once, because its class is unknown. */
+async function seenBySidecars({ sidecars }: TestContext): Promise<void> {
+  if (sidecars.length > 0) await pause(300)
 }
 
 export interface ContentParts {
