@@ -1,5 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import {
+  apiVersionOf,
   type KubeObject,
   type ObjectRef,
   PATCH_CONTENT_TYPES,
@@ -90,14 +91,15 @@ class HttpKubeClient implements OwnedKubeClient {
   create<T>(resource: Resource<T>, object: T, options?: RequestOptions): Promise<T> {
     const { namespace, name = '' } = metadataOf(object) ?? {}
     const path = resourcePath(resource, { namespace })
-    const request = { method: 'POST', path, body: json(object), resource, options } as const
+    const request = { method: 'POST', path, body: objectJson(resource, object), resource, options } as const
     return name === '' ? this.#send(request) : this.#write({ resource, ref: { namespace, name } }, request)
   }
 
   replace<T>(resource: Resource<T>, object: T, options?: RequestOptions & SubresourceOption): Promise<T> {
     const { namespace, name = '' } = metadataOf(object) ?? {}
     const path = resourcePath(resource, { namespace, name, subresource: options?.subresource })
-    const request = { method: 'PUT', path, body: json(object), resource, name, options } as const
+    const body = objectJson(resource, object)
+    const request = { method: 'PUT', path, body, resource, name, options } as const
     return this.#write({ resource, ref: { namespace, name } }, request)
   }
 
@@ -156,6 +158,11 @@ class HttpKubeClient implements OwnedKubeClient {
   async #send<T>(request: ApiRequest): Promise<T> {
     return parseAnswer<T>(await this.#transport.send(request), request)
   }
+}
+
+/** The API server requires the kind in the body of a custom resource. */
+function objectJson<T>(resource: Resource<T>, object: T): { type: string; text: string } {
+  return json({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind })
 }
 
 function json(object: unknown): { type: string; text: string } {

@@ -120,6 +120,9 @@ export const SNAPSHOT_CASES: Cases = {
     post(CONTENTS, content()),
     remove(`${CONTENTS}/s-c`),
     post(CONTENTS, { ...content(), metadata: { generateName: 'generated-' } }),
+    post(CLASSES, { metadata: { name: 's-k' }, driver: DRIVER, deletionPolicy: 'Delete' }),
+    post(CLASSES, { apiVersion: 'snapshot.storage.k8s.io/v1', metadata: { name: 's' } }),
+    post(CLASSES, { kind: 'VolumeSnapshotClass', metadata: { name: 's-k' }, driver: DRIVER, deletionPolicy: 'Delete' }),
   ],
   'forms of custom resources': [
     post(CONTENTS, content()),

@@ -88,9 +88,14 @@ export class TestObjects {
     }
   }
 
-  /** Removes all objects of the test that are left. */
+  /** Removes all objects of the test that are left, and the volumes that a provisioner created for its driver. */
   async removeAll(): Promise<void> {
     await Promise.all(this.#made.map(({ resource, ref }) => this.#remove(resource, ref)))
+    const volumes = await this.api.list(PERSISTENT_VOLUMES)
+    const provisioned = volumes.filter(({ spec }) => spec?.csi?.driver === this.driverName)
+    await Promise.all(
+      provisioned.map(({ metadata }) => this.#remove(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' })),
+    )
   }
 
   async #remove(resource: Resource<unknown>, ref: Ref): Promise<void> {

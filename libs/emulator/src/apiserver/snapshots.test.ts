@@ -48,7 +48,7 @@ async function ask(
   const response = await fetch(`${api.url}${path}`, {
     method,
     headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: JSON.stringify(method === 'PATCH' ? body : { ...typeOf(path), ...body }) }),
   })
   const text = await response.text()
   const isJson = response.headers.get('content-type') === 'application/json'
@@ -58,6 +58,12 @@ async function ask(
     text,
     body: (isJson ? JSON.parse(text) : {}) as Answer['body'],
   }
+}
+
+/** The version and kind of a VolumeSnapshotContent or a VolumeGroupSnapshotContent, by its path. */
+function typeOf(path: string): object {
+  const kind = path.startsWith(CONTENTS) ? 'VolumeSnapshotContent' : 'VolumeGroupSnapshotContent'
+  return { apiVersion: path.split('/').slice(2, 4).join('/'), kind }
 }
 
 const createContent = (change: object = {}): Promise<Answer> =>

@@ -5,10 +5,22 @@ import { chmodSync, createWriteStream, existsSync, readdirSync, readFileSync, rm
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { dirname, join, resolve } from 'node:path'
+import {
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  type Resource,
+  VOLUME_ATTACHMENTS,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
+} from '@csi-sidecars/kube-types'
 import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
+import { refused } from '../../harness/api/api.ts'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
 import { kubectl } from '../../harness/api/kubectl.ts'
+import { installSnapshotCrds } from '../../harness/api/snapshot-crds.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
 import { type Exit, exitOf, start, stop, temporaryFolder, textOf } from '../../harness/process/processes.ts'
 import { requireInRelease } from '../../harness/release.ts'
@@ -63,20 +75,44 @@ export function sidecarArgs(executables: Readonly<Record<App, string>>): string[
 }
 
 const root = resolve(import.meta.dirname, '../../../..')
-/** The originals never retry a claim that arrived before its class, or that is locked into conflicts. */
+/**
+ * The originals never retry a claim that arrived before its class, or that is locked into conflicts. After a conflict
+ * the provisioner leaves its finalizer on a VolumeSnapshot.
+ */
 const TRIES_OF_ORIGINALS = 3
 
-async function playOurs(folder: string, args: readonly string[]): Promise<void> {
+async function playOurs({ folder }: Ground, args: readonly string[]): Promise<void> {
   await play(folder, args)
 }
 
-async function playWithOriginals(folder: string, args: readonly string[]): Promise<void> {
+async function playWithOriginals({ cluster, folder }: Ground, args: readonly string[]): Promise<void> {
   for (let left = TRIES_OF_ORIGINALS; ; left -= 1) {
     try {
       await play(folder, args)
       return
     } catch (error) {
       if (left === 1) throw error
+      await removeRest(cluster)
+    }
+  }
+}
+
+const OF_A_STORY: readonly Resource<KubeObject>[] = [
+  PODS,
+  PERSISTENT_VOLUME_CLAIMS,
+  VOLUME_SNAPSHOTS,
+  VOLUME_SNAPSHOT_CONTENTS,
+  PERSISTENT_VOLUMES,
+  VOLUME_ATTACHMENTS,
+]
+
+/** Removes the objects that a failed story has left. Nobody removes their finalizers, because the sidecars have ended. */
+async function removeRest({ api }: Cluster): Promise<void> {
+  for (const resource of OF_A_STORY) {
+    for (const { metadata } of await api.list(resource)) {
+      const ref = { name: metadata?.name ?? '', namespace: metadata?.namespace }
+      await refused(api.delete(resource, ref))
+      await refused(api.merge(resource, ref, { metadata: { finalizers: null } }))
     }
   }
 }
@@ -95,7 +131,7 @@ const BINARIES = [
 
 for (const [who, binaries, play] of BINARIES) {
   check(`embedded cluster: a volume's whole life with ${who}, emulated`, 'emulator', async (ground) => {
-    await play(ground.folder, sidecarArgs(binaries(ground)))
+    await play(ground, sidecarArgs(binaries(ground)))
   })
 
   check(
@@ -104,7 +140,9 @@ for (const [who, binaries, play] of BINARIES) {
     async (ground) => {
       const { cluster, folder } = ground
       requireInRelease('volumeattributesclasses', cluster.minor)
-      await play(folder, [...sidecarArgs(binaries(ground)), `--kubeconfig=${adminConfig(cluster, folder)}`])
+      const kubeconfig = adminConfig(cluster, folder)
+      await installSnapshotCrds(kubeconfig)
+      await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`])
     },
   )
 
@@ -115,11 +153,12 @@ for (const [who, binaries, play] of BINARIES) {
       const { cluster, folder } = ground
       requireInRelease('volumeattributesclasses', cluster.minor)
       const kubeconfig = adminConfig(cluster, folder)
+      await installSnapshotCrds(kubeconfig)
       const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
       const manager = await startControllerManager({ kubeconfig, folder, controllers: VOLUME_CONTROLLERS, args })
       try {
-        const controllers = '--controllers=binder,volume-manager'
-        await play(folder, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`, controllers])
+        const controllers = '--controllers=binder,volume-manager,snapshot-controller'
+        await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`, controllers])
       } finally {
         await stop(manager)
       }

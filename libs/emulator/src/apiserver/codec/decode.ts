@@ -11,6 +11,7 @@ import type { FieldValidation } from './query-options.ts'
 /** The object in the body of a POST or PUT, of the kind that the path says. */
 export function objectIn(kind: ServedKind, contentType: string | undefined, body: Buffer): ApiObject {
   const object = bodyOf(contentType, body, { name: kind.kind, schema: schemaOf(kind) })
+  if (kind.custom) requireKind(kind, object, body.toString())
   const mismatch = kindMismatch(kind, object)
   if (mismatch !== undefined) {
     const said = textAt(object, 'kind') || kind.kind
@@ -19,6 +20,18 @@ export function objectIn(kind: ServedKind, contentType: string | undefined, body
     throw badRequest(`${said} in version ${JSON.stringify(short)} cannot be handled as a ${kind.kind}: ${mismatch}`)
   }
   return asObject(object)
+}
+
+/** A custom resource must name its version and kind, because no registered type supplies them. */
+function requireKind(kind: ServedKind, object: Json, text: string): void {
+  if (!textAt(object, 'kind')) {
+    const start = `${text.slice(0, 30)} ...`
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind.kind}): Object 'Kind' is missing in '${text}' (${start})`,
+    )
+  }
+  if (textAt(object, 'apiVersion')) return
+  throw badRequest(`the API version in the data () does not match the expected API version (${groupVersionOf(kind)})`)
 }
 
 /**
