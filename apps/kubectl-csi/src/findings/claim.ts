@@ -55,7 +55,7 @@ function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: Clust
   }
 }
 
-/** The waits that a provisioner ends, or that hide it. */
+/** The reasons of waits that end when a provisioner has created the volume. */
 const OF_PROVISIONER: ReadonlySet<Reason> = new Set([
   'Binding',
   'ClaimNotBound',
@@ -64,7 +64,7 @@ const OF_PROVISIONER: ReadonlySet<Reason> = new Set([
   'ClassCannotProvision',
 ])
 
-/** Adds the knowledge of the provisioner itself: its Lease, and its pending work. */
+/** Adds evidence from the provisioner: its Lease and its pending work. */
 function provisionFinding(finding: WaitFinding, { spec }: PersistentVolumeClaim, facts: ClusterFacts): WaitFinding {
   const driver = objectOf(facts.storageClasses.get(spec?.storageClassName ?? ''))?.provisioner
   if (driver === undefined) return finding

@@ -24,8 +24,8 @@ interface Rule {
 }
 
 /**
- * The texts of both sidecars, ours and the Go originals', in the order in which they are tried. They are part of what
- * both promise to users.
+ * The error messages of our sidecars and of the Go originals, in the order in which they are tried. The messages are
+ * stable, because users rely on them.
  */
 const RULES: readonly Rule[] = [
   {

@@ -46,7 +46,7 @@ function notUnderstood(ref: KindRef, error: unknown): Unseen {
   return { what: textOf(ref), why: `it is not understood: ${messageOf(error)}`, essential: true }
 }
 
-/** The age of the others is unknown: they may be the oldest. */
+/** Sorts the longest wait first. Waits of unknown age count as the oldest. */
 function ageOrder(a: WaitFinding, b: WaitFinding): number {
   return (a.since ?? Number.NEGATIVE_INFINITY) - (b.since ?? Number.NEGATIVE_INFINITY) || 0
 }

@@ -44,7 +44,7 @@ function waitsOf(pod: Pod, facts: ClusterFacts): readonly OfClaim[] {
   })
 }
 
-/** The objects that a pod waits for, also if only their findings say so. Empty for an object that is not a pod. */
+/** Returns the objects that a pod waits for, even if the pod has no finding. Empty for an object that is not a pod. */
 export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[] {
   const pod = facts.pods.find((each) => textOf(refOf('Pod', each)) === textOf(ref))
   if (pod === undefined || !isRunning(pod) || !mayWait(pod)) return []
@@ -53,7 +53,7 @@ export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[]
 
 function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
   const { metadata } = pod
-  // The finding of its claim says why.
+  // The finding of the pod's claim explains this wait.
   if (given.reason === 'PodWithoutVolume' && given.on !== 'scheduler') return undefined
   const mount = given.reason === 'Mounting' ? lastEvent(metadata?.uid, facts, MOUNT_WARNINGS) : undefined
   const wait: ObjectWait =
@@ -119,7 +119,7 @@ function volumeEvidence(
   ]
 }
 
-/** Who may not read attachments still sees what the attach/detach controller says about the pod. */
+/** Returns a finding from an event of the attach/detach controller, for users who may not read VolumeAttachments. */
 function attachEventFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   const event = lastEvent(pod.metadata?.uid, facts, ['FailedAttachVolume'])
   const unseen = facts.unseen.some(({ what }) => what.startsWith('volumeattachments'))

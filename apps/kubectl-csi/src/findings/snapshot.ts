@@ -45,7 +45,7 @@ const isUnbound = ({ status }: PersistentVolumeClaim): boolean => status?.phase 
 const isNotReady = ({ status }: VolumeSnapshot): boolean => status?.readyToUse !== true
 const never = (): boolean => false
 
-/** `missing` or `present` of a class by its name. Undefined: none is named, or it is unknown. */
+/** Reports whether the named class exists. Undefined without a name, or if the class could not be read. */
 function classPresence(name: string | undefined, facts: ClusterFacts): 'missing' | 'present' | undefined {
   if (name === undefined) return undefined
   const is = presenceOf(facts.snapshotClasses.get(name), never)
@@ -132,7 +132,7 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
   ]
 }
 
-/** The finalizers of the snapshot-controller are explained by other waits. */
+/** Removes the finalizers of the snapshot-controller, which other waits explain. */
 function withoutOwn(metadata: VolumeSnapshot['metadata']): VolumeSnapshot['metadata'] {
   const finalizers = metadata?.finalizers?.filter((name) => !name.startsWith('snapshot.storage.kubernetes.io/'))
   return metadata && { ...metadata, ...(finalizers && { finalizers }) }
