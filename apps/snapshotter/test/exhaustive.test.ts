@@ -95,7 +95,7 @@ const ALL = Object.keys(DISTURBANCES)
 describe('the life of one content', () => {
   it('creates and deletes a snapshot if nothing disturbs the snapshotter', async () => {
     expect(CONTENTS).toContain('a')
-    // At least: annotation, CreateSnapshot, status, annotation removed, DeleteSnapshot, status, finalizer.
+    // The answers are for annotation, CreateSnapshot, status, annotation, DeleteSnapshot, status and finalizer.
     expect(await live([])).toBeGreaterThanOrEqual(7)
   })
 

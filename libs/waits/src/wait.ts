@@ -1,6 +1,6 @@
 import type { Remedy } from './stuck.ts'
 
-/** The party that has to act next. */
+/** The component or person that has to act next. */
 export type Party =
   | 'you'
   | 'scheduler'
@@ -15,7 +15,7 @@ export type Party =
 export interface About {
   readonly kind: 'claim' | 'pod' | 'volume'
   readonly name: string
-  /** The node that the volume leaves. */
+  /** The node from which the volume is detached. Undefined for other waits. */
   readonly node?: string
 }
 
@@ -114,7 +114,7 @@ export interface ObjectWait {
   readonly message?: string
 }
 
-/** A wait without its object. */
+/** A wait without the object that waits. */
 export type WaitOf = Omit<ObjectWait, 'about'>
 
 /** Returns a wait with the reason `fails` and the error message. Without an error message, returns `otherwise`. */
@@ -122,7 +122,7 @@ export function failingOr(message: string | undefined, fails: Reason, otherwise:
   return message === undefined ? otherwise : { ...otherwise, reason: fails, message }
 }
 
-/** Adds the message, if there is one. */
+/** Adds the message to the wait, if there is a message. */
 export function withMessage(wait: WaitOf, message: string | undefined): WaitOf {
   return message === undefined ? wait : { ...wait, message }
 }

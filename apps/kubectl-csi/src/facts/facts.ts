@@ -85,9 +85,9 @@ export interface ClusterFacts {
   readonly leases: readonly Lease[] | undefined
   /** The events, by the uid of their object. */
   readonly events: ReadonlyMap<string, readonly Event[]>
-  /** The items of `/debug/stuck` of all reachable leaders, by the text of their object. */
+  /** The items of `/debug/stuck` of all reachable leaders, by their object, such as `Pod default/web`. */
   readonly pending: ReadonlyMap<string, readonly PendingItem[]>
-  /** The rules that the roles of the leaders lack, by the `namespace/name` of their Lease. */
+  /** The RBAC rules that the roles of the leaders lack, by the `namespace/name` of their Lease. */
   readonly missingPermissions: ReadonlyMap<string, readonly string[]>
   /** The pods of sidecars, by the `namespace/name` of their Lease. */
   readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>

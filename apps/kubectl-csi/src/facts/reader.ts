@@ -6,7 +6,7 @@ import { notUnderstood, withoutNulls } from './shapes.ts'
 /** A client with only the verbs that read. It has no `watch`, because a watch would outlive the command. */
 export type ReadOnlyClient = Pick<KubeClient, 'get' | 'list' | 'discover'>
 
-/** Returns a client without any other verbs, so that this command cannot write by mistake. */
+/** Returns a client with only the verbs that read, so that this command cannot write by mistake. */
 export function readOnly(client: KubeClient): ReadOnlyClient {
   return {
     get: (resource, ref, options) => client.get(resource, ref, options),

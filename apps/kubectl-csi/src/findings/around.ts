@@ -43,7 +43,7 @@ export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterF
     pods: [],
     attaches: driver !== undefined && objectOf(facts.drivers.get(driver))?.spec.attachRequired !== false,
     nameOnNodes: pv && nameOnNodes(pv),
-    // A CSINode is deleted after its Node.
+    // The CSINode is deleted after its Node, so a node counts as gone only if both are missing.
     nodeGone: (name) => facts.nodes.get(name).is === 'absent' && facts.csiNodes.get(name).is === 'absent',
     node: (name) => nodeState(name, facts),
     // Only sidecars and events report errors of calls, so the objects contain none.
@@ -154,7 +154,7 @@ const BINDING = [
 /** Returns the last event of the PV controller or the provisioner about a claim. */
 export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: ClusterFacts): Event | undefined {
   const last = lastEvent(metadata?.uid, facts, BINDING)
-  // The controllers repeat these events between failed attempts, so a failure says more.
+  // Controllers repeat these two events between failed attempts, so an event about a failure says more.
   const isTrying = last?.reason === 'Provisioning' || last?.reason === 'ExternalProvisioning'
   return (isTrying ? lastEvent(metadata?.uid, facts, ['ProvisioningFailed']) : undefined) ?? last
 }

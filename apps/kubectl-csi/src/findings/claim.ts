@@ -13,7 +13,7 @@ import { ROWS } from './rows.ts'
 import { sourceFinding } from './snapshot.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** Returns the waits of a claim: to be bound, to grow, to be modified, to be deleted. */
+/** Returns findings about a claim that waits to be bound, expanded, modified or deleted. */
 export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): readonly WaitFinding[] {
   const around = aroundClaim(keyOf(refOf('PersistentVolumeClaim', claim)), { is: 'present', object: claim }, facts)
   if (around.claim === undefined) return []

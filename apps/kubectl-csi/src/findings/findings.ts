@@ -11,11 +11,11 @@ import { volumeFindings } from './volume.ts'
 export interface Findings {
   /** Stuck findings come before findings that are under way. In each group the longest wait comes first. */
   readonly findings: readonly WaitFinding[]
-  /** Objects that are not understood. */
+  /** Objects with an unexpected shape, which could not be examined. */
   readonly unseen: readonly Unseen[]
 }
 
-/** Returns all findings. An object that is not understood gets a line of its own and does not affect the others. */
+/** Returns all findings. An object with an unexpected shape is listed as unseen and does not affect other objects. */
 export function findingsOf(facts: ClusterFacts): Findings {
   const found: WaitFinding[] = []
   const unseen: Unseen[] = []

@@ -43,7 +43,7 @@ function isExpired(lease: Lease, now: number): boolean {
   return now > renewedAt(lease) + 2 * 1000 * (wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0)
 }
 
-/** Milliseconds without a renewal after which a leader counts as gone. A leader renews its Lease far more often. */
+/** Milliseconds without a renewal after which a holder without a pod is gone. A leader renews far more often. */
 const SILENT_MS = 30_000
 
 /** Reports whether the holder of the Lease is a missing pod that has not renewed the Lease lately. */
@@ -139,7 +139,7 @@ export function noLeaderText(
   return `a leader, and no replica leads${why}${then === undefined ? '' : `; after that for ${then}`}`
 }
 
-/** Returns a problem of the leader, as the cause if no better one is known. */
+/** Returns a problem of the leader. It is the cause of a wait if no better cause is known. */
 export function leaderCause(
   leadership: Leadership,
   facts: ClusterFacts,

@@ -20,13 +20,13 @@ import { type Evidence, likely, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** Returns the waits of a pod. Its claims and attachments have findings of their own. */
+/** Returns findings about a waiting pod. Its claims and attachments have separate findings. */
 export function podFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   if (!isRunning(pod) || claimNamesOf(pod).length === 0 || !mayWait(pod)) return []
   const finalizers = foreignFinalizerFindings(refOf('Pod', pod), pod.metadata, facts)
   if (finalizers.length > 0) return finalizers
   const found = waitsOf(pod, facts).flatMap((ofClaim) => findingOf(pod, ofClaim, facts) ?? [])
-  // Several claims may cause the same finding about the whole pod.
+  // Several claims may cause the same finding about the whole pod, so duplicates are removed.
   const distinct = [...new Map(found.map((finding) => [finding.waitsFor, finding])).values()]
   return distinct.length > 0 ? distinct : attachEventFindings(pod, facts)
 }

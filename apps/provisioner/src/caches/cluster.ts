@@ -47,7 +47,7 @@ export interface CachedNode extends Cached {
 
 /** The cached part of a CSINode: the registration of this driver on the node. */
 export interface Registration extends Cached {
-  /** Undefined if the driver is not registered on the node. */
+  /** The topology keys of the driver. Undefined if the driver is not registered on the node. */
   readonly topologyKeys: readonly string[] | undefined
 }
 

@@ -38,9 +38,9 @@ export interface Caches {
   readonly claims: Informer<Claim, PersistentVolumeClaim>
   readonly volumes: Informer<Volume, PersistentVolume>
   readonly classes: Informer<Class, StorageClass>
-  /** Undefined if the driver does not support ControllerPublishVolume. */
+  /** The VolumeAttachments. Undefined if the driver does not support ControllerPublishVolume. */
   readonly attachments: Informer<Attachment, VolumeAttachment> | undefined
-  /** Present if topology or CSIStorageCapacity objects need the Nodes and CSINodes of the cluster. */
+  /** The Nodes and CSINodes. Undefined if neither topology nor CSIStorageCapacity objects need them. */
   readonly topology: TopologyCaches | undefined
 }
 

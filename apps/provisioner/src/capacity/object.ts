@@ -50,7 +50,7 @@ export function capacityProjection(
       key: `${namespace}/${name}`,
       resourceVersion,
       uid,
-      // Provisioners write match labels only. The key of any other object belongs to no item, so it is deleted.
+      // Provisioners write only match labels. Any other object gets a key without an item, so that it is deleted.
       item: isOurs ? itemKey(storageClassName, nodeTopology.matchLabels ?? {}) : `of another kind: ${name}`,
       capacity: intern.text(capacity),
       maximum: intern.text(maximumVolumeSize),

@@ -10,7 +10,7 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 
-/** Kinds that claims wait for without a cache, because roles of provisioners do not allow to watch all of them. */
+/** Kinds of objects that claims wait for and that are not cached, as roles of provisioners cannot watch them all. */
 const RESOURCES: ReadonlyMap<string, Resource<KubeObject>> = new Map<string, Resource<KubeObject>>([
   ['secret', SECRETS],
   ['snapshot', VOLUME_SNAPSHOTS],

@@ -12,7 +12,7 @@ export interface ClaimView {
   readonly class: Class | undefined
   /** The name of the claim's volume. Undefined if no valid name can be derived from the flags. */
   readonly volumeName: string | undefined
-  /** The PersistentVolume with that name. */
+  /** The PersistentVolume with the name `volumeName`. Undefined if it does not exist. */
   readonly existing: Volume | undefined
   /** True if the driver may still be working on a CreateVolume call for the claim. */
   readonly inProgress: boolean

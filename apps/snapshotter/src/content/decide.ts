@@ -85,7 +85,7 @@ function deletion({ content, kind }: ContentView): readonly Step[] {
 function handleToDelete({ policy, status, given, memberOf }: Content): string | undefined {
   if (policy !== 'Delete' || status?.groupHandle !== undefined) return undefined
   if (status?.handle !== undefined) return status.handle
-  // The deletion of the snapshot also removed `readyToUse` from the status.
+  // A status without `readyToUse` shows that the snapshot was deleted, so its handle must not be used again.
   const wasNeverChecked = status === undefined || status.ready !== undefined
   return wasNeverChecked && memberOf === undefined ? given?.handle : undefined
 }

@@ -13,7 +13,7 @@ import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 import type { SecretWatch } from './secret-watch.ts'
 
-/** The dependencies of the controller of one kind. */
+/** The dependencies of the controller of one kind of contents. */
 export interface ContentDeps {
   readonly kind: Kind
   readonly driverName: string

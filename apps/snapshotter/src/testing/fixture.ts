@@ -213,7 +213,7 @@ export class Process {
     return this.gate.inFlight.find((each) => each.label.startsWith(label))
   }
 
-  /** Starts no further keys. Running work continues to its end. */
+  /** Starts no further work. Running work continues to its end. */
   stop(): void {
     this.#stop.abort(new CancelledError('asked to stop'))
   }

@@ -17,7 +17,7 @@ import {
   setPhase,
 } from './scene.ts'
 
-// The Go original waits for the end of the back-off in these cases.
+// The Go original does not wake claims early: it waits for the end of the back-off.
 const test = testsOf('provisioner', 'wakes', { only: 'ours' })
 
 const ARGS = ['--retry-interval-start=1m']

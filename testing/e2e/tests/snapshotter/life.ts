@@ -261,7 +261,7 @@ test('a snapshot is deleted while it is created and while it is restored', async
     name: t.name('late'),
   })
   await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
-  // The claim keeps the snapshot, and the deleted snapshot is not restored. So the claim is deleted.
+  // The claim keeps the deleted snapshot, which is no longer restored. So the test deletes the claim.
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('restored') })
   await eventually('the end of the snapshot', async () => {
     const ref = { namespace: t.namespace, name: t.name('late') }

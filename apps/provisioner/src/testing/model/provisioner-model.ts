@@ -31,7 +31,7 @@ const API_FAULTS = [
 const NOT_FINAL = ['DeadlineExceeded', 'Unavailable', 'Aborted', 'Canceled'] as const satisfies readonly CodeName[]
 const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const satisfies readonly CodeName[]
 
-/** Several times the longest back-off. */
+/** A time that is several times the longest back-off. */
 const LONG_MS = 10 * 60_000
 
 /**
