@@ -30,7 +30,7 @@ it('missing files of KUBECONFIG are ignored, and the first is named if all are m
   expect(kubeconfigFiles(undefined, { KUBECONFIG: '/no:/neither' }, home)).toEqual(['/no'])
 })
 
-it('without a kubeconfig a pod uses its service account, and other users get an error that names what is missing', () => {
+it('without a kubeconfig, a pod uses its service account, and other users get the path of the missing file', () => {
   expect(kubeconfigFiles(undefined, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, home)).toEqual([])
   expect(kubeconfigFiles(undefined, {}, home)).toEqual([join(home, '.kube', 'config')])
 })

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The kubeconfig files that kubectl would read; none means the pod's own service account. */
+/** Returns the kubeconfig files that kubectl would read. Empty if the service account of the pod is used. */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv, home: string): readonly string[] {
   if (flag !== undefined) return [flag]
   const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '')

@@ -23,7 +23,7 @@ void main().then((code) => {
   process.exitCode = code
 })
 
-/** A failure is printed as one line. */
+/** Runs the command and returns its exit code. Prints a failure as one line. */
 async function main(): Promise<number> {
   try {
     const write = (text: string): void => void process.stdout.write(text)

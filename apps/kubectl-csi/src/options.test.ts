@@ -22,7 +22,7 @@ describe('the command line', () => {
     ['stuck --stuck-after=1m30s', { question: { ask: 'stuck' }, stuckAfterMs: 90_000 }],
     ['stuck', { question: { ask: 'stuck' }, stuckAfterMs: 120_000, json: false }],
     ['stuck --older-than=1h', { question: { ask: 'stuck' }, stuckAfterMs: 3_600_000 }],
-  ])('%s', async (line, expected) => {
+  ])('parses: %s', async (line, expected) => {
     expect(await parse(line)).toMatchObject(expected)
   })
 
@@ -35,11 +35,11 @@ describe('the command line', () => {
     ['delete', 'Unknown argument: delete'],
     ['stuck -o yaml', 'Invalid values'],
     ['stuck --stuck-after=soon', '--older-than soon: a duration is as 30s or 5m'],
-  ])('%s is refused', async (line, why) => {
+  ])('refuses: %s', async (line, why) => {
     await expect(parse(line)).rejects.toThrow(why)
   })
 
-  it('answers for help, version and completion by itself', async () => {
+  it('prints help, version and completion without asking the cluster', async () => {
     let text = ''
     const write = (part: string): void => {
       text += part
@@ -63,7 +63,7 @@ it.each([
   [3_605_000, '1h'],
   [187_200_000, '2d4h'],
   [-5, '0s'],
-])('an age of %d ms is %s', (ms, text) => {
+])('prints an age of %d ms as %s', (ms, text) => {
   expect(ageText(ms)).toBe(text)
 })
 
@@ -76,6 +76,6 @@ it.each([
   ['30', undefined],
   ['', undefined],
   ['s', undefined],
-])('a duration of %s is %s ms', (text, ms) => {
+])('reads the duration %s as %s ms', (text, ms) => {
   expect(durationMs(text)).toBe(ms)
 })

@@ -5,7 +5,7 @@ import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
 import { programVersion } from './version.ts'
 
-/** The question on the command line. */
+/** The question that the command line asks. */
 export type CommandQuestion =
   | {
       readonly ask: 'explain'
@@ -99,7 +99,7 @@ export async function parseOptions(
   return { question, kubeconfig, context, json: output === 'json', stuckAfterMs }
 }
 
-/** `-ojson` is two words, as for kubectl; yargs takes it for five options. */
+/** Splits `-ojson` into two words, as kubectl does. Otherwise yargs reads it as five options. */
 function apart(word: string): readonly string[] {
   const [, option, value] = /^(-[on])([^=].*)$/s.exec(word) ?? []
   return option === undefined || value === undefined ? [word] : [option, value]
@@ -111,7 +111,7 @@ function wantsKind(argv: unknown, current: string): boolean {
   return words.includes('explain') && words.length - words.indexOf('explain') <= 2 && !current.startsWith('-')
 }
 
-/** `pod web` or `pod/web`. */
+/** Reads the object to explain, given as `pod web` or as `pod/web`. */
 function explainQuestion(given: string, name: string | undefined, namespace: string | undefined): CommandQuestion {
   const [word = '', ...rest] = name === undefined ? given.split('/') : [given]
   const kind = (Object.keys(ALIASES) as SubjectKind[]).find((each) => ALIASES[each].includes(word.toLowerCase()))

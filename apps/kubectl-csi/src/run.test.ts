@@ -41,13 +41,13 @@ describe('explain', () => {
     ['pvc', 'pvc-1', `PersistentVolumeClaim default/pvc-1: ${CAUSE} (VolumeAttachment va-1).`],
     ['pod', 'web', `Pod default/web: ${CAUSE} (VolumeAttachment va-1).`],
     ['node', 'node-1', `Node node-1: ${CAUSE} (VolumeAttachment va-1).`],
-  ] as const)('%s %s leads to the waiting party', async (kind, name, first) => {
+  ] as const)('explains %s %s by the sidecar that waits and its cause', async (kind, name, first) => {
     const server = serving([...SOUND, BARE, WAITING])
     expect(await ask(clientOf(server), explain(kind, name))).toMatchObject({ code: 1, first })
     expect(new Set(server.requests.entries.map(({ method }) => method))).toEqual(new Set(['GET']))
   })
 
-  it('shows evidence with object and field, the text of the page, the certainty, and the unseen objects', async () => {
+  it('shows the evidence, the advice of docs/operations.md, the certainty, and the unseen objects', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('va', 'va-1'))
     expect(text.split('\n\n').map((part) => part.split('\n')[0])).toEqual([
       `VolumeAttachment va-1: ${CAUSE}.`,
@@ -77,7 +77,7 @@ describe('explain', () => {
     })
   })
 
-  it('keeps texts of several lines, and control characters, in their line', async () => {
+  it('prints error messages without line breaks and control characters', async () => {
     const message = 'mount failed\r\nMounting command: mount\n\u001b[2J\u009b31mred\u202egnp\u2066.exe\u200f'
     const status = { attached: false, attachError: { message, time: ago(5) } }
     const failed: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(192) }, status })]
@@ -140,7 +140,7 @@ describe('explain', () => {
     ['pv', 'pv-1', 'PersistentVolume pv-1: nothing is stuck. It is attached to node-9.'],
     ['pvc', 'pvc-1', 'PersistentVolumeClaim default/pvc-1: nothing is stuck. It has 1Gi as asked for, in pv-1.'],
     ['node', 'node-9', 'Node node-9: nothing is stuck. Volumes attached to it: 1.'],
-  ] as const)('%s %s is well where nothing waits', async (kind, name, first) => {
+  ] as const)('reports that %s %s is well if nothing waits', async (kind, name, first) => {
     expect(await ask(clientOf(serving(SOUND)), explain(kind, name))).toMatchObject({ code: 0, first })
   })
 
@@ -150,7 +150,7 @@ describe('explain', () => {
     ['pv', 'PersistentVolume no'],
     ['va', 'VolumeAttachment no'],
     ['node', 'Node no'],
-  ] as const)('%s of a name that is not there is an error', async (kind, what) => {
+  ] as const)('throws for a %s that does not exist', async (kind, what) => {
     await expect(ask(clientOf(serving(SOUND)), explain(kind, 'no'))).rejects.toThrow(`${what} does not exist`)
   })
 
@@ -163,7 +163,7 @@ describe('explain', () => {
     expect(text).toContain('Under way, not stuck yet.')
   })
 
-  it('names a read that was refused, and has no answer without an essential one', async () => {
+  it('lists a refused read, and answers "unknown" if the read was essential', async () => {
     const server = serving(SOUND)
     const refused = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
     server.faults.add({ match: { resource: 'volumeattachments' }, action: refused })
@@ -172,7 +172,7 @@ describe('explain', () => {
     expect(text).toMatch(/\nNot seen\n(?:.*\n)* {2}volumeattachments\.storage\.k8s\.io: no\n/)
   })
 
-  it('ends with the error of a server that does not know who asks', async () => {
+  it('throws if the API server does not know the user', async () => {
     const server = serving(SOUND)
     const action = { do: 'answer', code: 401, reason: 'Unauthorized', message: 'who?' } as const
     server.faults.add({ match: { resource: 'persistentvolumes' }, action })
@@ -222,7 +222,7 @@ describe('stuck', () => {
     expect(items).toHaveLength(25)
   })
 
-  it('derives missing objects from the lists', async () => {
+  it('recognizes missing objects by their absence in the lists', async () => {
     const lost: Stored = [VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'lost' } } })]
     const { text } = await ask(clientOf(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE])), STUCK)
     expect(text).toContain('waits for PersistentVolume lost, which does not exist')

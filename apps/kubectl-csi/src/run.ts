@@ -27,12 +27,12 @@ export interface Surroundings {
   readonly write: (text: string) => void
 }
 
-/** There is no object of that name. */
+/** Thrown if the object to explain does not exist. */
 export class NoSuchObjectError extends Error {
   override readonly name = 'NoSuchObjectError'
 }
 
-/** Resolves with the exit code: 0 well, 1 stuck, 2 unknown. */
+/** Answers the question. Resolves with the exit code: 0 well, 1 stuck, 2 unknown. */
 export function run(options: PluginOptions, around: Surroundings): Promise<number> {
   const { question } = options
   return question.ask === 'stuck' ? stuck(options, around) : explain(question, options, around)
@@ -71,7 +71,7 @@ async function explain(
   return EXIT_CODES[verdictOf(findings, facts)]
 }
 
-/** Returns the findings, and the facts. The objects that are not understood are added to the unseen ones. */
+/** Returns the findings and the facts. Adds objects that are not understood to the unseen objects. */
 function found(facts: ClusterFacts): { readonly facts: ClusterFacts; readonly findings: readonly WaitFinding[] } {
   const { findings, unseen } = findingsOf(facts)
   return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }

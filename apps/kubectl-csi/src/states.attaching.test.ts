@@ -25,10 +25,9 @@ import {
   web,
 } from './testing/states.ts'
 
-/** States in which a volume cannot be attached and mounted. */
+/** States in which a volume cannot be attached or mounted. */
 
 const STATES: Readonly<Record<string, BlockedState>> = {
-  // Attaching.
   'attaching: a CSINode without drivers': {
     of: ['va', 'va-1'],
     objects: [VOLUME, NODE, ...LED, attachment(), [CSI_NODES, csiNode('node-1', { spec: { drivers: [] } })]],
@@ -113,7 +112,6 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'NotAskedFor',
     says: 'the attach/detach controller to ask for volume pv-1 on node node-1',
   },
-  // Attached to another node.
   'attaching: a pod of another node uses it': {
     of: ['pod', 'web'],
     objects: [...SOUND, CLAIM, web(), there(), attachedThere, [NODES, node('node-2', 'True')]],
@@ -138,7 +136,6 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'NodeGone',
     says: 'old to be deleted by force: its node node-2 does not exist',
   },
-  // Mounting.
   'mounting: the kubelet fails': {
     of: ['pod', 'web'],
     objects: [
@@ -168,4 +165,4 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
 }
 
-it.each(Object.entries(STATES))('%s', checkState)
+it.each(Object.entries(STATES))('explains this state: %s', checkState)

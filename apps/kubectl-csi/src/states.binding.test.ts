@@ -14,10 +14,9 @@ import {
   web,
 } from './testing/states.ts'
 
-/** States in which a volume cannot be pending, provisioned, and its pod scheduled. */
+/** States in which a claim is not bound, its volume is not provisioned, or its pod is not scheduled. */
 
 const STATES: Readonly<Record<string, BlockedState>> = {
-  // Pending.
   'pending: no class, and no default one': {
     of: ['pvc', 'pvc-1'],
     objects: [CLASS, unbound({ storageClassName: null })],
@@ -72,7 +71,6 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'NotScheduled',
     says: 'the scheduler to choose a node (Pod default/web)',
   },
-  // Provisioning.
   'provisioning: no provisioner answers': {
     of: ['pvc', 'pvc-1'],
     objects: [
@@ -108,7 +106,6 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'Forbidden',
     says: 'a role that lets sa get secrets',
   },
-  // Scheduling.
   'scheduling: the limits of CSINodes': {
     ...unscheduled('0/1 nodes are available: 1 node(s) exceed max volume count.'),
     says: 'the scheduler to choose a node: the nodes have as many volumes as their CSINodes allow',
@@ -129,4 +126,4 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
 }
 
-it.each(Object.entries(STATES))('%s', checkState)
+it.each(Object.entries(STATES))('explains this state: %s', checkState)

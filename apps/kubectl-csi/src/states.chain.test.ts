@@ -98,7 +98,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
 }
 
-it.each(Object.entries(STATES))('%s', checkState)
+it.each(Object.entries(STATES))('explains this state: %s', checkState)
 
 it('explains a young pod by its claim, whatever --older-than says', async () => {
   const young = { creationTimestamp: ago(20) }

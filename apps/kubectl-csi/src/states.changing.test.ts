@@ -16,10 +16,9 @@ import {
   WEBHOOK,
 } from './testing/states.ts'
 
-/** States in which a volume cannot be expanded and modified. */
+/** States in which a volume cannot be expanded or modified. */
 
 const STATES: Readonly<Record<string, BlockedState>> = {
-  // Expanding.
   'expanding: no resizer': {
     of: ['pvc', 'pvc-1'],
     objects: [VOLUME, CLASS, growing({ conditions: [] })],
@@ -85,7 +84,6 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     says: 'a pod that uses the claim, where the kubelet can make it grow',
     idle: true,
   },
-  // Modifying.
   'modifying: a class that was deleted': {
     of: ['pvc', 'pvc-1'],
     objects: [...SOUND, modifying({ status: 'Pending' })],
@@ -135,4 +133,4 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
 }
 
-it.each(Object.entries(STATES))('%s', checkState)
+it.each(Object.entries(STATES))('explains this state: %s', checkState)

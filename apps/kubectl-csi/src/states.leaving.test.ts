@@ -21,10 +21,9 @@ import {
   web,
 } from './testing/states.ts'
 
-/** States in which a volume cannot be detached and deleted. */
+/** States in which a volume cannot be detached or deleted. */
 
 const STATES: Readonly<Record<string, BlockedState>> = {
-  // Detaching.
   'detaching: the driver refuses': {
     of: ['va', 'va-1'],
     objects: [
@@ -70,7 +69,6 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'NodeGone',
     says: 'node node-1, which does not exist',
   },
-  // Deleting.
   'deleting: a claim that pods use': {
     of: ['pvc', 'pvc-1'],
     objects: [
@@ -154,4 +152,4 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
 }
 
-it.each(Object.entries(STATES))('%s', checkState)
+it.each(Object.entries(STATES))('explains this state: %s', checkState)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 declare const __VERSION__: string | undefined
 
-/** `v1.2.3`: of the release, which the build puts in its place. From source it is that of the package. */
+/** Returns the version, such as `v1.2.3`. The build embeds it; a program that runs from source reads package.json. */
 export function programVersion(): string {
   if (typeof __VERSION__ !== 'undefined') return __VERSION__
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {

@@ -1,4 +1,4 @@
-// Bundles src/main.ts into dist/kubectl-csi.cjs, which Node 20 or later runs. The file contains the page with the advice.
+// Bundles src/main.ts into dist/kubectl-csi.cjs, which Node 20 or later runs. The file contains docs/operations.md.
 // The package.json for npx and the manifest for krew are next to it. images/tools builds the Linux executables from it.
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild'
@@ -6,7 +6,7 @@ import { START_FLAGS } from '../../../tools/start-flags.mjs'
 
 const NAME = 'kubectl-csi'
 const OLDEST_NODE = 20
-/** Packages whose presence in the bundle means that an import grew. */
+/** Packages that must not get into the bundle through an import. */
 const FORBIDDEN = ['@kubernetes/client-node', '@grpc/grpc-js']
 
 const START = `if (Number.parseInt(process.versions.node, 10) < ${OLDEST_NODE}) {
@@ -15,7 +15,7 @@ const START = `if (Number.parseInt(process.versions.node, 10) < ${OLDEST_NODE}) 
 }
 const __file = require('node:url').pathToFileURL(__filename).href`
 
-/** Modules of the libraries do nothing when they are loaded, so unused exports stay out. */
+/** Marks our modules as free of side effects, so that unused exports stay out of the bundle. */
 const withoutSideEffects = {
   name: 'without-side-effects',
   setup(build) {
@@ -71,6 +71,6 @@ const published = { ...manifest, bin: { [NAME]: `${NAME}.cjs` }, files: [`${NAME
 writeFileSync('dist/package.json', `${JSON.stringify(published, undefined, 2)}\n`)
 const krew = readFileSync('krew.yaml', 'utf8')
 writeFileSync('dist/krew.yaml', krew.replaceAll('VERSION', release).replaceAll('OLDEST_NODE', OLDEST_NODE))
-// The packages in the bundle, and the start of an executable.
+// Writes the list of the bundled packages, and the start options of an executable.
 writeFileSync(`dist/${NAME}.meta.json`, JSON.stringify(metafile))
 writeFileSync('dist/sea.json', JSON.stringify({ execArgv: START_FLAGS }))

@@ -25,7 +25,6 @@ import { ProvisionMetrics } from './metrics.ts'
 import { type LocalNode, nodeSegments } from './node/local-node.ts'
 import type { ProvisionerParts, ProvisionerSettings } from './parts.ts'
 
-/** The provisioner's feature gates. */
 const PROVISIONER_GATES = {
   own: {
     CrossNamespaceVolumeDataSource: { stage: 'alpha', default: false },
@@ -140,7 +139,7 @@ function warnOfGate({ gates, startLog }: Parts): void {
   startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
 }
 
-/** 0 if there is nothing to sweep: the driver takes no snapshots, or the cluster has no such objects. */
+/** Milliseconds between two searches for leftover snapshot finalizers. 0 if driver or cluster has no snapshots. */
 async function sweepInterval({ flags, driver, client, signal }: Parts): Promise<number> {
   const { 'snapshot-orphan-sweep-interval': intervalMs } = flags.values
   const { controller } = driver.capabilities
@@ -154,7 +153,7 @@ async function sweepInterval({ flags, driver, client, signal }: Parts): Promise<
   }
 }
 
-/** Undefined without --node-deployment. */
+/** Returns the node that this process serves. Undefined without `--node-deployment`. */
 async function localNode({ flags, env, driver, signal }: Parts): Promise<LocalNode | undefined> {
   const { values } = flags
   if (!values['node-deployment']) return undefined
@@ -206,7 +205,7 @@ function namesOf(driver: string): Names {
   return { driver, inTree: isMigratedCSIDriverByName(driver) ? inTreeNameFromCSIName(driver) : undefined }
 }
 
-/** Distinguishes two processes on one host. */
+/** Returns a random UUID, which distinguishes two processes on one host. */
 function uuid(clock: Parts['clock']): string {
   const hex = Array.from({ length: 32 }, () => Math.floor(clock.random() * 16).toString(16)).join('')
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

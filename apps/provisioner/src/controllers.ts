@@ -8,7 +8,7 @@ import { backoffOf, type ProvisionerParts, type TermParts } from './parts.ts'
 import { cloneReleaseController } from './sources/release.ts'
 import { volumeController } from './volumes/controller.ts'
 
-/** The provisioner's controllers for as long as this process leads. */
+/** Returns the provisioner's controllers. They run only while this process is the leader. */
 export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
   const { client, caches, settings } = parts
   const api = guarded(client, assertLeading)
@@ -41,7 +41,7 @@ function capacityDeps(
   return { ...capacity, api, classes: caches.classes, backoff: backoffOf(settings), getCapacity, clock, log }
 }
 
-/** A process that no longer leads reports nothing: the next leader finds it out and reports it. */
+/** Drops events after this process has lost the lease. The next leader finds the same facts and reports them. */
 function whileLeading(recorder: Recorder, assertLeading: () => void): Recorder {
   return {
     event(target, text) {

@@ -8,18 +8,18 @@ export interface EditOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
   readonly claims: Pick<Informer<Claim, PersistentVolumeClaim>, 'learn'>
   readonly signal: AbortSignal
-  /** How often the change is tried if other writers change the claim. */
+  /** The maximum number of attempts if other clients change the claim at the same time. Default: 5. */
   readonly tries?: number
 }
 
-/** A changed claim; the same object if nothing has to change. */
+/** Returns the changed claim, or the same object if there is nothing to change. */
 export type ClaimEdit = (pvc: PersistentVolumeClaim) => PersistentVolumeClaim
 
 const CONFLICT_TRIES = 5
 
 /**
  * Changes the stored claim by a PUT, because published roles of provisioners have no right to patch claims. Returns
- * false if the claim is gone or replaced.
+ * false if the claim was deleted or recreated.
  */
 export async function editClaim(options: EditOptions, claim: Claim, edit: ClaimEdit): Promise<boolean> {
   const { api, claims, signal, tries = CONFLICT_TRIES } = options
@@ -41,7 +41,7 @@ export async function editClaim(options: EditOptions, claim: Claim, edit: ClaimE
 export function withFinalizer(name: string): ClaimEdit {
   return (pvc) => {
     const finalizers = pvc.metadata?.finalizers ?? []
-    // The server refuses new finalizers on an object in deletion.
+    // The API server refuses new finalizers on an object that is being deleted.
     if (finalizers.includes(name) || pvc.metadata?.deletionTimestamp != null) return pvc
     return { ...pvc, metadata: { ...pvc.metadata, finalizers: [...finalizers, name] } }
   }
@@ -60,7 +60,7 @@ export const withoutSelectedNode: ClaimEdit = (pvc) => {
   return node === undefined ? pvc : { ...pvc, metadata: { ...pvc.metadata, annotations } }
 }
 
-/** Unless another node is selected. */
+/** Selects the node, unless a node is already selected. */
 export function withSelectedNode(node: string): ClaimEdit {
   return (pvc) => {
     const { annotations } = pvc.metadata ?? {}

@@ -1,8 +1,8 @@
-/** The facts about this sidecar, besides its flags, that tests, benchmarks and images use. */
+/** Facts about this sidecar, in addition to its flags, that tests, benchmarks and images use. */
 export const facts = {
-  /** The Go package that it replaces. */
+  /** The Go package that this sidecar replaces. */
   original: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
-  /** The permissions in the charts of drivers. The provisioner must work without further permissions. */
+  /** The permissions that drivers' charts grant to provisioners. The provisioner must work without further ones. */
   rules: [
     {
       apiGroups: [''],
@@ -24,10 +24,10 @@ export const facts = {
     { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshotcontents'], verbs: ['get', 'list'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
-  /** The call to the driver that its work ends in. */
+  /** The CSI call that the work of this sidecar leads to. */
   call: 'CreateVolume',
-  /** Logged when its caches are filled and its work begins. */
+  /** The log line that is written when the caches are filled and the work begins. */
   startLine: 'Started provisioner controller',
-  /** The start of the Lease's name, before the name of the driver. */
+  /** The start of the name of the Lease, before the name of the driver. */
   leasePrefix: '',
 } as const

@@ -4,10 +4,10 @@ import {
 } from '@csi-sidecars/csi-proto'
 import type { CapabilityQuestion, ConnectionFailures, HandshakeTable, SentenceFailure } from '@csi-sidecars/sidecar'
 
-/** The exit code of a fatal line of the Go original. */
+/** The exit code with which the Go original ends after a fatal log line. */
 export const FATAL = 255
 
-/** The Go original logs these failures as fatal sentences, which end with the cause. */
+/** Formats a failure at the start as the Go original does: a fatal sentence that ends with the cause. */
 export function sentence(what: string): SentenceFailure {
   return { sentence: (cause) => `${what}: ${cause}`, exitCode: FATAL }
 }
@@ -17,7 +17,7 @@ const CONNECTION: ConnectionFailures = {
   probe: { message: { sentence: (cause) => cause } },
 }
 
-/** How the provisioner identifies its driver. Each call has the time limit of --timeout. */
+/** The first calls to the driver after a connection. Each call is limited by `--timeout`. */
 export function handshakeOf({ timeout }: { readonly timeout: number }): HandshakeTable {
   const failure = { message: sentence('Error getting CSI driver capabilities') }
   const question = (about: 'plugin' | 'controller'): CapabilityQuestion => ({ about, limitMs: timeout, failure })
@@ -28,7 +28,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
       migrated: () => CONNECTION,
       name: { message: sentence('Error getting CSI driver name') },
     },
-    // A plugin without a controller service is asked for its controller too, as by the Go original.
+    // Like the Go original, asks a plugin without a controller service for its controller capabilities, too.
     questions: () => [question('plugin'), question('controller')],
     decisive: {
       plugin: [PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS],

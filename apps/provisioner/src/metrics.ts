@@ -1,15 +1,15 @@
 import type { Metrics } from '@csi-sidecars/telemetry'
 
-/** The buckets of Prometheus' client for Go. */
+/** The default histogram buckets of the Prometheus client for Go, in seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
 export interface ClaimLabels {
   readonly class: string
-  /** The kind of the data source. */
+  /** The kind of the claim's data source. Empty if there is none. */
   readonly source: string
 }
 
-/** One operation: the start of its metrics, their labels, and its verb and nouns in the help texts. */
+/** An operation on volumes: the start of its metric names, their labels, and the words for their help texts. */
 interface Operation<L> {
   readonly name: string
   readonly labels: readonly L[]
@@ -18,7 +18,7 @@ interface Operation<L> {
   readonly noun: string
 }
 
-/** The numbers of one operation. */
+/** The metrics of one operation: successes, failures and durations. */
 class Counts<L extends string> {
   readonly #succeeded
   readonly #failed
@@ -51,7 +51,7 @@ class Counts<L extends string> {
   }
 }
 
-/** Numbers of created and deleted volumes, as dashboards of the Go original read them. */
+/** Metrics of created and deleted volumes, with the names and labels of the Go original. */
 export class ProvisionMetrics {
   readonly creations: Counts<keyof ClaimLabels>
   readonly deletions: Counts<'class'>

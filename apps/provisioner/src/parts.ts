@@ -15,35 +15,35 @@ import type { NameRule } from './request/request.ts'
 /** The settings of this process that decisions depend on. They never change. */
 export interface ProvisionerSettings extends NameRule {
   readonly names: Names
-  /** Written into each volume: the start of this process. */
+  /** The ID of this process, which is written into each volume that it creates. */
   readonly identity: string
-  /** The source of events. */
+  /** The `component` in the source of Events. */
   readonly component: string
-  /** The finalizer of claims whose volume may be in creation. */
+  /** The finalizer of claims for which a CreateVolume call may be running. */
   readonly claimFinalizer: string
-  /** --finalize-claims. */
+  /** The value of `--finalize-claims`. */
   readonly finalizeClaims: boolean
   readonly workers: number
   readonly retryStartMs: number
   readonly retryMaxMs: number
-  /** The time limit of each call. */
+  /** The time limit of each call to the driver, in milliseconds. */
   readonly timeoutMs: number
   readonly defaultFsType: string
   readonly extraMetadata: boolean
   readonly publishReadOnly: boolean
-  /** The driver and the gate have topology. */
+  /** True if the driver supports topology and the feature gate `Topology` is on. */
   readonly topology: boolean
-  /** --prevent-volume-mode-conversion. */
+  /** The value of `--prevent-volume-mode-conversion`. */
   readonly preventModeConversion: boolean
-  /** The pause between two sweeps of snapshots. 0: none. */
+  /** Milliseconds between two searches for leftover finalizers of snapshots. 0: no searches. */
   readonly sweepMs: number
-  /** How many deleted source claims are released at once. Undefined: the driver cannot clone. */
+  /** The number of workers that remove finalizers from deleted source claims. Undefined if the driver cannot clone. */
   readonly cloneReleaseWorkers: number | undefined
   readonly strictTopology: boolean
   readonly immediateTopology: boolean
-  /** Undefined without --node-deployment. */
+  /** The node of this process. Undefined without `--node-deployment`. */
   readonly node: LocalNode | undefined
-  /** The gate VolumeAttributesClass. */
+  /** True if the feature gate `VolumeAttributesClass` is on. */
   readonly attributesClasses: boolean
 }
 
@@ -53,17 +53,17 @@ export interface ProvisionerParts {
   readonly driver: Driver
   readonly caches: Caches
   readonly recorder: Recorder
-  /** Writes the event about populators, which has a source of its own. */
+  /** Records the event about volume populators, which names another source component. */
   readonly populatorRecorder: Recorder
   readonly metrics: ProvisionMetrics
-  /** Undefined without --enable-capacity. */
+  /** The publication of CSIStorageCapacity objects. Undefined without `--enable-capacity`. */
   readonly capacity: CapacityParts | undefined
   readonly backlog: Backlog
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The parts of one term. Without the lead they write nothing and call no driver. */
+/** The dependencies of the controllers. After the lease is lost, they refuse writes and calls to the driver. */
 export interface TermParts extends Omit<ProvisionerParts, 'client' | 'driver' | 'caches'>, Caches {
   readonly refresh: CapacityRefresh | undefined
   readonly driver: DriverCalls

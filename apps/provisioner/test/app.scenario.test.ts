@@ -44,7 +44,7 @@ describe('csi-provisioner', () => {
     expect(api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'data' })).toBeDefined()
   })
 
-  it('marks the claim during the creation with --finalize-claims', async () => {
+  it('puts a finalizer on the claim during the creation with --finalize-claims', async () => {
     await using cluster = await startCluster({ objects: [storageClass(), CLAIM] })
     const { api, driver } = cluster
     const during: unknown[] = []

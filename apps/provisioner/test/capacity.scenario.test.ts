@@ -17,7 +17,7 @@ function node(name: string, zone: string) {
 
 const objectsOf = ({ api }: Cluster): readonly CSIStorageCapacity[] => api.list(CSI_STORAGE_CAPACITIES)
 
-/** Resolves once the objects are for these topologies. */
+/** Waits until the CSIStorageCapacity objects have these classes, topologies and capacities. */
 async function published(cluster: Cluster, expected: readonly string[]): Promise<void> {
   const shown = (): string[] =>
     objectsOf(cluster)
@@ -37,7 +37,7 @@ function answer(cluster: Cluster, bytes: bigint): void {
 }
 
 describe('--enable-capacity', () => {
-  it('publishes one object for each class and segment, and follows both', async () => {
+  it('publishes one object for each class and segment, and follows their changes', async () => {
     await using cluster = await startCluster({
       objects: [LATE, storageClass('soon'), ...node('a', 'z1'), ...node('b', 'z2')],
     })
@@ -99,7 +99,7 @@ describe('--enable-capacity', () => {
     })
   })
 
-  it('fills 200 nodes with two classes by one question each', async () => {
+  it('sends one GetCapacity call for each of two classes on each of 200 nodes', async () => {
     const more = storageClass('more', { volumeBindingMode: 'WaitForFirstConsumer' })
     const nodes = Array.from({ length: 200 }, (_, index) => node(`node-${index}`, `z${index}`)).flat()
     await using cluster = await startCluster({ objects: [LATE, more, ...nodes] })

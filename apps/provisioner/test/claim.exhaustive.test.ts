@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { ProvisionerModel } from '../src/testing/model/provisioner-model.ts'
 
-/** The events that can replace the next answer. */
+/** The disturbances that can replace the next answer of the API server or the driver. */
 const DISTURBANCES: Readonly<Record<string, (model: ProvisionerModel) => void | Promise<void>>> = {
   'the process dies before the request takes effect': async (model) => {
     model.kill()
@@ -22,7 +22,7 @@ const DISTURBANCES: Readonly<Record<string, (model: ProvisionerModel) => void | 
     const flight = model.flightAt(0)
     flight?.apply()
     await model.clock.settle()
-    // Fault 0 of a request is a lost connection; fault 1 of a call leaves open whether it runs.
+    // Fault 0 of an API request is a lost connection. After fault 1 of a CSI call, the call may be running.
     if (flight !== undefined && model.flightAt(0) === flight) fail(model, 0, 1)
   },
   'the request is refused, or the call has failed': (model) => fail(model, 2, 2),
@@ -44,7 +44,7 @@ function fail(model: ProvisionerModel, request: number, call: number): void {
   if (flight !== undefined) model.failFlight(flight, flight.label.startsWith('call ') ? call : request)
 }
 
-/** A process with filled caches. */
+/** Starts a process and fills its caches. */
 async function begin(model: ProvisionerModel): Promise<void> {
   model.start()
   for (let list = 0; list < 4; list += 1) {
@@ -54,7 +54,7 @@ async function begin(model: ProvisionerModel): Promise<void> {
   }
 }
 
-/** The step in which the user deletes the claim; no life of a claim needs more answers before it. */
+/** The step in which the user deletes the claim. An undisturbed creation has ended before this step. */
 const DELETED_AT = 10
 const LONGEST = 40
 
@@ -65,11 +65,11 @@ interface Disturbance {
 
 interface Life {
   readonly finalizeClaims: boolean
-  /** No event arrives before the end. */
+  /** True if the process gets no watch events until the end. */
   readonly lags?: boolean
 }
 
-/** One life of a claim and its volume, with these disturbances. Returns the requests and calls that were answered. */
+/** Creates and deletes one claim under these disturbances. Returns the requests and calls that were answered. */
 async function live(disturbances: readonly Disturbance[], { finalizeClaims, lags = false }: Life): Promise<string[]> {
   const model = new ProvisionerModel({ finalizeClaims })
   await begin(model)
@@ -105,7 +105,7 @@ async function survives(disturbances: readonly Disturbance[], life: Life): Promi
   })
 }
 
-/** More runs than usual are asked for: all combinations take minutes. */
+/** True if `MODEL_RUNS` is set. All combinations then run, which takes minutes. */
 const LONG = process.env['MODEL_RUNS'] !== undefined
 const STEPS = Array.from({ length: 22 }, (_, index) => index)
 const ALL = Object.keys(DISTURBANCES)
@@ -136,7 +136,7 @@ describe.each([true, false])('one claim and its volume, with finalizeClaims %s',
     ])
   })
 
-  it.each(ALL)('survives, at each step: %s', async (name) => {
+  it.each(ALL)('survives this disturbance at each step: %s', async (name) => {
     for (const at of STEPS) {
       await survives([{ at, name }], { finalizeClaims })
       if (finalizeClaims || LONG) await survives([{ at, name }], { finalizeClaims, lags: true })
@@ -146,7 +146,7 @@ describe.each([true, false])('one claim and its volume, with finalizeClaims %s',
   if (!finalizeClaims && !LONG) return
 
   it.each(COMBINED.slice(0, LONG ? undefined : 1))(
-    'survives, at each step, followed by each other: %s',
+    'survives this disturbance, followed by each other disturbance: %s',
     async (first) => {
       for (const second of ALL) {
         for (const at of STEPS.slice(0, DELETED_AT + 6)) {

@@ -17,7 +17,7 @@ const claim = (annotations: Readonly<Record<string, string>> = {}) =>
     metadata: { uid: 'uid-data', annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER, ...annotations } },
   })
 
-/** A released volume in a zone. */
+/** Returns a released PersistentVolume in a zone. */
 const released = (name: string, zone: string) =>
   pv(name, {
     spec: {
@@ -57,7 +57,7 @@ describe('--node-deployment', () => {
     expect(api.get(PERSISTENT_VOLUMES, { name: 'pv-2' })).toBeDefined()
   })
 
-  it('does not take a claim that does not fit', async () => {
+  it('does not take a claim for which the node has too little capacity', async () => {
     await using cluster = await startCluster({ driver, objects: [storageClass(), claim()] })
     const { api, driver: calls } = cluster
     calls.script('GetCapacity', () => ({ availableCapacity: 1n }))

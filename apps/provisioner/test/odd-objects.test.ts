@@ -20,7 +20,7 @@ const OBJECTS = 1_000
 
 type Odd = KubeObject & { readonly spec?: object }
 
-/** The object, under a name of its own and with these fields instead of the random ones. */
+/** Returns the object with a unique name, and with these fields in place of the random fields. */
 function named<T extends Odd>(object: T, seed: number, fields: Odd): T {
   const { annotations, ...metadata } = fields.metadata ?? {}
   return {
@@ -36,7 +36,7 @@ function named<T extends Odd>(object: T, seed: number, fields: Odd): T {
   }
 }
 
-it('a thousand random objects keep no claim from its volume', async () => {
+it('creates the volume of a claim although the cluster has a thousand objects with random fields', async () => {
   const clock = new FakeClock()
   const api = new FakeApi({ clock, errorOf: apiErrorOf, validates: false })
   const storage = new ModelStorage()

@@ -21,7 +21,7 @@ interface Facts {
 }
 
 /**
- * The facts about each released sidecar for tests, benchmarks and images; no executable contains them. A row is the
- * object `facts` of the app, and the compiler refuses a sidecar without one.
+ * The facts about each sidecar for tests, benchmarks and images. No executable contains them, and the compiler refuses
+ * a sidecar without facts.
  */
 export const FACTS: Readonly<Record<AppName | PreviewName, Facts>> = { attacher, resizer, provisioner, snapshotter }

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { FACTS } from './facts.ts'
 import { APPS, type AppName, PREVIEWS, type PreviewName } from './sidecars.ts'
 
-/** The command lines of public drivers, as charts/tests/public-drivers.json lists them. */
+/** Tests with the command lines of public drivers in charts/tests/public-drivers.json. */
 
 interface PublicDriver {
   readonly name: string
@@ -21,7 +21,6 @@ const DRIVERS: readonly PublicDriver[] = JSON.parse(
   readFileSync(new URL('../../../charts/tests/public-drivers.json', import.meta.url), 'utf8'),
 )
 
-/** The program of each sidecar. */
 const PROGRAMS: Readonly<Record<AppName | PreviewName, Program>> = {
   attacher: programOf(attacher),
   resizer: programOf(resizer),
@@ -29,7 +28,7 @@ const PROGRAMS: Readonly<Record<AppName | PreviewName, Program>> = {
   snapshotter: programOf(snapshotter),
 }
 
-/** Arguments that end the start of the present original, and our warning for each. */
+/** Arguments that the current Go originals refuse at the start, and the warnings that our sidecars log. */
 const REFUSED_BY_ORIGINAL: readonly (readonly [argument: RegExp, warning: RegExp])[] = [
   [/--enable-leader-election/, /"Warning: this flag was removed, and is read as another flag" .*"leader-election"/],
   [/--leader-election-type/, /"Warning: this flag was removed, and has no effect" flag="leader-election-type"/],
@@ -59,10 +58,10 @@ beforeAll(async () => {
 
 afterAll(() => cluster.stop())
 
-/** The last of repeated flags wins: the socket, the kubeconfig and the ports are those of the test. */
+/** Returns a driver's arguments, followed by the socket, kubeconfig and ports of the test, which override them. */
 function argumentsHere(line: string): readonly string[] {
   const given = line.replaceAll('$(NAMESPACE)', 'default').split(' ').filter(Boolean)
-  // The owner of capacity objects is a workload, which this cluster does not have.
+  // The owner of CSIStorageCapacity objects is the workload of the pod, which this cluster does not have.
   const capacity = line.includes('--enable-capacity') ? ['--capacity-ownerref-level=-1'] : []
   const endpoints = ['--http-endpoint', '--metrics-address'].filter((flag) => line.includes(flag))
   return [

@@ -18,7 +18,7 @@ function run(
 }
 
 describe('one process', () => {
-  it('attaches and expands, each app on its own lease, with one watch of volumes and one probe', async () => {
+  it('attaches and expands in one process, with a Lease for each sidecar and one probe of the driver', async () => {
     const { claim, volume } = bound()
     await using cluster = await startCluster({ objects: [claim, volume, csiNode(), va()] })
     const { api, driver } = cluster
@@ -46,7 +46,7 @@ describe('one process', () => {
     expect(driver.calls.filter(({ method }) => method === 'Probe')).toHaveLength(1)
   })
 
-  it('runs a third app on a separate lease', async () => {
+  it('runs a third app with a separate Lease', async () => {
     const label = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } } as const
     await using cluster = await startCluster({ objects: [...Object.values(bound()), csiNode(), va(), label] })
     const { api } = cluster
@@ -65,7 +65,7 @@ describe('one process', () => {
     expect((await ended).ending).toEqual({ code: 0 })
   })
 
-  it('names its apps in the help', async () => {
+  it('lists its controllers in the help', async () => {
     const { log } = await runInProcess(sidecars, ['--help'])
     expect(log).toContain(
       'Comma-separated controllers to run: attacher, resizer, provisioner, snapshotter, livenessprobe. (default "attacher,resizer")',
@@ -80,7 +80,7 @@ describe('one process', () => {
   it.each([
     ['--livenessprobe-health-port=1', 'flag -livenessprobe-health-port is for controller livenessprobe'],
     ['--probe-timeout=1s', 'flag -probe-timeout is for controller livenessprobe'],
-  ])('refuses %s without the livenessprobe, which is the default', async (flag, error) => {
+  ])('refuses %s unless the livenessprobe runs, which it does not by default', async (flag, error) => {
     const { ending, log } = await runInProcess(sidecars, [flag])
     expect(ending).toEqual({ code: 2 })
     expect(log.startsWith(error)).toBe(true)

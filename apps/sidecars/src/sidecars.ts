@@ -5,7 +5,7 @@ import { resizer } from '@csi-sidecars/resizer'
 import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/sidecar'
 import { snapshotter } from '@csi-sidecars/snapshotter'
 
-/** A sidecar with an executable. A released one has an image and a section in the chart, too. */
+/** A sidecar with an executable. A released sidecar also has an image and a section in the chart. */
 interface Sidecar<N> {
   /** The folder under `apps`, the prefix of its flags, and its section in the chart's values. */
   readonly app: N
@@ -23,7 +23,7 @@ export const SIDECARS: readonly Sidecar<AppName>[] = [
   { app: 'resizer', does: 'claims to ControllerExpandVolume and ControllerModifyVolume', value: resizer },
 ]
 
-/** Sidecars that run only if they are named. Documents, benchmarks and tests of all sidecars leave them out. */
+/** Sidecars that run only if `--controllers` names them. Documents and benchmarks of all sidecars leave them out. */
 export const PREVIEWS: readonly Sidecar<PreviewName>[] = [
   { app: 'provisioner', does: 'claims to CreateVolume, released volumes to DeleteVolume', value: provisioner },
   {
@@ -37,11 +37,11 @@ export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
 
 /**
  * The livenessprobe runs in the combined process only and has neither image nor executable: in a separate container it
- * would need several times the memory of its original.
+ * would need several times the memory of the Go original.
  */
 export const LIVENESSPROBE: DriverApp = livenessprobe
 
-/** The apps of the combined process. */
+/** The sidecars of the combined process: the default ones, and others that run on request. */
 export const CHOICE = {
   byDefault: SIDECARS.map(({ value }) => value),
   onRequest: [...PREVIEWS.map(({ value }) => value), LIVENESSPROBE],

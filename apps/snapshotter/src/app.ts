@@ -27,7 +27,6 @@ import type { Naming, SnapshotterParts, SnapshotterSettings } from './parts.ts'
 
 const GROUPS = 'CSIVolumeGroupSnapshot'
 
-/** The snapshotter's feature gates. */
 const SNAPSHOTTER_GATES = {
   own: {
     [GROUPS]: { stage: 'ga', default: true },
@@ -40,7 +39,7 @@ type GateName = keyof (typeof SNAPSHOTTER_GATES)['own']
 
 type Parts = AppParts<typeof SNAPSHOTTER_FLAGS, GateName>
 
-/** The exit code of a fatal line of the Go original. */
+/** The exit code with which the Go original ends after a fatal log line. */
 const FATAL = 255
 const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 const LEASE_PREFIX = 'external-snapshotter-leader-'
@@ -100,7 +99,7 @@ async function chooseControllers(parts: Parts): Promise<AppControllers> {
   }
 }
 
-/** The controllers for as long as this process leads. */
+/** Returns the snapshotter's controllers. They run only while this process is the leader. */
 export function snapshotterControllers(
   parts: SnapshotterParts,
   lead: Pick<Lead, 'assertLeading'>,
@@ -127,7 +126,7 @@ function settingsOf(values: Parts['flags']['values'], driverName: string): Snaps
   }
 }
 
-/** A uid has this many digits. */
+/** The number of hexadecimal digits of a UID. */
 const UID_LENGTH = 32
 
 function checkNaming({ prefix, uidLength }: Naming, called: string): void {
@@ -137,7 +136,7 @@ function checkNaming({ prefix, uidLength }: Naming, called: string): void {
   }
 }
 
-/** Group snapshots are off for this run unless the API server serves their kinds to this process. */
+/** Reports whether to handle group snapshots: the gate is on, and this process can read objects of their CRDs. */
 async function supportsGroups({ gates, client, driver, flags, clock, log, signal }: Parts): Promise<boolean> {
   if (!gates.enabled(GROUPS)) return false
   const timeoutMs = flags.values.timeout

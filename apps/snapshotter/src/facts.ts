@@ -1,8 +1,8 @@
-/** The facts about this sidecar, besides its flags, that tests, benchmarks and images use. */
+/** Facts about this sidecar, in addition to its flags, that tests, benchmarks and images use. */
 export const facts = {
-  /** The Go package that it replaces. */
+  /** The Go package that this sidecar replaces. */
   original: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter',
-  /** The permissions in the charts of drivers. The Go original updates; the snapshotter only patches. */
+  /** The permissions that drivers' charts grant to snapshotters. This snapshotter does not need `update`. */
   rules: [
     { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
     { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
@@ -34,9 +34,9 @@ export const facts = {
     },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
-  /** The call to the driver that its work ends in. */
+  /** The CSI call that the work of this sidecar leads to. */
   call: 'CreateSnapshot',
-  /** Logged when its caches are filled and its work begins. */
+  /** The log line that is written when the caches are filled and the work begins. */
   startLine: 'Starting CSI snapshotter',
   /** The prefix of the name of a Lease. The name of the driver comes after it. */
   leasePrefix: 'external-snapshotter-leader-',

@@ -1,7 +1,7 @@
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import { type HandshakeTable, StartError } from '@csi-sidecars/sidecar'
 
-/** How the snapshotter identifies its driver. It asks for the name before the Probe, as the Go original does. */
+/** The first calls to the driver after a connection. As in the Go original, the name comes before the Probe. */
 export function handshakeOf({ timeout }: { readonly timeout: number }): HandshakeTable {
   return {
     limits: { probeMs: timeout, nameMs: timeout },
@@ -29,7 +29,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
   }
 }
 
-/** The Go original logs these failures as sentences, which end with the cause. */
+/** Formats a failure at the start as the Go original does: a sentence that ends with the cause. */
 export function sentence(what: string): { sentence(cause: string): string } {
   return { sentence: (cause) => `${what}: ${cause}` }
 }

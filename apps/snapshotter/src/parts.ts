@@ -4,10 +4,10 @@ import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { AppParts } from '@csi-sidecars/sidecar'
 import type { Content, SnapshotClass } from './caches/content.ts'
 
-/** How the names of snapshots at the driver are built from uids. */
+/** The rule for the names of snapshots at the driver, which are built from UIDs. */
 export interface Naming {
   readonly prefix: string
-  /** Characters of the uid without its dashes; -1: the whole uid. */
+  /** The number of UID characters in a name, without dashes. -1: the whole UID with its dashes. */
   readonly uidLength: number
 }
 
@@ -22,7 +22,7 @@ export interface SnapshotterSettings {
   readonly workers: number
   readonly retryStartMs: number
   readonly retryMaxMs: number
-  /** The limit of each call. */
+  /** The time limit of each call to the driver, in milliseconds. */
   readonly timeoutMs: number
   readonly extraMetadata: boolean
   readonly snapshotNaming: Naming
@@ -32,7 +32,7 @@ export interface SnapshotterSettings {
 export interface SnapshotterParts extends Pick<AppParts, 'client' | 'driver' | 'clock' | 'log'> {
   readonly settings: SnapshotterSettings
   readonly snapshots: KindCaches
-  /** Undefined if group snapshots are off. */
+  /** The caches for group snapshots. Undefined if group snapshots are off. */
   readonly groups: KindCaches | undefined
   readonly recorder: Recorder
 }

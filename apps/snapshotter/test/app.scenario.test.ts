@@ -89,7 +89,7 @@ describe('csi-snapshotter on the wire', () => {
     })
   })
 
-  it('asks the driver about a snapshot that exists already', async () => {
+  it('asks the driver about a pre-provisioned snapshot', async () => {
     await scenario({
       given: { driver, objects: [given()] },
       steps: [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { CONTENTS, Model } from '../src/testing/model.ts'
 
-/** The events that can replace the next answer. */
+/** The disturbances that can replace the next answer of the API server or the driver. */
 const DISTURBANCES: Readonly<Record<string, (model: Model) => void | Promise<void>>> = {
   'the process dies before the request takes effect': async (model) => {
     model.kill()
@@ -41,7 +41,7 @@ const DISTURBANCES: Readonly<Record<string, (model: Model) => void | Promise<voi
   },
 }
 
-/** The disturbances that are combined: each of the first two is followed by each of all. */
+/** The disturbances of tests with two of them: each of the first two is followed by each of the four. */
 const COMBINED = [
   'the process dies after the request took effect',
   'the answer is lost',
@@ -54,9 +54,9 @@ function refuse(model: Model, fault: number): void {
   if (flight !== undefined) model.failFlight(flight, fault)
 }
 
-/** No life of a content has more answers than this. */
+/** The maximum number of steps of one test. */
 const LONGEST = 40
-/** The step in which the test removes the content. */
+/** The step in which the test deletes the content. */
 const REMOVED_AT = 14
 
 interface Disturbance {
@@ -64,7 +64,7 @@ interface Disturbance {
   readonly name: string
 }
 
-/** One life of a content, with these disturbances. `lags`: no event arrives before the end. */
+/** Creates and deletes a content under these disturbances. `lags`: watch events arrive only at the end. */
 async function live(disturbances: readonly Disturbance[], { lags = false } = {}): Promise<number> {
   const model = await Model.begin()
   model.createContent('a', { policy: 'Delete', again: false })
@@ -93,14 +93,14 @@ const STEPS = Array.from({ length: REMOVED_AT + 8 }, (_, index) => index)
 const ALL = Object.keys(DISTURBANCES)
 
 describe('the life of one content', () => {
-  it('contains a creation and a deletion if nothing disturbs it', async () => {
+  it('creates and deletes a snapshot if nothing disturbs the snapshotter', async () => {
     expect(CONTENTS).toContain('a')
-    // Lists of four caches, mark, call, status, mark away; call, status, finalizer.
+    // The answers are for annotation, CreateSnapshot, status, annotation, DeleteSnapshot, status and finalizer.
     expect(await live([])).toBeGreaterThanOrEqual(7)
   })
 
   it.each(ALL)(
-    'survives, at each step: %s',
+    'survives this disturbance at each step: %s',
     async (name) => {
       for (const at of STEPS) {
         await live([{ at, name }]).catch((cause: unknown) => {
@@ -115,7 +115,7 @@ describe('the life of one content', () => {
   )
 
   it.each(COMBINED.slice(0, 2).flatMap((first) => COMBINED.map((second) => [first, second] as const)))(
-    'survives, at each two steps: %s, then %s',
+    'survives these two disturbances at each pair of steps: %s, then %s',
     async (first, second) => {
       for (const at of STEPS) {
         for (const gap of [1, 3]) {

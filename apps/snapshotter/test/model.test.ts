@@ -116,12 +116,12 @@ async function check(steps: readonly Step[]): Promise<void> {
   model.checkConverged()
 }
 
-/** More: `MODEL_RUNS=20000 MODEL_SEED=7 npm test -- model`. */
+/** The number of random runs. `MODEL_RUNS=20000 MODEL_SEED=7 npm test -- model` runs more of them. */
 const numRuns = Number(process.env['MODEL_RUNS'] ?? 150)
 const seed = Number(process.env['MODEL_SEED'] ?? 20_260_101)
 
 describe('two contents with random users, faults, crashes and late events', () => {
-  it('converge without a lost snapshot and without a wrong deletion', async () => {
+  it('two contents converge without a lost snapshot and without a wrong deletion', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), check), { numRuns, seed })
   }, 600_000)
 })

@@ -1,29 +1,29 @@
 import type { Party } from './wait.ts'
 
-/** A claim, as far as waits depend on it. Sizes are texts, as quantities are written. */
+/** The facts about a claim on which its waits depend. Sizes are texts such as `1Gi`. */
 export interface WaitingClaim {
   readonly name: string
   readonly deleting: boolean
   readonly finalizers?: readonly string[] | undefined
   readonly phase: string
-  /** Undefined: it names none, and the default class is welcome. Empty: it wants none. */
+  /** The StorageClass. Undefined: the default class is used. Empty: the claim refuses any class. */
   readonly className: string | undefined
-  /** Empty if any volume fits. */
+  /** The volume that the claim names. Empty if any volume fits. */
   readonly volumeName: string
   readonly request: string
   readonly capacity: string | undefined
-  /** How far an expansion has come, in the API's terms. */
+  /** The state of an expansion, as in `status.allocatedResourceStatuses`. */
   readonly resizeStatus: string | undefined
   readonly attributesClass: string
   readonly currentAttributesClass: string | undefined
-  /** `Pending`, `InProgress` or `Infeasible`, while a modification runs. */
+  /** The state of a modification: `Pending`, `InProgress` or `Infeasible`. */
   readonly modifyStatus?: string | undefined
 }
 
 export interface PodState {
   readonly key: string
   readonly name: string
-  /** Empty while the pod is not scheduled. */
+  /** The node of the pod. Empty while the pod is not scheduled. */
   readonly nodeName: string
   readonly deleting: boolean
   readonly phase: string
@@ -53,7 +53,7 @@ export interface NodeState {
   readonly volumesInUse: readonly string[]
 }
 
-/** Calls or tries that fail: the text of the last one. */
+/** The error message of the last failed call. */
 export type FailureText = string
 
 /** The known facts about the class of a claim without a volume. */
@@ -76,7 +76,7 @@ export interface Around {
   /** The last event of the PV controller or the provisioner about an unbound claim. */
   readonly binding?: { readonly reason: string; readonly message: string } | undefined
   readonly storageClass?: ClaimClass | undefined
-  /** The volume's driver attaches. */
+  /** True if volumes of the driver are attached to nodes. */
   readonly attaches: boolean
   /** The name of the volume in the status of nodes, if it is known. */
   readonly nameOnNodes: string | undefined
@@ -85,7 +85,7 @@ export interface Around {
   readonly node: (name: string) => NodeState | undefined
   /** Returns the error of the party's calls for this volume. */
   readonly failing: (party: Party, ...methods: readonly string[]) => FailureText | undefined
-  /** The last warning about a pod with one of these reasons. */
+  /** Returns the last Warning event about a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
 }
 
@@ -95,7 +95,7 @@ export function isTerminated({ phase }: PodState): boolean {
 
 /** The prefix of the attacher's finalizers on VolumeAttachments and PersistentVolumes. The resizer has none. */
 export const OWN_FINALIZERS = 'external-attacher/'
-/** The provisioner keeps a volume with it until the driver has deleted it. */
+/** The prefix of the provisioner's finalizer, which stays on a PersistentVolume until the volume is deleted. */
 export const PROVISIONER_FINALIZERS = 'external-provisioner.volume.kubernetes.io/'
 /** The finalizers of Kubernetes. Other waits explain them. */
 const PROTECTION: ReadonlySet<string> = new Set(['kubernetes.io/pv-protection', 'kubernetes.io/pvc-protection'])

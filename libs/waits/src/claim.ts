@@ -28,7 +28,7 @@ function ending({ deleting, finalizers }: WaitingClaim, { pods }: Around): reado
   return [{ on: 'persistent-volume', ...own }, ...others]
 }
 
-/** Prefers the objects to the events of the PV controller and the provisioner. */
+/** Returns the wait of an unbound claim. The objects take precedence over events of controllers. */
 function binding(claim: WaitingClaim, around: Around): readonly WaitOf[] | undefined {
   if (claim.phase === 'Bound') return undefined
   const wait = byClass(claim, around) ?? byEvent(claim, around)
@@ -85,7 +85,7 @@ function resize(claim: WaitingClaim, around: Around): readonly WaitOf[] {
   return [failingOr(failed, 'ExpandFails', { reason: 'Expanding', on })]
 }
 
-/** The volume has grown, and its file system has not yet. */
+/** Returns the wait of a claim whose volume has been expanded, but not yet its file system. */
 function nodeResize(status: string, { pods, failing }: Around): WaitOf {
   const running = pods.filter(({ phase }) => phase === 'Running')
   const [user] = running

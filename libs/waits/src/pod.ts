@@ -15,7 +15,7 @@ function leaving({ nodeName }: PodState, around: Around): WaitOf {
 
 export const UNMOUNT = ['NodeUnpublishVolume', 'NodeUnstageVolume'] as const
 
-/** A missing or unready node does nothing for its pods. */
+/** Returns the wait for a node that is missing or not ready, and so does nothing for its pods. */
 function down(name: string, { node, nodeGone }: Around): WaitOf | undefined {
   if (nodeGone?.(name) === true) return { reason: 'NodeGone', on: 'you', node: name }
   return node(name)?.ready === false ? { reason: 'NodeNotReady', on: `kubelet/${name}`, node: name } : undefined
@@ -36,7 +36,7 @@ function placing({ key, nodeName }: PodState, { claim, binding, storageClass, wa
   if (nodeName !== '') return undefined
   const on = 'scheduler'
   const message = warning(key, 'FailedScheduling')
-  // The claim's own wait says why it has no volume.
+  // The wait of the claim explains why the claim has no volume.
   const afterPod =
     binding?.reason === 'WaitForPodScheduled' || (storageClass?.is === 'present' && storageClass.waitsForPod)
   const lacks = claim !== undefined && claim.volumeName === '' && !afterPod
@@ -51,7 +51,7 @@ function claiming({ nodeName }: PodState, { claim, volume, volumeGone }: Around)
   return { reason: claim.phase === 'Lost' ? 'PodLostVolume' : 'PodWithoutVolume', on: `kubelet/${nodeName}` }
 }
 
-/** Covers the steps from the request for the attachment to the report of the node. */
+/** Returns the wait for an attachment, until the status of the node lists the volume. */
 function attaching(pod: PodState, around: Around): WaitOf | undefined {
   const { nodeName: node } = pod
   const { volume, attachments, attaches, failing, nameOnNodes } = around
@@ -72,7 +72,7 @@ function attaching(pod: PodState, around: Around): WaitOf | undefined {
   return isReported ? undefined : { reason: 'NotReported', on: 'attach-detach', node }
 }
 
-/** A volume for one node must be detached from that node before it is attached to another. */
+/** Returns the wait for another node: a volume for one node must be detached there before it is attached here. */
 function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, around: Around): WaitOf | undefined {
   const other = around.attachments.find((each) => each.nodeName !== nodeName)
   const shared = accessModes.includes('ReadWriteMany') || accessModes.includes('ReadOnlyMany')
@@ -89,7 +89,7 @@ function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, ar
   return withMessage(wait, around.warning(key, 'FailedAttachVolume'))
 }
 
-/** A detach that is under way, or fails. */
+/** Returns the wait for a detach that is under way or fails. */
 export function detaching(
   { detachError, nodeName: node }: WaitingAttachment,
   { failing }: Around,

@@ -21,13 +21,13 @@ const SNAPSHOT: SnapshotAround = {
 const SOURCE = 'snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection'
 
 it.each<[what: string, change: Partial<SnapshotAround>, reason: string | undefined]>([
-  ['a snapshot without a content waits for it', {}, 'ContentNotCreated'],
+  ['a snapshot without a content waits for the content', {}, 'ContentNotCreated'],
   ['a ready snapshot does not wait', { ready: true, content: 'present' }, undefined],
   ['a snapshot with a content waits for the content', { content: 'present', claim: 'missing' }, 'ContentNotReady'],
-  ['a snapshot of no claim is blocked', { claim: 'missing', class: 'missing' }, 'SourceClaimMissing'],
+  ['a snapshot of a missing claim is blocked', { claim: 'missing', class: 'missing' }, 'SourceClaimMissing'],
   ['a snapshot of a claim without a volume waits for the claim', { claim: 'waits' }, 'SourceClaimNotBound'],
   [
-    'a snapshot of a given content that is missing is blocked',
+    'a snapshot of a missing pre-provisioned content is blocked',
     { claim: undefined, content: 'missing' },
     'ContentMissing',
   ],
@@ -66,13 +66,13 @@ it.each<[what: string, change: Partial<ContentAround>, reason: string | undefine
   ['a content with a handle waits for the driver', { hasHandle: true }, 'SnapshotNotReady'],
   ['a member of a group waits for its handles', { isMember: true }, 'MemberNotReported'],
   [
-    'a deleted content waits for its creation',
+    'a deleted content waits for a creation that may be running',
     { deleting: true, beingCreated: true, beingDeleted: true },
     'CreationUncertain',
   ],
-  ['a deleted content waits for its snapshot', { deleting: true }, 'SnapshotNotDeleted'],
-  ['a deleted content is being deleted', { deleting: true, beingDeleted: true }, 'SnapshotDeleting'],
-  ['a deletion fails', { deleting: true, beingDeleted: true, deleteError: 'no' }, 'DeleteSnapshotFails'],
+  ['a deleted content waits for its VolumeSnapshot', { deleting: true }, 'SnapshotNotDeleted'],
+  ['a deleted content waits for the driver', { deleting: true, beingDeleted: true }, 'SnapshotDeleting'],
+  ['a failed deletion is the reason', { deleting: true, beingDeleted: true, deleteError: 'no' }, 'DeleteSnapshotFails'],
   ['a deleted content with foreign finalizers has no wait here', { deleting: true, finalizers: ['a/b'] }, undefined],
 ])('%s', (_, change, reason) => {
   expect(contentWait({ ...CONTENT, ...change })).toBe(reason)
@@ -85,6 +85,6 @@ it.each<[kind: SourceAround['kind'], is: SourceAround['is'], reason: string | un
   ['PersistentVolumeClaim', 'missing', 'CloneSourceMissing'],
   ['PersistentVolumeClaim', 'waits', 'CloneSourceNotBound'],
   ['PersistentVolumeClaim', undefined, undefined],
-])('a %s that is %s leads to %s', (kind, is, reason) => {
+])('a source of kind %s in the state %s leads to the reason %s', (kind, is, reason) => {
   expect(sourceWait({ kind, is })).toBe(reason)
 })

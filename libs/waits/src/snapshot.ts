@@ -1,6 +1,6 @@
 import type { Remedy } from './stuck.ts'
 
-/** The known state of an object that another object names. Undefined in a field: unknown. */
+/** The state of an object that another object names. A field of this type is undefined if the state is unknown. */
 type Presence = 'missing' | 'waits' | 'present'
 
 /** A VolumeSnapshot and the objects around it. Unknown facts are undefined and lead to no wait. */
@@ -9,13 +9,13 @@ export interface SnapshotAround {
   readonly finalizers: readonly string[]
   readonly ready: boolean
   readonly error: string | undefined
-  /** The claim of which it is taken. `waits`: it is not bound. */
+  /** The claim of which the snapshot is taken. `waits`: the claim is not bound. */
   readonly claim: Presence | undefined
-  /** `none`: it names no class, and no class is the default. */
+  /** The snapshot class. `none`: the snapshot names no class, and no class is the default. */
   readonly class: 'missing' | 'none' | 'present' | undefined
-  /** `none`: no content was created yet. */
+  /** The VolumeSnapshotContent. `none`: it was not created yet. */
   readonly content: 'missing' | 'none' | 'present' | undefined
-  /** Pending claims that are restored from it. */
+  /** The names of pending claims that are restored from the snapshot. */
   readonly restoring: readonly string[]
 }
 
@@ -37,11 +37,11 @@ export interface ContentAround {
 /** The source of a claim that has no volume yet. */
 export interface SourceAround {
   readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
-  /** `waits`: a snapshot that is not ready, or a claim that is not bound. */
+  /** The state of the source. `waits`: the snapshot is not ready, or the claim is not bound. */
   readonly is: Presence | undefined
 }
 
-/** Every reason for which a snapshot, or a claim with a source, waits. */
+/** Every reason for which a snapshot, or a claim with a data source, waits, with its remedy. */
 export const SNAPSHOT_REASONS = {
   SourceClaimMissing: 'blocked',
   SourceClaimNotBound: 'retried',
@@ -68,7 +68,7 @@ export const SNAPSHOT_REASONS = {
 
 export type SnapshotReason = keyof typeof SNAPSHOT_REASONS
 
-/** The ends of the finalizers of the snapshot-controller and of the provisioner. */
+/** The end of the finalizers of snapshots that claims are restored from. */
 const AS_SOURCE = '/volumesnapshot-as-source-protection'
 const OWN = 'snapshot.storage.kubernetes.io/'
 

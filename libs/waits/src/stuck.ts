@@ -1,15 +1,15 @@
-/** The one definition of stuck, of `kubectl csi`, `/debug/stuck` and the metric; docs/operations.md has it. */
+/** The definition of stuck for `kubectl csi`, `/debug/stuck` and the metric, as docs/operations.md describes it. */
 
-/** The age from which work is stuck. The kubelet reports missing volumes after about two minutes. */
+/** The age in milliseconds from which work is stuck. The kubelet reports missing volumes after about two minutes. */
 export const STUCK_AFTER_MS = 120_000
 
 /** The event that ends a wait. */
 export type Remedy =
-  /** It ends by itself, or is tried again. */
+  /** The wait ends by itself or by a retry. */
   | 'retried'
   /** No retry helps: an object has to change first. */
   | 'blocked'
-  /** Nothing is wrong: it waits for a user who may never come. */
+  /** Nothing is wrong: the object waits for a user who may never come. */
   | 'idle'
 
 /** The reasons of `/debug/stuck` and of `kubectl csi` that no retry removes. */
@@ -44,7 +44,7 @@ export function isStuck(remedy: Remedy, { since, now, olderThanMs }: Age): boole
   return now >= stuckFrom(remedy, since ?? Number.NEGATIVE_INFINITY, olderThanMs)
 }
 
-/** The moment from which on a wait is stuck, if it has not ended by then. */
+/** Returns the time from which a wait is stuck, in milliseconds since 1970. */
 export function stuckFrom(remedy: Remedy, since: number, olderThanMs = STUCK_AFTER_MS): number {
   if (remedy === 'idle') return Number.POSITIVE_INFINITY
   return remedy === 'blocked' ? Number.NEGATIVE_INFINITY : since + olderThanMs

@@ -9,13 +9,13 @@ import {
 import { detaching, UNMOUNT } from './pod.ts'
 import { failingOr, type ObjectWait, type WaitOf } from './wait.ts'
 
-/** Returns the waits of a volume that leaves nodes or the cluster. */
+/** Returns the waits of a volume that is being detached or deleted. */
 export function volumeWaits(around: Around): readonly ObjectWait[] {
   const { volume } = around
   const about = { kind: 'volume', name: volume?.key ?? '' } as const
   if (volume === undefined) return leaving(around)
   const reclaimed = reclaim(volume, around)
-  // The provisioner's finalizer is there because the provisioner has not deleted the volume yet.
+  // The wait for the provisioner already explains the finalizer of the provisioner.
   const others = deletion(volume, around).filter(({ names }) => reclaimed.length === 0 || !names?.every(isProvisioners))
   return [...leaving(around), ...[...others, ...reclaimed].map((wait) => ({ ...wait, about }))]
 }
@@ -41,7 +41,7 @@ function leaving(around: Around): readonly ObjectWait[] {
   })
 }
 
-/** A volume that is being deleted. */
+/** Returns the waits of a PersistentVolume that is being deleted. */
 function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachments }: Around): readonly WaitOf[] {
   if (!deleting) return []
   const found: WaitOf[] = []
@@ -55,7 +55,7 @@ function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachmen
   return found
 }
 
-/** A volume whose claim is gone. */
+/** Returns the waits of a volume whose claim is gone. */
 function reclaim(volume: VolumeState, { claim, attachments, failing }: Around): readonly WaitOf[] {
   const { phase, reclaimPolicy } = volume
   if (claim !== undefined || (phase !== 'Released' && phase !== 'Failed')) return []

@@ -1,6 +1,6 @@
 import type { Remedy } from './stuck.ts'
 
-/** The party that has to act next. */
+/** The component or person that has to act next. */
 export type Party =
   | 'you'
   | 'scheduler'
@@ -11,15 +11,15 @@ export type Party =
   | 'csi-resizer'
   | `kubelet/${string}`
 
-/** The object of a wait. */
+/** The object that waits. */
 export interface About {
   readonly kind: 'claim' | 'pod' | 'volume'
   readonly name: string
-  /** The node that the volume leaves. */
+  /** The node from which the volume is detached. Undefined for other waits. */
   readonly node?: string
 }
 
-/** `works`: a party works on it. `waits`: it continues when something else happens. `trouble`: it fails or is blocked. */
+/** `works`: a party is working. `waits`: another event has to come first. `trouble`: the work fails or is blocked. */
 export type WaitLevel = 'works' | 'waits' | 'trouble'
 
 const retried = (level: WaitLevel): Kind => ({ level, remedy: 'retried' })
@@ -33,7 +33,7 @@ interface Kind {
 
 /** Every reason for which anything about a volume waits, in the order of a volume's life. */
 export const REASONS = {
-  // pending
+  // The claim is pending.
   VolumeMissing: BLOCKED,
   NoClass: BLOCKED,
   StorageClassMissing: BLOCKED,
@@ -44,17 +44,17 @@ export const REASONS = {
   VolumeNotThere: retried('waits'),
   Binding: retried('works'),
   ClaimNotBound: retried('waits'),
-  // provisioning
+  // The volume is being provisioned.
   Provisioning: retried('works'),
   ProvisioningFails: retried('trouble'),
   ClassCannotProvision: retried('trouble'),
-  // scheduling
+  // The pod is being scheduled.
   ClaimMissing: BLOCKED,
   NotScheduled: retried('works'),
   NoNodeFits: retried('trouble'),
   PodWithoutVolume: retried('waits'),
   PodLostVolume: BLOCKED,
-  // attaching
+  // The volume is being attached.
   NotAskedFor: retried('works'),
   MultiAttach: retried('trouble'),
   UnmountedElsewhereFirst: retried('works'),
@@ -65,11 +65,11 @@ export const REASONS = {
   CannotAttach: retried('trouble'),
   NotReported: retried('works'),
   NodeGone: BLOCKED,
-  // mounting
+  // The volume is being mounted.
   Mounting: retried('works'),
   MountPending: retried('trouble'),
   NodeNotReady: retried('trouble'),
-  // expanding
+  // The volume is being expanded.
   Expanding: retried('works'),
   ExpandFails: retried('trouble'),
   InfeasibleSize: BLOCKED,
@@ -77,17 +77,17 @@ export const REASONS = {
   NodeResizePending: retried('works'),
   NodeResizeFails: retried('trouble'),
   NodeResizeInfeasible: BLOCKED,
-  // modifying
+  // The volume is being modified.
   Modifying: retried('works'),
   ModifyFails: retried('trouble'),
-  // detaching
+  // The volume is being unmounted and detached.
   PodEnding: retried('works'),
   UnmountFails: retried('trouble'),
   Unmounting: retried('works'),
   DetachNotAskedFor: retried('works'),
   Detaching: retried('works'),
   DetachFails: retried('trouble'),
-  // deleting
+  // The claim or the volume is being deleted.
   ClaimInUse: retried('waits'),
   ClaimDeleting: retried('works'),
   ForeignFinalizer: retried('waits'),
@@ -106,23 +106,23 @@ export interface ObjectWait {
   readonly about: About
   readonly reason: Reason
   readonly on: Party
-  /** The node that it is about, or another node that has the volume. */
+  /** The node that the wait is about, or another node that has the volume. */
   readonly node?: string
   /** Pods, finalizers or attachments that are in the way. */
   readonly names?: readonly string[]
-  /** The last text of Kubernetes or of the driver. */
+  /** The last message of Kubernetes or of the driver about the wait. */
   readonly message?: string
 }
 
-/** A wait without its object. */
+/** A wait without the object that waits. */
 export type WaitOf = Omit<ObjectWait, 'about'>
 
-/** A failing call is the reason, else the reason is that it has not ended. */
+/** Returns a wait with the reason `fails` and the error message. Without an error message, returns `otherwise`. */
 export function failingOr(message: string | undefined, fails: Reason, otherwise: WaitOf): WaitOf {
   return message === undefined ? otherwise : { ...otherwise, reason: fails, message }
 }
 
-/** Adds the message, if there is one. */
+/** Adds the message to the wait, if there is a message. */
 export function withMessage(wait: WaitOf, message: string | undefined): WaitOf {
   return message === undefined ? wait : { ...wait, message }
 }

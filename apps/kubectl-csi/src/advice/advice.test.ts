@@ -20,7 +20,7 @@ describe('the text of docs/operations.md', () => {
     expect(below).not.toContain('```')
   })
 
-  it('never removes a finalizer elsewhere', () => {
+  it('advises to remove a finalizer only for a volume that is gone', () => {
     const others = Object.values(ROWS).filter((key) => key !== ROWS.volumeGone)
     for (const key of others) expect(JSON.stringify(adviser(key))).not.toMatch(/finalizers":\s*null|kubectl patch/)
   })
@@ -50,10 +50,10 @@ kubectl x
 | only here | f | g |
 `
 
-describe('a page', () => {
+describe('adviserOf', () => {
   const read = adviserOf(PAGE)
 
-  it('gives a row its cells, without links and escapes, and what comes after the table', () => {
+  it('returns the cells of a row without links and escapes, and the text after the table', () => {
     expect(read({ heading: 'One', see: 'a | b' })).toEqual({
       see: 'a | b',
       means: 'is this',
@@ -67,7 +67,7 @@ describe('a page', () => {
     ['no row', { heading: 'One', see: 'only here' }],
     ['two rows', { heading: 'One', see: 'twice' }],
     ['no heading', { heading: 'Three', see: 'a' }],
-  ])('causes an error for a key with %s', (_, key) => {
+  ])('throws for a key that fits %s', (_, key) => {
     expect(() => read(key)).toThrow(`under "${key.heading}" with "${key.see}"`)
   })
 })

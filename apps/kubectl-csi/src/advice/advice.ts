@@ -1,20 +1,20 @@
 import type { RowKey } from '../findings/finding.ts'
 
-/** A row of docs/operations.md, verbatim. */
+/** The advice for one state: a row of a table in docs/operations.md. */
 export interface Advice {
   readonly see: string
   readonly means: string
   readonly do: string
-  /** The text after the table, if the row points to it: the dangers of the action. */
+  /** The text after the table, for example a warning. Undefined if the row does not point to it. */
   readonly below: string | undefined
 }
 
-/** Finds the advice for a key. Only an adviser reads the text of the page. */
+/** Finds the advice for a key in the text of docs/operations.md. */
 export type Adviser = (key: RowKey) => Advice
 
 const POINTS_BELOW = 'See below'
 
-/** Reads the tables of the page. A key that no row or more than one row fits is a fault of ours and throws. */
+/** Returns an adviser for the text of docs/operations.md. It throws if not exactly one row fits a key. */
 export function adviserOf(page: string): Adviser {
   const known = new Map<RowKey, Advice>()
   const find = ({ heading, see }: RowKey): Advice => {
@@ -39,7 +39,7 @@ function sectionOf(page: string, heading: string): string {
   return rest.split(/\n#{2,3} /)[0] ?? ''
 }
 
-/** The cells of a section's table, without its head. */
+/** Returns the cells of each row of a section's table, without the header row. */
 function rowsOf(section: string): readonly (readonly string[])[] {
   const lines = section.split('\n').filter((line) => line.startsWith('| '))
   return lines.slice(1).map((line) =>

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 declare const __OPERATIONS__: string | undefined
 
-/** The text of docs/operations.md, which the build puts in its place. From source it is read from the file. */
+/** Returns the text of docs/operations.md. The build embeds it; a program that runs from source reads the file. */
 export function operationsText(): string {
   if (typeof __OPERATIONS__ !== 'undefined') return __OPERATIONS__
   return readFileSync(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')

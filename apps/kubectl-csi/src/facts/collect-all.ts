@@ -18,15 +18,15 @@ import { isPending } from './collect.ts'
 import { FactCollection } from './collection.ts'
 import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf, refOf } from './facts.ts'
 
-/** Heartbeats of nodes, one for each of them. */
+/** Excludes the Leases that are heartbeats of nodes, one for each node. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
-/** Many objects wait for nodes that are lost at a time; the first ones show it. */
+/** The maximum number of nodes to read. If many nodes are lost at once, the first ones suffice to show it. */
 const MOST_NODES = 100
 
-/** Reports whether a claim has findings of its own, from the claim alone. */
+/** Reports whether a claim has findings that the claim alone shows. */
 type HasFindings = (claim: PersistentVolumeClaim, nothing: ClusterFacts) => boolean
 
-/** Reads a whole cluster in lists side by side, page by page. */
+/** Reads the whole cluster. All kinds are listed in parallel, page by page. */
 export async function collectAll(into: FactCollection, hasFindings: HasFindings): Promise<void> {
   const [leases] = await Promise.all([
     into.reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
@@ -46,7 +46,7 @@ export async function collectAll(into: FactCollection, hasFindings: HasFindings)
   await nodesOf(into)
 }
 
-/** Reads the pods that use claims, the claims of waiting pods, and the claims that have findings of their own. */
+/** Reads the pods that use claims, the claims of waiting pods, and the other claims that have findings. */
 async function podsAndClaims(into: FactCollection, hasFindings: HasFindings): Promise<void> {
   const { reader, claims } = into
   const uses = (pod: Pod): boolean => claimNamesOf(pod).length > 0
@@ -62,7 +62,7 @@ async function podsAndClaims(into: FactCollection, hasFindings: HasFindings): Pr
   for (const key of wanted) if (!claims.has(key) && !skipped.has(key)) claims.set(key, { is: 'absent' })
 }
 
-/** Keeps the fields of a pod that findings read, because clusters have many pods. */
+/** Removes the containers of a pod to save memory, because findings do not read them. */
 function withoutContainers(pod: Pod): Pod {
   return pod.spec == null ? pod : { ...pod, spec: { ...pod.spec, containers: [], initContainers: [] } }
 }
@@ -81,7 +81,7 @@ async function events({ reader, events: known }: FactCollection): Promise<void> 
   for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) known.push(event)
 }
 
-/** The nodes that may be lost: of attachments whose CSINode is gone, of pods that wait, and those where their volumes are. */
+/** Reads the nodes that may be lost: of attachments without a CSINode, of waiting pods, and of their volumes. */
 async function nodesOf(into: FactCollection): Promise<void> {
   const attachments = [...into.attachments.values()]
   const pods = [...into.pods.values()].filter(mayWait)

@@ -42,8 +42,8 @@ async function asked({ proxy, pods = [leader(ATTACHER)], leases = [lease(ATTACHE
   return { names: into.pending.map(({ name }) => name), unseen: into.reader.unseen, paths: api.asked }
 }
 
-describe('the pending work of a leader', () => {
-  it('comes through the proxy to its pod, page by page', async () => {
+describe('collectPending', () => {
+  it('reads the pending work of a leader through the proxy to its pod, page by page', async () => {
     const proxy: PodProxy = (query) =>
       query.get('continue') === null
         ? { items: [item('a')], continue: 'n&xt' }
@@ -55,7 +55,7 @@ describe('the pending work of a leader', () => {
     })
   })
 
-  it('comes once if one process leads for both sidecars', async () => {
+  it('reads the pending work once if one process leads for both sidecars', async () => {
     const both = leader(container('csi-sidecars', ['--http-endpoint=:8080']))
     const proxy: PodProxy = () => ({ items: [item('a')] })
     const { names, paths } = await asked({
@@ -91,18 +91,18 @@ describe('the pending work of a leader', () => {
       },
       'pods "pod-a:8080" is forbidden',
     ],
-    ['something else that answers', { proxy: () => ({ kind: 'x' }) }, 'its answer is no list of pending work'],
+    ['an unexpected answer', { proxy: () => ({ kind: 'x' }) }, 'its answer is no list of pending work'],
     [
       'pages without an end',
       { proxy: () => ({ items: [], continue: 'more' }) },
       'it has more than 40 pages of pending work, the rest was not read',
     ],
-  ])('appears as not seen for %s', async (_, setup, why) => {
+  ])('reports pending work as not seen for %s', async (_, setup, why) => {
     const { unseen } = await asked(setup)
     expect(unseen).toEqual([{ what: `/debug/stuck of ${ATTACHER_LEASE}`, why, essential: false }])
   })
 
-  it('causes no request for leases without a holder and for other programs', async () => {
+  it('sends no request for Leases without a holder and for Leases of other programs', async () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('other-leader-x')]
     expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
   })
@@ -114,6 +114,6 @@ it.each([
   ['--http-endpoint [::]:8081', 'pod-a:8081'],
   ['--http-endpoint=:8080 --tls-cert-file=/x', 'https:pod-a:8080'],
   ['--metrics-address=:8080', undefined],
-])('%s is listened to at %s', (words, expected) => {
+])('the arguments %s lead to the endpoint %s', (words, expected) => {
   expect(listenerOf(leader(container('csi-resizer', words.split(' '))), RESIZER_LEASE)).toBe(expected)
 })

@@ -6,22 +6,22 @@ import type { FactCollection } from './collection.ts'
 import { leaseKey } from './leases.ts'
 import { pendingPage } from './pending.ts'
 
-/** The longest wait for a leader that does not answer. */
+/** Milliseconds to wait for the answer of a leader. */
 const LIMIT_MS = 1_500
 const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
-/** The most pages that are read of one sidecar. */
+/** The maximum number of pages to read from one sidecar. */
 const MOST_PAGES = 40
 
 /**
- * Asks each leader for its pending work, through the API server's proxy, once the pods of the sidecars are known. What
- * cannot be asked is named: a leader that is no pod, one without an HTTP endpoint, a Go original, which has no such path.
+ * Asks each leader for its pending work, through the API server's proxy to pods, after `collectSidecarPods`. Records as
+ * not seen: a leader that is not a pod or has no HTTP endpoint, and a Go original, which has no such path.
  */
 export async function collectPending(into: FactCollection, clock: Clock, signal: AbortSignal): Promise<void> {
   const asked = new Set<string>()
   await Promise.all(
     into.sidecarLeases.filter(isHeld).map(async (lease) => {
       const endpoint = endpointOf(lease, into)
-      // Both sidecars in one process have one endpoint.
+      // Sidecars in one process share one endpoint.
       if (endpoint === undefined || asked.has(endpoint)) return
       asked.add(endpoint)
       using limit = deadline(clock, LIMIT_MS, { what: `asking ${endpoint}`, signal })
@@ -56,7 +56,7 @@ async function ask(
   throw new Error(`it has more than ${MOST_PAGES} pages of pending work, the rest was not read`)
 }
 
-/** The path of `/debug/stuck` of the leader. Undefined if there is none; the reason is then recorded as not seen. */
+/** Returns the proxy path of the leader's `/debug/stuck`. If there is none, records why and returns undefined. */
 function endpointOf(lease: Lease, into: FactCollection): string | undefined {
   const { namespace, name = '' } = lease.metadata ?? {}
   const holder = lease.spec?.holderIdentity

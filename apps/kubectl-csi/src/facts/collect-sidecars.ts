@@ -3,10 +3,10 @@ import type { FactCollection } from './collection.ts'
 import { objectOf } from './facts.ts'
 import { leaseKey, sidecarWord } from './leases.ts'
 
-/** How far to look for the pods of sidecars without a leader: a list of a namespace's pods may be long. */
+/** How to search for pods of a sidecar without a leader: not at all (`holders`), or in the whole namespace. */
 export type Reach = 'holders' | 'namespaces'
 
-/** The pods of the sidecars whose Leases were read: the holder of the Lease or, without one, the candidates. */
+/** Reads the pods of the sidecars whose Leases were read: the holder of each Lease, or else all candidates. */
 export async function collectSidecarPods(into: FactCollection, reach: Reach): Promise<void> {
   await Promise.all(
     into.sidecarLeases.map(async (lease) => {
@@ -32,7 +32,7 @@ async function podsOf(lease: Lease, into: FactCollection, reach: Reach): Promise
 
 export type SidecarContainer = NonNullable<NonNullable<Pod['spec']>['containers']>[number]
 
-/** The containers of a pod that can be the sidecar to which a Lease belongs, by their names, images and commands. */
+/** Returns the containers that may be the sidecar of a Lease, judged by their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly SidecarContainer[] {
   // bounded: one of two words
   const words = new RegExp(`${sidecarWord(lease)}|csi-sidecars`)

@@ -2,12 +2,12 @@ import type { PersistentVolumeClaim, VolumeSnapshot, VolumeSnapshotContent } fro
 import type { FactCollection } from './collection.ts'
 import { type KindRef, objectOf } from './facts.ts'
 
-/** A source that this command understands. */
+/** The data source of a claim, if it is of a kind that this command understands. */
 export interface Source extends KindRef {
   readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
 }
 
-/** The snapshot or the claim that a claim is created from. Undefined: it has no such source in its namespace. */
+/** Returns the snapshot or claim from which the volume of a claim is created. Undefined if it has no such source. */
 export function sourceOf({ metadata, spec }: PersistentVolumeClaim): Source | undefined {
   const { kind, name = '', namespace } = { ...spec?.dataSource, ...spec?.dataSourceRef }
   if (kind !== 'VolumeSnapshot' && kind !== 'PersistentVolumeClaim') return undefined
@@ -37,7 +37,7 @@ async function surroundingsOfSnapshot({ metadata, spec, status }: VolumeSnapshot
     claim === undefined ? undefined : into.claim({ namespace: metadata?.namespace, name: claim }),
     content === undefined ? undefined : collectContent(content, into),
     into.snapshotClass(spec.volumeSnapshotClassName),
-    // The claims that are restored from a snapshot keep it.
+    // A deleted snapshot may wait for pending claims that are restored from it.
     metadata?.deletionTimestamp === undefined ? undefined : into.pendingClaimsOf(metadata.namespace),
   ])
 }

@@ -104,7 +104,7 @@ async function claimsOf(pod: Pod, into: FactCollection): Promise<void> {
   )
 }
 
-/** The pods that use a claim. */
+/** Reads the pods that use a claim. */
 async function podsOf({ namespace, name }: KindRef, into: FactCollection): Promise<void> {
   const where = (pod: Pod): boolean => claimNamesOf(pod).includes(name)
   for (const pod of (await into.reader.list(PODS, { namespace, where })) ?? []) into.addPod(pod)
@@ -145,7 +145,7 @@ export function isPending({ metadata, status }: VolumeAttachment): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.attached !== true
 }
 
-/** Reads the events of claims and pods. A VolumeAttachment has its error in its status. */
+/** Reads the events of the collected objects. VolumeAttachments are left out: their errors are in their status. */
 async function collectEvents(into: FactCollection): Promise<void> {
   const about: KindRef[] = [
     ...[...into.pods.values()].filter(mayWait).map((pod) => refOf('Pod', pod)),
@@ -165,7 +165,7 @@ async function collectEvents(into: FactCollection): Promise<void> {
   )
 }
 
-/** The Leases, in any namespace, of the sidecars that work on the collected objects. */
+/** Reads the Leases, in any namespace, of the sidecars that work on the collected objects. */
 async function collectLeases(into: FactCollection): Promise<void> {
   const volumes = into.volumes.present.flatMap((pv) => driverOf(pv) ?? [])
   const attachers = [...into.attachments.values()].flatMap(({ spec }) => spec?.attacher ?? [])
@@ -179,7 +179,7 @@ async function collectLeases(into: FactCollection): Promise<void> {
   into.leases = lists.includes(undefined) ? undefined : lists.flatMap((list) => list ?? [])
 }
 
-/** The provisioners of claims that have no volume. */
+/** Returns the provisioners of claims that have no volume. */
 function provisioners({ claims, storageClasses }: FactCollection): readonly string[] {
   const waiting = claims.present.filter(({ spec }) => !spec?.volumeName)
   return waiting.flatMap(({ spec }) => objectOf(storageClasses.get(spec?.storageClassName ?? ''))?.provisioner ?? [])

@@ -43,14 +43,14 @@ import { isOfSidecar } from './leases.ts'
 import type { PendingItem } from './pending.ts'
 import type { ApiReader } from './reader.ts'
 
-/** The objects read so far; each of them is read once. */
+/** The objects that a command has read. Each object is read only once. */
 export class FactCollection {
   readonly reader: ApiReader
   readonly pods = new Map<string, Pod>()
   readonly claims = new KnownObjects<PersistentVolumeClaim>()
   readonly volumes = new KnownObjects<PersistentVolume>()
   readonly attachments = new Map<string, VolumeAttachment>()
-  /** Others on the nodes of those, where their number has a limit. */
+  /** All attachments of nodes that limit the number of their volumes. They are only counted. */
   readonly neighbours = new Map<string, VolumeAttachment>()
   readonly csiNodes = new KnownObjects<CSINode>()
   readonly nodes = new KnownObjects<Node>()
@@ -71,7 +71,7 @@ export class FactCollection {
     this.reader = reader
   }
 
-  /** The Leases of sidecars among the Leases that were read. */
+  /** Returns the Leases of sidecars among the Leases that were read. */
   get sidecarLeases(): readonly Lease[] {
     const drivers = [
       ...this.drivers.present.map(({ metadata }) => metadata?.name ?? ''),
@@ -96,7 +96,7 @@ export class FactCollection {
     return this.#once(this.contents, VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
-  /** Reads a class. Without a name one of all may be the default. */
+  /** Reads a snapshot class. Without a name, reads all classes, because one of them may be the default. */
   async snapshotClass(name: string | undefined): Promise<void> {
     if (name === undefined) await this.all(this.snapshotClasses, VOLUME_SNAPSHOT_CLASSES)
     else await this.#once(this.snapshotClasses, VOLUME_SNAPSHOT_CLASSES, { name })
@@ -115,7 +115,7 @@ export class FactCollection {
     for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) this.addAttachment(va)
   }
 
-  /** All attachments of nodes, to be counted only. */
+  /** Reads all attachments of these nodes, which are only counted. */
   async neighboursOn(nodes: ReadonlySet<string>): Promise<void> {
     const where = ({ spec }: VolumeAttachment): boolean => nodes.has(spec?.nodeName ?? '')
     for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) {
@@ -151,14 +151,14 @@ export class FactCollection {
       ...[volumeAttributesClassName, target].map((name) =>
         this.#named(this.attributesClasses, VOLUME_ATTRIBUTES_CLASSES, name),
       ),
-      // One of them may be the default.
+      // A claim without a class uses the default class, which only a list of all classes shows.
       spec?.storageClassName === undefined ? this.all(this.storageClasses, STORAGE_CLASSES) : undefined,
       this.#named(this.storageClasses, STORAGE_CLASSES, storageClassName),
       this.#volumeAndDriver(volumeName),
     ])
   }
 
-  /** All objects of a kind. */
+  /** Reads all objects of a kind, unless they were listed before. */
   async all<T extends Named>(known: KnownObjects<T>, resource: Resource<T>): Promise<void> {
     if (known.complete) return
     const listed = await this.reader.list(resource, { notUnderstood: (name) => known.set(name, { is: 'unseen' }) })
@@ -174,7 +174,7 @@ export class FactCollection {
     return this.#once(this.nodes, NODES, { name })
   }
 
-  /** A node is gone only where its CSINode is gone, too. */
+  /** Reads a node. If it is missing, reads its CSINode, because a node counts as gone only without a CSINode. */
   async nodeIfThere(name: string): Promise<void> {
     if ((await this.node(name)).is === 'absent') await this.csiNode(name)
   }

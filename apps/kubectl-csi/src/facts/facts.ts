@@ -25,13 +25,13 @@ export type ReadResult<T> =
 /** Objects of one kind, by name or by `namespace/name`. */
 export interface ObjectTable<T> {
   get(name: string): ReadResult<T>
-  /** All objects of the kind were listed: other objects do not exist. */
+  /** True if all objects of the kind were listed, so that any other object does not exist. */
   readonly complete: boolean
-  /** The objects that exist. */
+  /** The objects that were read and exist. */
   readonly present: readonly T[]
 }
 
-/** Collects the objects of reads. */
+/** A table of objects that is filled by reads. */
 export class KnownObjects<T> implements ObjectTable<T> {
   readonly #seen = new Map<string, ReadResult<T>>()
   complete = false
@@ -53,25 +53,25 @@ export class KnownObjects<T> implements ObjectTable<T> {
   }
 }
 
-/** A part of the cluster that could not be seen. */
+/** A part of the cluster that could not be read. */
 export interface Unseen {
   readonly what: string
   readonly why: string
-  /** Without it no answer can be "nothing is stuck". */
+  /** True if the command cannot answer "nothing is stuck" without this part. */
   readonly essential: boolean
 }
 
-/** All objects that were read at about one moment. Findings are made of them. */
+/** All objects that a command has read at about the same time. Findings are derived from them. */
 export interface ClusterFacts {
-  /** Wall time of this machine. */
+  /** The time of this machine's clock, in milliseconds since 1970. */
   readonly now: number
-  /** Younger work that has not failed is under way, not stuck. */
+  /** The age in milliseconds from which a wait counts as stuck. */
   readonly stuckAfterMs: number
   readonly pods: readonly Pod[]
   readonly claims: ObjectTable<PersistentVolumeClaim>
   readonly volumes: ObjectTable<PersistentVolume>
   readonly attachments: readonly VolumeAttachment[]
-  /** These and others on the same nodes, to be counted. */
+  /** The `attachments`, and other attachments on the same nodes, which are only counted. */
   readonly neighbours: readonly VolumeAttachment[]
   readonly csiNodes: ObjectTable<CSINode>
   readonly nodes: ObjectTable<Node>
@@ -81,13 +81,13 @@ export interface ClusterFacts {
   readonly snapshots: ObjectTable<VolumeSnapshot>
   readonly contents: ObjectTable<VolumeSnapshotContent>
   readonly snapshotClasses: ObjectTable<VolumeSnapshotClass>
-  /** Undefined: they could not be read. */
+  /** The Leases that were read. Undefined if they could not be read. */
   readonly leases: readonly Lease[] | undefined
   /** The events, by the uid of their object. */
   readonly events: ReadonlyMap<string, readonly Event[]>
-  /** The items of `/debug/stuck` of all reachable leaders, by the text of their object. */
+  /** The items of `/debug/stuck` of all reachable leaders, by their object, such as `Pod default/web`. */
   readonly pending: ReadonlyMap<string, readonly PendingItem[]>
-  /** The rules that the roles of the leaders lack, by the `namespace/name` of their Lease. */
+  /** The RBAC rules that the roles of the leaders lack, by the `namespace/name` of their Lease. */
   readonly missingPermissions: ReadonlyMap<string, readonly string[]>
   /** The pods of sidecars, by the `namespace/name` of their Lease. */
   readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>
@@ -100,14 +100,14 @@ export function objectOf<T>(seen: ReadResult<T>): T | undefined {
   return seen.is === 'present' ? seen.object : undefined
 }
 
-/** Names one object as people write it. */
+/** The kind, namespace and name of one object. */
 export interface KindRef {
   readonly kind: string
   readonly namespace?: string | undefined
   readonly name: string
 }
 
-/** Any object, by its name. */
+/** Any API object with a name. */
 export interface Named {
   readonly metadata?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined
 }
@@ -116,12 +116,12 @@ export function refOf(kind: string, { metadata }: Named): KindRef {
   return { kind, namespace: metadata?.namespace, name: metadata?.name ?? '' }
 }
 
-/** `default/data`, or the bare name of an object without a namespace. */
+/** Returns a key such as `default/data`, or only the name of an object without a namespace. */
 export function keyOf({ namespace, name }: Omit<KindRef, 'kind'>): string {
   return namespace === undefined ? name : `${namespace}/${name}`
 }
 
-/** `PersistentVolumeClaim default/data`. */
+/** Returns a text such as `PersistentVolumeClaim default/data`. */
 export function textOf(ref: KindRef): string {
   return `${ref.kind} ${keyOf(ref)}`
 }
@@ -134,7 +134,7 @@ export function byUid(events: readonly Event[]): ClusterFacts['events'] {
   return groupedBy(events, ({ involvedObject }) => involvedObject.uid ?? '')
 }
 
-/** Map.groupBy, which Node 20 does not have yet. */
+/** Groups items like `Map.groupBy`, which Node 20 does not have. */
 export function groupedBy<T>(items: Iterable<T>, keyOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>()
   for (const item of items) {
@@ -152,12 +152,12 @@ export function timeOf(text: string | null | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** The CSI driver of a volume, also of one that has been migrated. */
+/** Returns the CSI driver of a volume, including a migrated in-tree volume. */
 export function driverOf({ metadata, spec }: PersistentVolume): string | undefined {
   return spec?.csi?.driver ?? metadata?.annotations?.['pv.kubernetes.io/migrated-to']
 }
 
-/** The names of the claims that a pod uses, generic ephemeral volumes among them. */
+/** Returns the names of the claims that a pod uses, including the claims of generic ephemeral volumes. */
 export function claimNamesOf({ metadata, spec }: Pod): readonly string[] {
   return (spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
     if (persistentVolumeClaim !== undefined) return [persistentVolumeClaim.claimName]
@@ -165,17 +165,17 @@ export function claimNamesOf({ metadata, spec }: Pod): readonly string[] {
   })
 }
 
-/** `namespace/name` of the claims that a pod uses. */
+/** Returns the keys `namespace/name` of the claims that a pod uses. */
 export function claimKeysOf(pod: Pod): readonly string[] {
   return claimNamesOf(pod).map((name) => keyOf({ namespace: pod.metadata?.namespace, name }))
 }
 
-/** Reports whether a pod has yet to start, or to end: else it waits for no volume. */
+/** Reports whether a pod is starting or being deleted. Only such pods can wait for a volume. */
 export function mayWait({ metadata, status }: Pod): boolean {
   return metadata?.deletionTimestamp !== undefined || !hasStarted(status)
 }
 
-/** After its node was restarted a running pod gets its volumes again, and its containers wait for that. */
+/** Reports whether a pod has its volumes. After a restart of its node, a running pod waits for them again. */
 function hasStarted(status: Pod['status']): boolean {
   const { phase = 'Pending', conditions, containerStatuses } = status ?? {}
   if (phase !== 'Running') return phase !== 'Pending' || isTrue(conditions, 'Ready')
@@ -191,7 +191,7 @@ function isTrue(conditions: readonly Condition[] | undefined, wanted: string): b
   return conditions?.some(({ type, status }) => type === wanted && status === 'True') === true
 }
 
-/** Reports whether a pod still holds its volumes. */
+/** Reports whether a pod has not ended, so that it may still use its volumes. */
 export function isRunning({ status }: Pod): boolean {
   return status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
 }

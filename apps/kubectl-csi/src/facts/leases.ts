@@ -10,20 +10,20 @@ const PREFIX: Readonly<Record<SidecarName, string>> = {
   'external-provisioner': '',
 }
 
-/** The name of a Lease, which both sidecars share with their Go originals. */
+/** Returns the name of a sidecar's Lease, which equals the name that the Go original uses. */
 export function leaseName(sidecar: SidecarName, driver: string): string {
   const name = `${PREFIX[sidecar]}${driver}`.replace(/[^A-Za-z0-9-]/gu, '-')
   return name.endsWith('-') ? `${name}X` : name
 }
 
-/** Reports whether a Lease is of a sidecar. That of a provisioner has the name of its driver alone. */
+/** Reports whether a Lease belongs to a sidecar. The Lease of a provisioner is named like its driver. */
 export function isOfSidecar({ metadata }: Lease, drivers: readonly string[]): boolean {
   const { name = '' } = metadata ?? {}
   const isPrefixed = Object.values(PREFIX).some((prefix) => prefix !== '' && name.startsWith(prefix))
   return isPrefixed || drivers.some((driver) => leaseName('external-provisioner', driver) === name)
 }
 
-/** Returns the word for the sidecar in names of containers and images. */
+/** Returns the word for the sidecar in names of containers and images, for example `attacher`. */
 export function sidecarWord(lease: string): string {
   const found = Object.entries(PREFIX).find(([, prefix]) => prefix !== '' && lease.startsWith(prefix))
   return (found?.[0] ?? 'external-provisioner').replace('external-', '')

@@ -1,4 +1,4 @@
-/** One piece of pending work, as /debug/stuck of a sidecar reports it. Facts that it does not know are absent. */
+/** One piece of pending work, as `/debug/stuck` of a sidecar reports it. Unreported facts are undefined. */
 export interface PendingItem {
   readonly sidecar: string
   readonly driver: string
@@ -19,12 +19,12 @@ export interface PendingItem {
 
 export interface PendingPage {
   readonly items: readonly PendingItem[]
-  /** The rules that the role of the sidecar lacks. */
+  /** The RBAC rules that the role of the sidecar lacks. */
   readonly missingPermissions: readonly string[]
   readonly continue: string | undefined
 }
 
-/** Reads a page. Undefined if the answer is not a page. The answer comes through a proxy, so every field is checked. */
+/** Reads a page of `/debug/stuck`, or returns undefined. Checks each field, because the proxy may reach any program. */
 export function pendingPage(answer: unknown): PendingPage | undefined {
   const { items, continue: token, missingPermissions } = fields(answer)
   if (!Array.isArray(items)) return undefined
@@ -61,7 +61,7 @@ function texts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
 
-/** An empty text says as little as none. */
+/** Returns a text. Undefined if it is empty or not a text. */
 function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }

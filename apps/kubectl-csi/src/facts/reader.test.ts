@@ -49,7 +49,7 @@ it('a refused read is recorded once, with its importance for the answer', async 
   ])
 })
 
-it.each([401])('a server that answers %d ends everything', async (code) => {
+it.each([401])('the reader throws if the API server answers %d', async (code) => {
   const { server, reader } = reading()
   server.faults.add({ action: refused(code, 'who?') })
   await expect(reader.list(PERSISTENT_VOLUMES)).rejects.toThrow('who?')

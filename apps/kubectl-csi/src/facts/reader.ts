@@ -3,10 +3,10 @@ import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { keyOf, type Named, type ReadResult, refOf, textOf, type Unseen } from './facts.ts'
 import { notUnderstood, withoutNulls } from './shapes.ts'
 
-/** The verbs that change nothing. There is no `watch`, because a watch would outlive the command. */
+/** A client with only the verbs that read. It has no `watch`, because a watch would outlive the command. */
 export type ReadOnlyClient = Pick<KubeClient, 'get' | 'list' | 'discover'>
 
-/** A client that has no other verbs, so that nothing here can write by mistake. */
+/** Returns a client with only the verbs that read, so that this command cannot write by mistake. */
 export function readOnly(client: KubeClient): ReadOnlyClient {
   return {
     get: (resource, ref, options) => client.get(resource, ref, options),
@@ -16,7 +16,7 @@ export function readOnly(client: KubeClient): ReadOnlyClient {
 }
 
 export interface ListQuery<T> extends Selection {
-  /** Those to keep. */
+  /** Selects the objects to keep. */
   readonly where?: (object: T) => boolean
   /** Reduces an object to the fields to keep. */
   readonly keep?: (object: T) => T
@@ -26,7 +26,7 @@ export interface ListQuery<T> extends Selection {
 
 const PAGE_SIZE = 1000
 
-/** Without these no answer can be "nothing is stuck". */
+/** The kinds without which the command cannot answer "nothing is stuck". */
 const ESSENTIAL: ReadonlySet<string> = new Set([
   'nodes',
   'persistentvolumeclaims',
@@ -36,8 +36,8 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Reads all permitted objects. A refusal, or an object that is not understood, is recorded and costs only its part. A
- * server that does not answer, or does not know the client, ends everything.
+ * Reads objects. Records a refused read, and an object that is not understood, as unseen, and continues. Throws if the
+ * API server does not answer or does not know the client.
  */
 export class ApiReader {
   readonly unseen: Unseen[] = []
@@ -60,7 +60,7 @@ export class ApiReader {
     }
   }
 
-  /** Undefined: it was refused. */
+  /** Lists objects page by page. Undefined if the API server refuses the list. */
   async list<T>(
     resource: Resource<T>,
     { where = () => true, keep = (object) => object, notUnderstood: skipped, ...selection }: ListQuery<T> = {},
@@ -82,7 +82,7 @@ export class ApiReader {
     }
   }
 
-  /** Sends a GET to a path without an object. Throws each error. */
+  /** Sends a GET to a path that is not the path of an object. Throws each error. */
   raw(path: string, options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<unknown> {
     return this.#client.discover(path, options)
   }

@@ -16,7 +16,7 @@ import type {
   VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 
-/** The problem of a value at a path: `.spec.volumes is no list`. Undefined: the value is as expected. */
+/** Returns the problem of a value at a path, such as `.spec.volumes is no list`. Undefined if there is none. */
 type Check = (value: unknown, path: string) => string | undefined
 
 const ofType =
@@ -38,7 +38,7 @@ const map =
       ? firstOf(Object.entries(value).map(([key, each]) => [of, each, `${path}.${key}`]))
       : `${path} is no object`
 
-/** A check, the shape of the items of a list, or the shapes of fields; the name of a required field ends in `!`. */
+/** An expected shape: a check, the shape of list items, or shapes of fields. Required fields end in `!`. */
 type Shape<T> =
   | Check
   | (T extends readonly (infer Item)[]
@@ -93,8 +93,8 @@ const condition = { type: text, status: text, lastTransitionTime: text, message:
 const failure = { message: text, time: text } as const
 
 /**
- * The fields of each kind that this command reads. An absent field is accepted unless it is required. Other code relies
- * on these checks, so an object that is not understood does not affect the answers about other objects.
+ * The expected shapes of the fields that this command reads, by kind. A missing field is accepted unless required. An
+ * object that fails its check is left out, so that it cannot break the answers about other objects.
  */
 const CHECKS: Readonly<Record<string, Check>> = {
   pods: shape<Pod>({

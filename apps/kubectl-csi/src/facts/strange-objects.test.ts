@@ -7,7 +7,7 @@ import { ATTACHER_LEASE, ago, lease } from '../testing/facts.ts'
 import type { SubjectKind } from './collect.ts'
 import type { ReadOnlyClient } from './reader.ts'
 
-/** Objects that hold null, or a value of another type, in any field: they cost their own line, never the list. */
+/** Tests with null, or a value of a wrong type, in any field. Such an object must not affect other objects. */
 
 type Path = readonly (string | number)[]
 
@@ -37,7 +37,7 @@ const grown = bound({
 })
 const kindOf = (kind: string, apiVersion: string): Pick<KubeObject, 'kind' | 'apiVersion'> => ({ kind, apiVersion })
 
-/** An object of each kind, with each field that the program reads. */
+/** One object of each kind, with all fields that this command reads. */
 const FULL: Readonly<Record<string, KubeObject>> = {
   persistentvolumeclaims: grown.claim,
   persistentvolumes: grown.volume,
@@ -98,7 +98,7 @@ const FULL: Readonly<Record<string, KubeObject>> = {
   } as KubeObject,
 }
 
-/** The objects that are stuck, independent of all other objects. */
+/** Stuck objects that must always be listed, whatever is wrong with the other objects. */
 const WITNESSES: Readonly<Record<string, readonly KubeObject[]>> = {
   volumeattachments: [
     va('witness', {
@@ -123,7 +123,7 @@ const WITNESSES: Readonly<Record<string, readonly KubeObject[]>> = {
   ],
 }
 
-/** Serves the given objects, unchecked. */
+/** Returns a client that serves these objects without checking them. */
 function clientOf(objects: Readonly<Record<string, readonly KubeObject[]>>): ReadOnlyClient {
   const nameOf = (object: KubeObject): string => `${object.metadata?.namespace ?? ''}/${object.metadata?.name}`
   return {
@@ -140,7 +140,7 @@ function clientOf(objects: Readonly<Record<string, readonly KubeObject[]>>): Rea
   }
 }
 
-/** All paths of an object, except those of its name. */
+/** Returns the paths of all fields and list items of an object. */
 function pathsOf(value: unknown, at: Path = []): readonly Path[] {
   if (typeof value !== 'object' || value === null) return [at]
   const inner = Object.entries(value).flatMap(([key, each]) =>
@@ -151,7 +151,7 @@ function pathsOf(value: unknown, at: Path = []): readonly Path[] {
 
 const NAMES: ReadonlySet<string> = new Set(['metadata', 'metadata.name', 'metadata.namespace', 'kind', 'apiVersion'])
 
-/** The object with another value at a path; undefined leaves it out. */
+/** Returns a copy of the object with another value at the path. Undefined removes the field. */
 function withValue(object: KubeObject, path: Path, value: unknown): KubeObject {
   const copy = structuredClone(object)
   let parent = copy as unknown as Record<string | number, unknown>
@@ -209,7 +209,7 @@ describe.each(CASES)('%s, %s', (plural, _, object, path) => {
     )
   })
 
-  it.each(STRANGE)('%j costs no other object its line', async (value) => {
+  it.each(STRANGE)('the value %j hides no other object', async (value) => {
     const [stuck, explained] = await answers(plural, withValue(object, path, value))
     expect(witnessesIn(stuck)).toEqual(['PersistentVolumeClaim', 'Pod', 'VolumeAttachment'])
     expect(explained).toContain('"subject"')

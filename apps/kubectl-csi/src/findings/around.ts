@@ -13,7 +13,7 @@ import { type ClusterFacts, driverOf, type KindRef, keyOf, objectOf, type ReadRe
 import { podsOf } from './claim-users.ts'
 import { lastEvent } from './events.ts'
 
-/** A claim with its volume, their attachments and the pods that use them, as far as they were seen. */
+/** Returns a claim with its volume, attachments and pods, to derive waits. Facts that were not read are undefined. */
 export function aroundClaim(key: string, seen: ReadResult<PersistentVolumeClaim>, facts: ClusterFacts): Around {
   const claim = objectOf(seen)
   const volume = facts.volumes.get(claim?.spec?.volumeName ?? '')
@@ -43,16 +43,16 @@ export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterF
     pods: [],
     attaches: driver !== undefined && objectOf(facts.drivers.get(driver))?.spec.attachRequired !== false,
     nameOnNodes: pv && nameOnNodes(pv),
-    // A CSINode is deleted after its Node.
+    // The CSINode is deleted after its Node, so a node counts as gone only if both are missing.
     nodeGone: (name) => facts.nodes.get(name).is === 'absent' && facts.csiNodes.get(name).is === 'absent',
     node: (name) => nodeState(name, facts),
-    // Only the sidecars and the events have the errors of calls.
+    // Only sidecars and events report errors of calls, so the objects contain none.
     failing: () => undefined,
     warning: () => undefined,
   }
 }
 
-/** The objects of a chain as references. A pod and its claims share their namespace. */
+/** Converts awaited objects to references. Pods and claims of one chain share a namespace. */
 export function refsOf(awaited: readonly Awaited[], namespace: string | undefined): readonly KindRef[] {
   return awaited.map(({ kind, name }) =>
     kind === 'attachment'
@@ -61,12 +61,12 @@ export function refsOf(awaited: readonly Awaited[], namespace: string | undefine
   )
 }
 
-/** A migrated volume has another handle, which only the translation knows. */
+/** Returns the name of a CSI volume in the status of nodes. Undefined for a migrated in-tree volume. */
 function nameOnNodes({ spec }: PersistentVolume): string | undefined {
   return spec?.csi && `kubernetes.io/csi/${spec.csi.driver}^${spec.csi.volumeHandle}`
 }
 
-/** The volume that an attachment is about; undefined for an inline volume. */
+/** Returns the name of the PersistentVolume of an attachment. Undefined for an inline volume. */
 export function volumeNameOf({ spec }: VolumeAttachment): string | undefined {
   return spec?.source?.persistentVolumeName
 }
@@ -154,7 +154,7 @@ const BINDING = [
 /** Returns the last event of the PV controller or the provisioner about a claim. */
 export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: ClusterFacts): Event | undefined {
   const last = lastEvent(metadata?.uid, facts, BINDING)
-  // The controllers repeat that they wait, between the tries that fail.
+  // Controllers repeat these two events between failed attempts, so an event about a failure says more.
   const isTrying = last?.reason === 'Provisioning' || last?.reason === 'ExternalProvisioning'
   return (isTrying ? lastEvent(metadata?.uid, facts, ['ProvisioningFailed']) : undefined) ?? last
 }
@@ -178,7 +178,7 @@ function classOf(claim: PersistentVolumeClaim, { storageClasses }: ClusterFacts)
     )
     return storageClasses.complete ? { is: 'none', hasDefault: isDefault } : undefined
   }
-  // It asks for none: a volume is created for it by hand.
+  // An empty class name means that an administrator creates the volume by hand.
   if (className === '') return undefined
   const seen = storageClasses.get(className)
   if (seen.is === 'absent') return { is: 'missing' }

@@ -6,9 +6,9 @@ import { CERTAIN, type Evidence, likely, possible, type WaitFinding } from './fi
 import { ALIKE, type Leadership, leaderCause, NO_LEASES } from './leadership.ts'
 import { ROWS } from './rows.ts'
 
-/** Why an attach or a detach has not come to its end. */
+/** The reason why an attach or a detach is not done. */
 export interface AttachmentCause extends FailureCause, Pick<WaitFinding, 'sure' | 'doubt' | 'evidence'> {
-  /** It has not failed yet. */
+  /** True if no failure is known, so that the work may still be under way. */
   readonly silent: boolean
 }
 
@@ -18,12 +18,12 @@ interface Surroundings {
   readonly pending: PendingItem | undefined
 }
 
-/** Prefers the present objects to the text of the last failure, and that text to silence. */
+/** Returns the cause that current objects show, else the last error message, else the absence of both. */
 export function attachmentCause(va: VolumeAttachment, around: Surroundings): AttachmentCause {
   return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
 }
 
-/** Returns a cause that the present objects show. It takes precedence over earlier messages. */
+/** Returns a cause that the current objects show. It takes precedence over earlier messages. */
 function seenNow(va: VolumeAttachment, facts: ClusterFacts): AttachmentCause | undefined {
   const { volumes, csiNodes, nodes } = facts
   const { attacher = '', nodeName = '', source } = va.spec ?? {}
@@ -56,7 +56,7 @@ function nodeLost(node: string): FailureCause {
 const MIGRATED_PLUGINS = 'storage.alpha.kubernetes.io/migrated-plugins'
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 
-/** An in-tree volume belongs to the driver only if migration is on at the node. */
+/** Returns a cause if the volume is an in-tree one and its migration is off on the node. */
 function migrationOff(
   { spec }: VolumeAttachment,
   { metadata }: CSINode,
@@ -100,7 +100,7 @@ function absent(object: KindRef): readonly Evidence[] {
   return [{ object, field: '.metadata.name', value: '(there is no such object)' }]
 }
 
-/** Returns the result of the last try, from the status or from the sidecar. */
+/** Returns the cause that the last error message names, from the status or from the sidecar. */
 function saidLast(va: VolumeAttachment, { pending }: Surroundings): AttachmentCause | undefined {
   const { attacher = '', nodeName: node } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined
@@ -120,7 +120,7 @@ function saidLast(va: VolumeAttachment, { pending }: Surroundings): AttachmentCa
   }
 }
 
-/** Nothing has failed, and nothing is done. */
+/** Returns the cause of work that has not failed and is not done. */
 function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundings): AttachmentCause {
   const { attacher: driver = '' } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined

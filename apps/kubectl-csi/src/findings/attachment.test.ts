@@ -51,7 +51,7 @@ const ROWS: readonly Row[] = [
     sure: 'certain',
   },
   {
-    name: 'the words alone, where CSINodes may not be read',
+    name: 'only an error message, because CSINodes may not be read',
     va: failing('csinode.storage.k8s.io "node-1" not found'),
     facts: { csiNodes: factsWith().csiNodes },
     reason: 'NodeWithoutDriver',
@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
     sure: 'certain',
   },
   {
-    name: 'a volume that is gone under a detach',
+    name: 'a volume that was deleted before the detach',
     va: detaching('persistentvolume "pv-1" not found'),
     facts: { volumes: allOf() },
     reason: 'VolumeGone',
@@ -75,13 +75,13 @@ const ROWS: readonly Row[] = [
     sure: 'certain',
   },
   {
-    name: 'a volume on its way out',
+    name: 'a volume in deletion',
     va: failing('PersistentVolume "pv-1" is marked for deletion'),
     reason: 'VolumeBeingDeleted',
     says: `${WHO} PersistentVolume pv-1, which is being deleted.`,
   },
   {
-    name: 'a secret',
+    name: 'an unreadable Secret',
     va: failing('failed to load secret "storage/creds": secrets "creds" not found'),
     reason: 'SecretUnreadable',
     says: `${WHO} Secret storage/creds, which cannot be read.`,
@@ -93,7 +93,7 @@ const ROWS: readonly Row[] = [
     says: `${WHO} room for one more volume of csi.example.com on node node-1.`,
   },
   {
-    name: 'a volume that another node has, by the driver',
+    name: 'a volume that is attached to another node',
     va: failing(rpc('FailedPrecondition')),
     reason: 'AttachedElsewhere',
     says: `${WHO} the volume to leave the node where csi.example.com still has it.`,
@@ -105,7 +105,7 @@ const ROWS: readonly Row[] = [
     says: `${WHO} driver csi.example.com to answer, which takes longer than the time-out.`,
   },
   {
-    name: 'a driver that is away',
+    name: 'an unavailable driver',
     va: failing(rpc('Unavailable')),
     reason: 'DriverUnavailable',
     says: `${WHO} driver csi.example.com to be reachable.`,
@@ -117,13 +117,13 @@ const ROWS: readonly Row[] = [
     says: `${WHO} driver csi.example.com to do what it has refused with Internal.`,
   },
   {
-    name: 'an unknown text',
+    name: 'an unknown error message',
     va: failing('no way'),
     reason: 'AttachFails',
     says: `${WHO} what the last try has failed for: no way.`,
   },
   {
-    name: 'a lease that is not renewed',
+    name: 'a Lease that is not renewed',
     va: attaching(),
     facts: { leases: [lease(ATTACHER_LEASE, { renewed: 31 })] },
     reason: 'NoLeader',
@@ -131,27 +131,27 @@ const ROWS: readonly Row[] = [
     sure: 'likely',
   },
   {
-    name: 'a lease that was given back, and what failed before',
+    name: 'a released Lease after a failure',
     va: failing(rpc('Unavailable')),
     facts: { leases: [lease(ATTACHER_LEASE, { holder: '' })] },
     reason: 'NoLeader',
     says: `${WHO} a leader, and no replica leads; after that for driver csi.example.com to be reachable.`,
   },
   {
-    name: 'nothing, with a leader',
+    name: 'no error, with a leader',
     va: attaching(),
     reason: 'DriverSilent',
     says: `${WHO} its turn, or for driver csi.example.com to answer.`,
     sure: 'likely',
   },
   {
-    name: 'nothing, after the finalizer',
+    name: 'no error, with the finalizer',
     va: attaching({ metadata: { finalizers: [OURS] } }),
     reason: 'DriverSilent',
     says: `${WHO} driver csi.example.com to answer.`,
   },
   {
-    name: 'nothing, without a sign of an attacher',
+    name: 'no error, without a sign of an attacher',
     va: detaching(),
     facts: { leases: [] },
     reason: 'NoSidecarSeen',
@@ -159,7 +159,7 @@ const ROWS: readonly Row[] = [
     sure: 'possible',
   },
   {
-    name: 'nothing, where Leases may not be read',
+    name: 'no error, and Leases may not be read',
     va: attaching(),
     facts: { leases: undefined },
     reason: 'DriverSilent',
@@ -167,7 +167,7 @@ const ROWS: readonly Row[] = [
     sure: 'possible',
   },
   {
-    name: 'nothing, for a short time',
+    name: 'no error, for a short time',
     va: attaching({ metadata: { creationTimestamp: ago(29) } }),
     reason: 'DriverSilent',
     says: WHO.replace('3m12s', '29s'),
@@ -175,15 +175,18 @@ const ROWS: readonly Row[] = [
   },
 ]
 
-it.each(ROWS)('an attachment waits for $name', ({ va: object, facts = {}, reason, says, sure, stuck = true }) => {
-  const all = factsWith({ ...SOUND, ...facts })
-  const [finding, ...more] = attachmentFindings(object, all)
-  if (finding === undefined) throw new Error('no finding')
-  expect(more).toEqual([])
-  expect(headlineOf(finding, finding.object, all.now).startsWith(says.replace(/\.$/, ''))).toBe(true)
-  expect(headlineOf(finding, finding.object, all.now)).toContain(says)
-  expect(finding).toMatchObject({ reason, stuck, ...(sure === undefined ? {} : { sure }) })
-})
+it.each(ROWS)(
+  'finds the cause of a waiting attachment: $name',
+  ({ va: object, facts = {}, reason, says, sure, stuck = true }) => {
+    const all = factsWith({ ...SOUND, ...facts })
+    const [finding, ...more] = attachmentFindings(object, all)
+    if (finding === undefined) throw new Error('no finding')
+    expect(more).toEqual([])
+    expect(headlineOf(finding, finding.object, all.now).startsWith(says.replace(/\.$/, ''))).toBe(true)
+    expect(headlineOf(finding, finding.object, all.now)).toContain(says)
+    expect(finding).toMatchObject({ reason, stuck, ...(sure === undefined ? {} : { sure }) })
+  },
+)
 
 describe('the pending work of the attacher', () => {
   const item = (more: object) =>
@@ -208,14 +211,14 @@ describe('the pending work of the attacher', () => {
     ])
   })
 
-  it('names the awaited object', () => {
+  it('names the object for which the attacher waits', () => {
     const pending = item({ state: 'waiting', reason: 'NodeBusy', waitsFor: ['detach of va-0'] })
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([
       { reason: 'NodeBusy', waitsFor: 'detach of va-0' },
     ])
   })
 
-  it('shows a failure that no status has, with the tries and the next try', () => {
+  it('shows a failure that is missing in the status, with the number of attempts and the next attempt', () => {
     const pending = item({ state: 'backoff', message: rpc('Unavailable'), tries: 3, nextTry: ago(-5) })
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))
     expect(finding).toMatchObject({ reason: 'DriverUnavailable' })
@@ -229,7 +232,7 @@ it.each([
   ['is gone', allOf(), ['.metadata.name: (there is no such object)']],
   ['is down', allOf(node('Unknown')), [`.status.conditions[Ready]: Unknown, since ${ago(70)}, NodeStatusUnknown`]],
   ['is ready', allOf(node('True')), []],
-])('a node that %s is evidence', (_, nodes, expected) => {
+])('evidence includes a node only if it is missing or not ready: a node that %s', (_, nodes, expected) => {
   const [finding] = attachmentFindings(detaching(), factsWith({ ...SOUND, nodes }))
   const about = finding?.evidence.filter(({ object }) => object.kind === 'Node') ?? []
   expect(about.map(({ field, value }) => `${field}: ${value}`)).toEqual(expected)
@@ -256,12 +259,12 @@ it('the deletion of an attachment waits for the owner of another finalizer once 
   ])
 })
 
-it('the last renewed lease counts if several have one name', () => {
+it('the last renewed Lease counts if several have the same name', () => {
   const leases = [lease(ATTACHER_LEASE, { renewed: 9999 }), lease(ATTACHER_LEASE, { renewed: 2 })]
   expect(attachmentFindings(attaching(), factsWith({ ...SOUND, leases }))).toMatchObject([{ reason: 'DriverSilent' }])
 })
 
-describe('a container in the pod of the leader that is not ready', () => {
+describe('containers in the pod of the leader', () => {
   const crashing = pod('pod-a', {
     metadata: { namespace: 'storage' },
     status: {
@@ -281,13 +284,13 @@ describe('a container in the pod of the leader that is not ready', () => {
   const sidecarPods = new Map([[`storage/${ATTACHER_LEASE}`, [crashing]]])
   const what = 'container csi-driver of Pod storage/pod-a (waiting: CrashLoopBackOff)'
 
-  it('explains silent work', () => {
+  it('an unready container in the pod of the leader explains work without an error', () => {
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, sidecarPods }))).toMatchObject([
       { reason: 'ContainerNotReady', waitsFor: `${what} to be ready`, sure: 'likely', stuck: true },
     ])
   })
 
-  it('appears in the text if there is no leader, with its state as evidence', () => {
+  it('an unready container appears in the text if there is no leader', () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' })]
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, leases, sidecarPods }))
     expect(finding?.waitsFor).toBe(`a leader, and no replica leads, with ${what} not ready`)

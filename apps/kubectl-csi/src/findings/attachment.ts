@@ -9,7 +9,7 @@ import { ROWS } from './rows.ts'
 
 const SIDECAR = 'external-attacher'
 
-/** Returns the waits of an attach or a detach. Empty when it is done. */
+/** Returns findings about a pending attach or detach. Empty if nothing is pending. */
 export function attachmentFindings(va: VolumeAttachment, facts: ClusterFacts): readonly WaitFinding[] {
   const { metadata, spec, status } = va
   const deletedAt = timeOf(metadata?.deletionTimestamp)
@@ -40,7 +40,7 @@ function waiting(va: VolumeAttachment, facts: ClusterFacts): WaitFinding {
   }
   const stuck = (reason: string): boolean => stuckNow(reason, { since, pending, facts })
   if (hasNoLeader(leadership)) {
-    // The text of an earlier failure is still worth reading: a leader will meet the same.
+    // Without a leader, the last error is still shown, because the next leader will probably meet it again.
     const waitsFor = noLeaderText(leadership, facts, cause.silent ? undefined : cause.waitsFor)
     const noLeader = { reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
     return { ...common, ...noLeader, stuck: stuck('NoLeader') }
@@ -65,7 +65,7 @@ function stateEvidence(va: VolumeAttachment): readonly Evidence[] {
   })
 }
 
-/** A node that is gone or down does not keep a volume from being detached, but explains much. */
+/** Returns evidence that the node is missing or not ready. Such a node does not block a detach, but explains much. */
 function nodeEvidence({ spec }: VolumeAttachment, { nodes }: ClusterFacts): readonly Evidence[] {
   const name = spec?.nodeName ?? ''
   const object = { kind: 'Node', name }

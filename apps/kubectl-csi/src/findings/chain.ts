@@ -4,8 +4,8 @@ import type { WaitFinding } from './finding.ts'
 import { podAwaits } from './pod.ts'
 
 /**
- * The findings for an explanation of one object: the end of its chain of waits first, because its party has to act next.
- * The order depends on no threshold, so `--older-than` changes which findings are stuck and nothing else.
+ * Returns the findings that explain one object. The end of its chain of waits comes first, because the party there has
+ * to act next. `--older-than` changes only which findings count as stuck, never their order.
  */
 export function explainedFindings(
   all: readonly WaitFinding[],
@@ -21,7 +21,7 @@ export function explainedFindings(
   }
   return (
     all
-      // Other pods are read because they may use the same claim. Their waits matter only if the subject waits for them.
+      // Other pods that use the same claim are read, too. They matter only if the explained object waits for them.
       .filter(({ object }) => object.kind !== 'Pod' || textOf(object) === own || chain.has(textOf(object)))
       .map((finding) => ({ finding, rank: rankOf(finding), urgency: URGENCY.indexOf(remedyIn(finding)) }))
       .toSorted((a, b) => a.rank - b.rank || a.urgency - b.urgency || sinceOf(a.finding) - sinceOf(b.finding) || 0)
@@ -32,7 +32,7 @@ export function explainedFindings(
 const END = 0
 const MIDDLE = 1
 
-/** The subject does not wait for it: a pod starts while its claim grows. */
+/** Ranks findings for which the explained object does not wait. For example, a pod starts while its claim grows. */
 function outsideRank({ object }: WaitFinding, subject: KindRef): number {
   return subject.kind === 'Pod' && object.kind === 'PersistentVolumeClaim' ? 3 : 2
 }
@@ -43,12 +43,12 @@ function remedyIn({ remedy, reason }: WaitFinding): Remedy {
   return remedy ?? remedyOf(reason)
 }
 
-/** An unknown age may be the highest. */
+/** Returns the start of the wait. An unknown start counts as the earliest. */
 function sinceOf({ since }: WaitFinding): number {
   return since ?? Number.MIN_SAFE_INTEGER
 }
 
-/** The subject, and the objects that it waits for, directly or through others. */
+/** Returns the explained object, and the objects that it waits for directly or indirectly. */
 function chainOf(all: readonly WaitFinding[], subject: KindRef, facts: ClusterFacts): ReadonlySet<string> {
   const chain = new Set<string>()
   const pending: KindRef[] = [subject]

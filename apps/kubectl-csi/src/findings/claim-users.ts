@@ -3,10 +3,10 @@ import { type ClusterFacts, claimKeysOf, isRunning, type KindRef, keyOf, refOf }
 
 type Users = ReadonlyMap<string, readonly Pod[]>
 
-/** The users by claim, for each list of pods. Clusters have too many pods and claims to search for each claim. */
+/** The pods by claim, computed once for each list of pods, because a search for each claim would take too long. */
 const known = new WeakMap<readonly Pod[], Users>()
 
-/** The pods that use a claim, by its `namespace/name`, and have not ended. */
+/** Returns the pods that use the claim `namespace/name` and have not ended. */
 export function podsOf(claim: string, { pods }: Pick<ClusterFacts, 'pods'>): readonly Pod[] {
   const users = known.get(pods) ?? usersIn(pods)
   known.set(pods, users)
@@ -25,7 +25,7 @@ function usersIn(pods: readonly Pod[]): Users {
   return users
 }
 
-/** The same, by their names. */
+/** Returns references to the pods that use a claim and have not ended. */
 export function usersOf(claim: PersistentVolumeClaim, facts: Pick<ClusterFacts, 'pods'>): readonly KindRef[] {
   return podsOf(keyOf(refOf('PersistentVolumeClaim', claim)), facts).map((pod) => refOf('Pod', pod))
 }

@@ -33,16 +33,16 @@ export interface ClaimContext {
   readonly driver: string
 }
 
-/** Unfinished work of the resizer, and the cause if no better one is known. */
+/** Unfinished work of the resizer on a claim, with the texts for its finding. */
 export interface ClaimWork {
   readonly claim: PersistentVolumeClaim
   readonly operation: 'expand' | 'modify'
-  /** The reasons of the events about failures and about success. */
+  /** The reason of events about failures. `doneReasons` are the reasons of events about success. */
   readonly failedReason: string
   readonly doneReasons: readonly string[]
   /** The start of the wait, if no event shows an earlier one. */
   readonly since: number | undefined
-  /** Known from the claim itself; it comes before the text of failures. */
+  /** The cause that the claim itself shows. It takes precedence over error messages. */
   readonly known?: FailureCause | undefined
   readonly silent: FailureCause
   /** The advice if the message shows only that the driver refuses. */

@@ -21,7 +21,7 @@ const ROWS = [
     says: 'the claim has been waiting 1m for a volume, from csi.example.com or by hand.',
   },
   {
-    name: 'a pod, where its StorageClass asks for one first',
+    name: 'a pod, if its StorageClass waits for the first consumer',
     claim: unbound(),
     facts: { storageClasses: allOf(DELAYED) },
     reason: 'NoConsumer',
@@ -29,14 +29,14 @@ const ROWS = [
     stuck: false,
   },
   {
-    name: 'the node of such a pod',
+    name: 'the scheduling of its pod, if its StorageClass waits for the first consumer',
     claim: unbound(),
     facts: { storageClasses: allOf(DELAYED), pods: [pod('web', { spec: { nodeName: null } })] },
     reason: 'ConsumerNotScheduled',
     says: 'for the scheduler to choose a node for Pod default/web.',
   },
   {
-    name: 'a volume, once a node was chosen',
+    name: 'a volume, after a node was selected',
     claim: unbound({ 'volume.kubernetes.io/selected-node': 'node-1' }),
     facts: { storageClasses: allOf(DELAYED) },
     reason: 'ClaimNotBound',

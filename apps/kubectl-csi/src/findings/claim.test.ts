@@ -63,7 +63,7 @@ const IN_PROGRESS = 'ControllerResizeInProgress'
 
 const ROWS: readonly Row[] = [
   {
-    name: 'pods that use it, where the driver expands offline only',
+    name: 'pods that use it, if the driver expands only offline',
     claim: growing(IN_PROGRESS),
     facts: {
       events: byUid([event('VolumeResizeFailed', IN_USE)]),
@@ -86,7 +86,7 @@ const ROWS: readonly Row[] = [
     says: `${WHO} driver csi.example.com to answer, which takes longer than the time-out.`,
   },
   {
-    name: 'a secret',
+    name: 'an unreadable Secret',
     claim: growing(IN_PROGRESS),
     facts: {
       events: byUid([
@@ -97,7 +97,7 @@ const ROWS: readonly Row[] = [
     says: `${WHO} Secret storage/creds, which cannot be read.`,
   },
   {
-    name: 'a driver that is out of capacity, which is no matter of a node',
+    name: 'a driver that is out of capacity',
     claim: growing(IN_PROGRESS),
     facts: { events: byUid([event('VolumeResizeFailed', `${EXPANDING} ResourceExhausted desc = x`)]) },
     reason: 'DriverRefuses',
@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
     says: `${WHO} driver csi.example.com to expand the volume.`,
   },
   {
-    name: 'a driver, where the last failure is older than the last success',
+    name: 'a driver, if the last failure is older than the last success',
     claim: growing(IN_PROGRESS),
     facts: {
       events: byUid([
@@ -129,21 +129,21 @@ const ROWS: readonly Row[] = [
     says: `${WHO} a leader, and no replica leads.`,
   },
   {
-    name: 'a pod under which the file system can grow',
+    name: 'a pod on whose node the file system can grow',
     claim: growing('NodeResizePending', 'FileSystemResizePending'),
     reason: 'NodeResizePending',
     says: 'the file system of the claim has been waiting at least 3m12s for a pod that uses the claim',
     stuck: false,
   },
   {
-    name: 'the kubelet, where a pod runs',
+    name: 'the kubelet, if a pod runs',
     claim: growing('NodeResizePending', 'FileSystemResizePending'),
     facts: { pods: [pod('web')] },
     reason: 'NodeResizePending',
     says: 'for the kubelet to make it grow, where default/web runs.',
   },
   {
-    name: 'a kubelet that could not',
+    name: 'a kubelet that has failed to grow the file system',
     claim: growing('NodeResizeInfeasible', 'NodeResizeError'),
     reason: 'NodeResizeFails',
     says: 'the file system of the claim has been waiting at least 3m12s',
@@ -177,7 +177,7 @@ const ROWS: readonly Row[] = [
     says: 'PersistentVolumeClaim default/pvc-1: the claim waits for PersistentVolume pv-1, which does not exist; since when is unknown',
   },
   {
-    name: 'a volume that is lost, as its phase says by now',
+    name: 'a volume that is lost, if the claim has the phase Lost',
     claim: claim({ status: { phase: 'Lost' } }),
     facts: { volumes: allOf() },
     reason: 'VolumeMissing',
@@ -200,8 +200,8 @@ it.each(ROWS)('a claim waits for $name', ({ claim: object, facts = {}, reason, s
   expect(finding).toMatchObject({ reason, stuck })
 })
 
-describe('a claim', () => {
-  it('waits for nothing when its requests are fulfilled, whatever has failed before', () => {
+describe('claimFindings', () => {
+  it('a claim with fulfilled requests has no findings, whatever has failed before', () => {
     const events = byUid([event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)])
     expect(claimFindings(claim({}), factsWith({ ...SOUND, events }))).toEqual([])
     const done = claim({
@@ -211,19 +211,19 @@ describe('a claim', () => {
     expect(claimFindings(done, factsWith(SOUND))).toEqual([])
   })
 
-  it('a new request is under way', () => {
+  it('a new request waits for its turn', () => {
     const asked = claim({ spec: MORE })
     expect(claimFindings(asked, factsWith(SOUND))).toMatchObject([{ reason: 'NotBegun', sure: 'likely' }])
   })
 
-  it('waits also if its volume may not be read', () => {
+  it('a claim has a finding even if its volume may not be read', () => {
     const facts = factsWith({ ...SOUND, volumes: factsWith().volumes })
     expect(claimFindings(growing(IN_PROGRESS), facts)).toMatchObject([
       { waiter: 'external-resizer of (unknown driver)', reason: 'DriverSilent' },
     ])
   })
 
-  it('waits for its size and its class at once', () => {
+  it('a claim has separate findings for its size and its class', () => {
     const both = claim({
       spec: { ...MORE, volumeAttributesClassName: 'none' },
       status: { modifyVolumeStatus: { status: 'Pending' } },
@@ -231,7 +231,7 @@ describe('a claim', () => {
     expect(claimFindings(both, factsWith(SOUND)).map(({ reason }) => reason)).toEqual(['NotBegun', 'ClassMissing'])
   })
 
-  it('waits in deletion for the pods that use it', () => {
+  it('a claim in deletion waits for the pods that use it', () => {
     const deleted = claim({
       metadata: { deletionTimestamp: ago(60), finalizers: ['kubernetes.io/pvc-protection', 'a.io/b'] },
     })
@@ -241,7 +241,7 @@ describe('a claim', () => {
     ])
   })
 
-  it('shows the items of the resizer for both kinds of work', () => {
+  it('findings include the pending items of the resizer for expansion and modification', () => {
     const both = claim({
       spec: { ...MORE, volumeAttributesClassName: 'gold' },
       status: { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } },

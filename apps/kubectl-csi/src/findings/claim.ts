@@ -13,7 +13,7 @@ import { ROWS } from './rows.ts'
 import { sourceFinding } from './snapshot.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** Returns the waits of a claim: to be bound, to grow, to be modified, to be deleted. */
+/** Returns findings about a claim that waits to be bound, expanded, modified or deleted. */
 export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): readonly WaitFinding[] {
   const around = aroundClaim(keyOf(refOf('PersistentVolumeClaim', claim)), { is: 'present', object: claim }, facts)
   if (around.claim === undefined) return []
@@ -55,7 +55,7 @@ function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: Clust
   }
 }
 
-/** The waits that a provisioner ends, or that hide it. */
+/** The reasons of waits that end when a provisioner has created the volume. */
 const OF_PROVISIONER: ReadonlySet<Reason> = new Set([
   'Binding',
   'ClaimNotBound',
@@ -64,7 +64,7 @@ const OF_PROVISIONER: ReadonlySet<Reason> = new Set([
   'ClassCannotProvision',
 ])
 
-/** Adds the knowledge of the provisioner itself: its Lease, and its pending work. */
+/** Adds evidence from the provisioner: its Lease and its pending work. */
 function provisionFinding(finding: WaitFinding, { spec }: PersistentVolumeClaim, facts: ClusterFacts): WaitFinding {
   const driver = objectOf(facts.storageClasses.get(spec?.storageClassName ?? ''))?.provisioner
   if (driver === undefined) return finding

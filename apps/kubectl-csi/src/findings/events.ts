@@ -2,7 +2,7 @@ import type { Event } from '@csi-sidecars/kube-types'
 import { type ClusterFacts, textOf, timeOf } from '../facts/facts.ts'
 import type { Evidence } from './finding.ts'
 
-/** The newest event of these reasons about an object. */
+/** Returns the newest event about an object with one of these reasons. */
 export function lastEvent(
   uid: string | undefined,
   { events }: Pick<ClusterFacts, 'events'>,
@@ -12,7 +12,7 @@ export function lastEvent(
   return own.toSorted((a, b) => lastTime(b) - lastTime(a))[0]
 }
 
-/** Events of newer recorders have only an `eventTime`. */
+/** Returns the time of the last occurrence. Events of newer recorders have only an `eventTime`. */
 export function lastTime({ lastTimestamp, eventTime, metadata }: Event): number {
   return timeOf(lastTimestamp) ?? timeOf(eventTime) ?? timeOf(metadata.creationTimestamp) ?? 0
 }

@@ -2,7 +2,7 @@ import type { SidecarName } from '../facts/leases.ts'
 import type { RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** The cause that the text of a failure names. */
+/** The cause that an error message names. */
 export interface FailureCause {
   readonly reason: string
   readonly waitsFor: string
@@ -12,7 +12,7 @@ export interface FailureCause {
 export interface FailureContext {
   readonly sidecar: SidecarName
   readonly driver: string
-  /** The node of an attachment. */
+  /** The node, if the failure is about an attachment. */
   readonly node?: string | undefined
   readonly deleting?: boolean
 }
@@ -24,8 +24,8 @@ interface Rule {
 }
 
 /**
- * The texts of both sidecars, ours and the Go originals', in the order in which they are tried. They are part of what
- * both promise to users.
+ * The error messages of our sidecars and of the Go originals, in the order in which they are tried. The messages are
+ * stable, because users rely on them.
  */
 const RULES: readonly Rule[] = [
   {
@@ -125,7 +125,7 @@ const RULES: readonly Rule[] = [
 
 const OFFLINE = 'the pods that use the claim to end, because the driver expands only volumes that are not in use'
 
-/** Returns the cause that the text of a failure names. Undefined: the text is unknown. */
+/** Returns the cause that an error message names. Undefined if the message is unknown. */
 export function causeOf(message: string, context: FailureContext): FailureCause | undefined {
   for (const { words, only, cause } of RULES) {
     if (only !== undefined && only !== context.sidecar) continue

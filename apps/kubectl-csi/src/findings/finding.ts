@@ -10,7 +10,7 @@ export interface Evidence {
   readonly value: string
 }
 
-/** The fields of an object that have a value. */
+/** Returns evidence for the fields that have a value. */
 export function evidenceOf(
   object: KindRef,
   fields: Readonly<Record<string, string | null | undefined>>,
@@ -25,25 +25,25 @@ export interface RowKey {
 }
 
 /**
- * `certain`: the objects themselves say so now. `likely`: it follows from them, and something else could look the same.
- * `possible`: nothing speaks against it.
+ * `certain`: the current objects show it. `likely`: the objects suggest it, but another cause could look the same.
+ * `possible`: nothing contradicts it.
  */
 export type Sureness = 'certain' | 'likely' | 'possible'
 
 /** One wait of an object, with its evidence and advice. */
 export interface WaitFinding {
-  /** One word for programs. */
+  /** The machine-readable reason, in one word. */
   readonly reason: string
   readonly object: KindRef
-  /** Who waits: `external-attacher of csi.example.com`. */
+  /** The waiting party, for example `external-attacher of csi.example.com`. */
   readonly waiter: string
   /** The awaited event. The text continues `waits for`. */
   readonly waitsFor: string
-  /** Milliseconds. Undefined: unknown. */
+  /** The start of the wait, in milliseconds since 1970. Undefined if unknown. */
   readonly since: number | undefined
-  /** It may have begun earlier than `since`. */
+  /** True if the wait may have begun before `since`. */
   readonly atLeast: boolean
-  /** True if a user should look at it. False while it is only under way. */
+  /** True if a user should look at the wait. False while the work is only under way. */
   readonly stuck: boolean
   /** The remedy of the wait. Default: the remedy of its reason. */
   readonly remedy?: Remedy
@@ -58,12 +58,12 @@ export interface WaitFinding {
 
 interface Stuckness {
   readonly since: number | undefined
-  /** The item of the sidecar about the same work. */
+  /** The item of the sidecar's `/debug/stuck` about the same work. */
   readonly pending?: PendingItem | undefined
   readonly facts: Pick<ClusterFacts, 'now' | 'stuckAfterMs'>
 }
 
-/** Applies the definition of `@csi-sidecars/waits`. Work that the sidecar calls stuck is always stuck. */
+/** Reports whether a wait is stuck, by the definition of `@csi-sidecars/waits` or according to the sidecar. */
 export function stuckNow(reason: string, { since, pending, facts }: Stuckness): boolean {
   return (
     pending?.stuck === true || isStuck(remedyOf(reason), { since, now: facts.now, olderThanMs: facts.stuckAfterMs })

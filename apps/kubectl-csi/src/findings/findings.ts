@@ -11,11 +11,11 @@ import { volumeFindings } from './volume.ts'
 export interface Findings {
   /** Stuck findings come before findings that are under way. In each group the longest wait comes first. */
   readonly findings: readonly WaitFinding[]
-  /** Objects that are not understood. */
+  /** Objects with an unexpected shape, which could not be examined. */
   readonly unseen: readonly Unseen[]
 }
 
-/** Returns all findings. An object that is not understood gets a line of its own and does not affect the others. */
+/** Returns all findings. An object with an unexpected shape is listed as unseen and does not affect other objects. */
 export function findingsOf(facts: ClusterFacts): Findings {
   const found: WaitFinding[] = []
   const unseen: Unseen[] = []
@@ -46,7 +46,7 @@ function notUnderstood(ref: KindRef, error: unknown): Unseen {
   return { what: textOf(ref), why: `it is not understood: ${messageOf(error)}`, essential: true }
 }
 
-/** The age of the others is unknown: they may be the oldest. */
+/** Sorts the longest wait first. Waits of unknown age count as the oldest. */
 function ageOrder(a: WaitFinding, b: WaitFinding): number {
   return (a.since ?? Number.NEGATIVE_INFINITY) - (b.since ?? Number.NEGATIVE_INFINITY) || 0
 }

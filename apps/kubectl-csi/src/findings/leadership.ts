@@ -5,18 +5,18 @@ import type { FailureCause } from './failure.ts'
 import { type Evidence, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Doubts about work that has not failed. */
+/** Texts that say why a finding about work without an error is uncertain. */
 export const ALIKE = 'a long queue, a driver that hangs and one that is away look the same from here'
 export const NO_LEASES = 'Leases could not be read, so there may be no leader'
 
-/** Who leads a sidecar of a driver, by its Lease. */
+/** The leadership of a driver's sidecar, as its Lease shows it. */
 export type Leadership =
   | { readonly is: 'held'; readonly lease: Lease }
-  /** Several Leases of the name are held, in several namespaces. */
+  /** Leases with the same name are held in several namespaces. */
   | { readonly is: 'held twice'; readonly lease: Lease; readonly others: readonly Lease[] }
-  /** It has not been renewed for twice its duration. */
+  /** The Lease has not been renewed for twice its duration. */
   | { readonly is: 'expired'; readonly lease: Lease }
-  /** The last leader has given it back. */
+  /** The last leader has released the Lease. */
   | { readonly is: 'released'; readonly lease: Lease }
   /** No such Lease: no leader election, a Lease under another name, or no sidecar at all. */
   | { readonly is: 'none' }
@@ -43,10 +43,10 @@ function isExpired(lease: Lease, now: number): boolean {
   return now > renewedAt(lease) + 2 * 1000 * (wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0)
 }
 
-/** A leader renews its Lease far more often. */
+/** Milliseconds without a renewal after which a holder without a pod is gone. A leader renews far more often. */
 const SILENT_MS = 30_000
 
-/** The Lease is held by a pod that does not exist, and that has not renewed it lately. */
+/** Reports whether the holder of the Lease is a missing pod that has not renewed the Lease lately. */
 export function holderGone(
   leadership: Leadership,
   { holdersGone, now }: Pick<ClusterFacts, 'holdersGone' | 'now'>,
@@ -61,14 +61,14 @@ function renewedAt({ spec }: Lease): number {
   return timeOf(spec?.renewTime) ?? 0
 }
 
-/** There is no leader, by the Lease. */
+/** The states of a Lease that has no leader. */
 export type NoLeader = Extract<Leadership, { is: 'expired' | 'released' }>
 
 export function hasNoLeader(leadership: Leadership): leadership is NoLeader {
   return leadership.is === 'expired' || leadership.is === 'released'
 }
 
-/** How sure it is that there is no leader. */
+/** Returns the doubt about the finding that there is no leader. */
 export function doubtOf({ is }: NoLeader): ReturnType<typeof likely> {
   return likely(
     is === 'expired'
@@ -121,12 +121,12 @@ function stateText(state: State): string {
   return 'running'
 }
 
-/** `container csi-driver of Pod storage/pod-a`, of all of them. */
+/** Returns a list of texts such as `container csi-driver of Pod storage/pod-a (running)`. */
 export function containersText(containers: readonly NotReady[]): string {
   return containers.map(({ pod, name, state }) => `container ${name} of ${textOf(pod)} (${state})`).join(', ')
 }
 
-/** Returns the text of a wait for a leader, and of the next wait. */
+/** Returns the text of a wait for a leader, followed by the next wait `then`. */
 export function noLeaderText(
   leadership: NoLeader,
   facts: Pick<ClusterFacts, 'sidecarPods' | 'holdersGone' | 'now'>,
@@ -139,7 +139,7 @@ export function noLeaderText(
   return `a leader, and no replica leads${why}${then === undefined ? '' : `; after that for ${then}`}`
 }
 
-/** Returns a problem of the leader, as the cause if no better one is known. */
+/** Returns a problem of the leader. It is the cause of a wait if no better cause is known. */
 export function leaderCause(
   leadership: Leadership,
   facts: ClusterFacts,
@@ -167,7 +167,7 @@ export function leaderCause(
   return notReadyCause(leadership, facts)
 }
 
-/** A leader whose neighbours are not ready: the driver's container is one of them, as a rule. */
+/** Returns a cause if containers in the leader's pod are not ready, because one of them is usually the driver. */
 function notReadyCause(
   leadership: Leadership,
   facts: Pick<ClusterFacts, 'sidecarPods'>,

@@ -3,7 +3,7 @@ import type { PendingItem } from '../facts/pending.ts'
 import { CERTAIN, type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Two controllers may work on one claim at once. */
+/** The operations of pending work. They distinguish two controllers that work on the same claim. */
 export type SidecarOperation =
   | 'attach'
   | 'detach'

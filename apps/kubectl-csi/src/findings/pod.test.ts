@@ -27,7 +27,7 @@ function event(reason: string, message: string): Event {
 const reasons = (given: Pod, facts: Partial<ClusterFacts>) =>
   podFindings(given, factsWith({ ...SOUND, ...facts })).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
 
-describe('a pod', () => {
+describe('podFindings', () => {
   it.each([
     {
       name: 'another node that has its volume',
@@ -40,26 +40,26 @@ describe('a pod', () => {
       says: 'NotAskedFor: the attach/detach controller to ask for volume pv-1 on node node-1',
     },
     {
-      name: 'a mount that the kubelet has failed at',
+      name: 'a mount that has failed',
       facts: { attachments: [HERE], events: byUid([event('FailedMount', 'no such file system')]) },
       says: 'MountPending: what it has failed for on node node-1: no such file system',
     },
-  ])('waits for $name', ({ facts, says }) => {
+  ])('a pod waits for $name', ({ facts, says }) => {
     expect(reasons(POD, facts)).toEqual([says])
   })
 
-  it('waits for a missing claim before anything else', () => {
+  it('a pod waits for a missing claim before anything else', () => {
     expect(reasons(POD, { claims: allOf() })).toEqual([
       'ClaimMissing: PersistentVolumeClaim default/pvc-1, which does not exist',
     ])
   })
 
-  it('waits for the scheduler before anything is attached', () => {
+  it('a pod waits for the scheduler before anything is attached', () => {
     const unscheduled = pod('web', { ...POD, spec: { nodeName: null } })
     expect(reasons(unscheduled, {})).toEqual(['NotScheduled: the scheduler to choose a node'])
   })
 
-  it('waits for nothing if its volume is attached, if it runs or has ended, or if it uses no volume', () => {
+  it('a pod has no finding if its volume is attached, or if it runs, has ended or uses no volume', () => {
     expect(reasons(POD, { attachments: [HERE] })).toEqual([])
     const ready = pod('web', { ...POD, status: { conditions: [{ type: 'Ready', status: 'True' }] } })
     expect(reasons(ready, { attachments: [THERE] })).toEqual([])
@@ -67,19 +67,19 @@ describe('a pod', () => {
     expect(reasons(pod('web', { ...POD, spec: { volumes: [] } }), { attachments: [THERE] })).toEqual([])
   })
 
-  it('waits for a new attachment if the volume may be shared', () => {
+  it('a pod waits for a new attachment if the volume may be shared', () => {
     const volumes = allOf(pv('pv-1', { spec: { accessModes: ['ReadWriteMany'] } }))
     expect(reasons(POD, { volumes, attachments: [THERE] })).toEqual([
       'NotAskedFor: the attach/detach controller to ask for volume pv-1 on node node-1',
     ])
   })
 
-  it('waits for nothing if the driver does not attach', () => {
+  it('a pod has no finding if the driver does not attach', () => {
     const driver = { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } }
     expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
   })
 
-  it('gets a finding from its events only if attachments may not be read', () => {
+  it('a pod gets a finding from its events only if attachments may not be read', () => {
     const message =
       'AttachVolume.Attach failed for volume "pv-1" : CSINode node-1 does not contain driver csi.example.com'
     const facts = { volumes: allOf(), events: byUid([event('FailedAttachVolume', message)]) }
@@ -90,7 +90,7 @@ describe('a pod', () => {
     expect(reasons(POD, facts)).toEqual([])
   })
 
-  it('waits since the first failure or since it was scheduled, whichever came first', () => {
+  it('a pod waits since the first failure or since it was scheduled, whichever came first', () => {
     const events = byUid([event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')])
     const [finding] = podFindings(POD, factsWith({ ...SOUND, events, attachments: [THERE] }))
     expect(finding?.since).toBe(Date.parse(ago(120)))
@@ -98,13 +98,13 @@ describe('a pod', () => {
   })
 })
 
-describe('the deletion of a volume', () => {
+describe('volumeFindings', () => {
   const deleted = (finalizers: readonly string[]) =>
     pv('pv-1', { metadata: { deletionTimestamp: ago(60), finalizers } })
   const of = (finalizers: readonly string[], facts: Partial<ClusterFacts> = {}) =>
     volumeFindings(deleted(finalizers), factsWith(facts)).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
 
-  it('waits for its attachments', () => {
+  it('the deletion of a volume waits for its attachments', () => {
     expect(of(['external-attacher/csi-example-com'], { attachments: [HERE, THERE] })).toEqual([
       'VolumeStillAttached: VolumeAttachments here, there to be deleted',
     ])
@@ -113,11 +113,11 @@ describe('the deletion of a volume', () => {
     ])
   })
 
-  it('waits for another finalizer', () => {
+  it('the deletion of a volume waits for the finalizers of other controllers', () => {
     expect(of(['a.io/b'])).toEqual(['ForeignFinalizer: the owner of finalizer a.io/b to remove it'])
   })
 
-  it('waits for nothing before the volume is deleted', () => {
+  it('a volume that is not being deleted has no finding', () => {
     expect(volumeFindings(pv(), factsWith())).toEqual([])
   })
 })
@@ -145,7 +145,7 @@ it('findings are ordered by age, stuck ones before those under way', () => {
   ])
 })
 
-it('an object that is not understood gets a line of its own', () => {
+it('an object that is not understood is listed as not seen', () => {
   const strange = bound({ claim: { status: { capacity: { storage: 'much' } } } }).claim
   const attachments = [va('old', { metadata: { creationTimestamp: ago(900) } })]
   const { findings, unseen } = findingsOf(factsWith({ ...SOUND, claims: allOf(strange), attachments }))

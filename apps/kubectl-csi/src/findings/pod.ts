@@ -20,13 +20,13 @@ import { type Evidence, likely, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** Returns the waits of a pod. Its claims and attachments have findings of their own. */
+/** Returns findings about a waiting pod. Its claims and attachments have separate findings. */
 export function podFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   if (!isRunning(pod) || claimNamesOf(pod).length === 0 || !mayWait(pod)) return []
   const finalizers = foreignFinalizerFindings(refOf('Pod', pod), pod.metadata, facts)
   if (finalizers.length > 0) return finalizers
   const found = waitsOf(pod, facts).flatMap((ofClaim) => findingOf(pod, ofClaim, facts) ?? [])
-  // Several claims may cause the same finding about the whole pod.
+  // Several claims may cause the same finding about the whole pod, so duplicates are removed.
   const distinct = [...new Map(found.map((finding) => [finding.waitsFor, finding])).values()]
   return distinct.length > 0 ? distinct : attachEventFindings(pod, facts)
 }
@@ -44,7 +44,7 @@ function waitsOf(pod: Pod, facts: ClusterFacts): readonly OfClaim[] {
   })
 }
 
-/** The objects that a pod waits for, also if only their findings say so. Empty for an object that is not a pod. */
+/** Returns the objects that a pod waits for, even if the pod has no finding. Empty for an object that is not a pod. */
 export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[] {
   const pod = facts.pods.find((each) => textOf(refOf('Pod', each)) === textOf(ref))
   if (pod === undefined || !isRunning(pod) || !mayWait(pod)) return []
@@ -53,7 +53,7 @@ export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[]
 
 function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
   const { metadata } = pod
-  // The finding of its claim says why.
+  // The finding of the pod's claim explains this wait.
   if (given.reason === 'PodWithoutVolume' && given.on !== 'scheduler') return undefined
   const mount = given.reason === 'Mounting' ? lastEvent(metadata?.uid, facts, MOUNT_WARNINGS) : undefined
   const wait: ObjectWait =
@@ -119,7 +119,7 @@ function volumeEvidence(
   ]
 }
 
-/** Who may not read attachments still sees what the attach/detach controller says about the pod. */
+/** Returns a finding from an event of the attach/detach controller, for users who may not read VolumeAttachments. */
 function attachEventFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   const event = lastEvent(pod.metadata?.uid, facts, ['FailedAttachVolume'])
   const unseen = facts.unseen.some(({ what }) => what.startsWith('volumeattachments'))

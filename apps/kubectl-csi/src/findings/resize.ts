@@ -43,7 +43,7 @@ function conditionOf({ status }: PersistentVolumeClaim, type: string): Condition
   return status?.conditions?.find((each) => each.type === type && each.status === 'True')
 }
 
-/** Some conditions get a new time with each try: it has begun at the oldest, or before. */
+/** Returns the oldest time of these conditions. The wait may be older: some conditions get a new time at each retry. */
 export function sinceOf(claim: PersistentVolumeClaim, types: readonly string[]): number | undefined {
   const times = types.flatMap((type) => timeOf(conditionOf(claim, type)?.lastTransitionTime) ?? [])
   return times.length === 0 ? undefined : Math.min(...times)

@@ -8,7 +8,7 @@ const SIDECARS = 'Pods of the sidecars'
 const PODS = 'Pods that wait for volumes'
 const SNAPSHOTS = 'Snapshots, restores and clones'
 
-/** The rows of docs/operations.md that findings point to. Their text is there only; a test looks each of them up. */
+/** The rows of docs/operations.md with the advice for findings. A test checks that each row exists. */
 export const ROWS = {
   attachNotBegun: { heading: ATTACHMENTS, see: 'no status, no finalizer of ours' },
   nodeWithoutDriver: { heading: ATTACHMENTS, see: 'does not contain driver' },

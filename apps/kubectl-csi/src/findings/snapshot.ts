@@ -45,14 +45,14 @@ const isUnbound = ({ status }: PersistentVolumeClaim): boolean => status?.phase 
 const isNotReady = ({ status }: VolumeSnapshot): boolean => status?.readyToUse !== true
 const never = (): boolean => false
 
-/** `missing` or `present` of a class by its name. Undefined: none is named, or it is unknown. */
+/** Reports whether the named class exists. Undefined without a name, or if the class could not be read. */
 function classPresence(name: string | undefined, facts: ClusterFacts): 'missing' | 'present' | undefined {
   if (name === undefined) return undefined
   const is = presenceOf(facts.snapshotClasses.get(name), never)
   return is === 'waits' ? undefined : is
 }
 
-/** Returns the wait of a VolumeSnapshot: for its claim, its class, its content, or the claims that it is restored to. */
+/** Returns a finding if a VolumeSnapshot waits for its claim, its class, its content or a restore. */
 export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts): readonly WaitFinding[] {
   const object = refOf('VolumeSnapshot', snapshot)
   const { metadata, spec, status } = snapshot
@@ -132,13 +132,13 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
   ]
 }
 
-/** The finalizers of the snapshot-controller are explained by other waits. */
+/** Removes the finalizers of the snapshot-controller, which other waits explain. */
 function withoutOwn(metadata: VolumeSnapshot['metadata']): VolumeSnapshot['metadata'] {
   const finalizers = metadata?.finalizers?.filter((name) => !name.startsWith('snapshot.storage.kubernetes.io/'))
   return metadata && { ...metadata, ...(finalizers && { finalizers }) }
 }
 
-/** Returns the wait of a VolumeSnapshotContent for the snapshotter, its driver or its VolumeSnapshot. */
+/** Returns a finding if a VolumeSnapshotContent waits for the snapshotter, its driver or its VolumeSnapshot. */
 export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFacts): readonly WaitFinding[] {
   const object = refOf('VolumeSnapshotContent', content)
   const { metadata, spec, status } = content
@@ -246,7 +246,7 @@ function contentCause(
   }
 }
 
-/** Returns the wait of a claim without a volume for its source. Undefined if the source does not delay it. */
+/** Returns a finding if a claim without a volume waits for its data source. Undefined if the source is usable. */
 export function sourceFinding(claim: PersistentVolumeClaim, facts: ClusterFacts): WaitFinding | undefined {
   const source = sourceOf(claim)
   if (source === undefined || claim.spec?.volumeName) return undefined

@@ -6,7 +6,7 @@ import { eventEvidence, lastEvent } from './events.ts'
 import type { WaitFinding } from './finding.ts'
 import { waitingFinding } from './waiting.ts'
 
-/** Returns the waits of the deletion of a volume. Its attachments and its claim have findings of their own. */
+/** Returns findings about a volume that waits to be deleted. Its attachments and its claim have separate findings. */
 export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): readonly WaitFinding[] {
   const object = refOf('PersistentVolume', pv)
   const { metadata, spec, status } = pv

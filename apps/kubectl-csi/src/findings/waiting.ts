@@ -4,7 +4,7 @@ import { causeOf, type FailureCause } from './failure.ts'
 import { CERTAIN, type Evidence, likely, type RowKey, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** The facts of a finding that only the objects of the API have. */
+/** The part of a finding that comes from the API objects. */
 export interface WaitingObject {
   readonly object: KindRef
   readonly since: number | undefined
@@ -19,7 +19,7 @@ export interface WaitingObject {
 
 interface Words extends ObjectWait {
   readonly list: string
-  /** The same, as pods of the namespace. */
+  /** The `names` of the wait as `namespace/name` of pods. */
   readonly pods: readonly string[]
   readonly missing: string
 }
@@ -30,7 +30,7 @@ interface Text {
   readonly advice: RowKey
 }
 
-/** The wait as a finding, with the text of this command. Undefined if another finding of the object covers it. */
+/** Converts a wait to a finding with its text. Undefined if another finding of the object covers the wait. */
 export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: ClusterFacts): WaitFinding | undefined {
   const { reason, names = [], message } = wait
   const text = TEXTS[reason]
@@ -59,7 +59,7 @@ export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: Cl
   }
 }
 
-/** The message of another program says more than the fact of a failure. */
+/** The reasons whose error message is analysed, because it says more than the reason. */
 const FAILS: ReadonlySet<Reason> = new Set([
   'ProvisioningFails',
   'ClassCannotProvision',

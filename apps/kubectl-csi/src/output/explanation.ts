@@ -3,7 +3,7 @@ import { type ClusterFacts, type KindRef, textOf } from '../facts/facts.ts'
 import type { WaitFinding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
 
-/** `well`: nothing waits too long. `unknown`: nothing was found, and not all could be seen. */
+/** `well`: nothing waits too long. `unknown`: nothing was found, but not all objects could be read. */
 export type ExplainVerdict = 'well' | 'stuck' | 'unknown'
 
 export const EXIT_CODES: Readonly<Record<ExplainVerdict, number>> = { well: 0, stuck: 1, unknown: 2 }
@@ -51,7 +51,7 @@ export function explanationJson({ subject, findings, facts, adviser }: Explained
   return jsonText({ subject, verdict, findings: items, missingPermissions, unseen: facts.unseen })
 }
 
-/** Texts of drivers, kubelets and servers hold line breaks, and may hold what a terminal obeys or shows in another order. */
+/** Replaces line breaks, control characters and characters that reorder text. Error messages may contain them. */
 export function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ')
 }

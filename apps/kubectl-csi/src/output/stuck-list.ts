@@ -4,10 +4,10 @@ import { ageText } from './age.ts'
 import { findingJson, jsonText, oneLine, verdictOf } from './explanation.ts'
 import { missingPart, unseenPart } from './text.ts'
 
-/** The text shows so many of the oldest objects of one reason. JSON has all of them. */
+/** The maximum number of objects that the text lists for one reason. JSON lists all objects. */
 const MOST_OF_A_REASON = 20
 
-/** A line for each object that is stuck, the longest wait of each reason first, under a sentence that counts them. */
+/** Returns a summary, and one line for each stuck object, grouped by reason, with the longest wait first. */
 export function stuckText(findings: readonly WaitFinding[], facts: ClusterFacts): string {
   const parts = [summary(findings, facts)]
   for (const [reason, group] of byReason(findings)) {

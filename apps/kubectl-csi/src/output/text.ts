@@ -44,7 +44,7 @@ function adviceText({ see, means, do: action, below }: Advice): string {
   return [`${see}: ${means}.`, `${action}`, ...(below === undefined ? [] : ['', below])].join('\n')
 }
 
-/** Each with its object and field; an object that comes again is not named again. */
+/** Returns one line for each field. Consecutive fields of the same object share a line with its name. */
 function evidenceLines(evidence: readonly Evidence[]): readonly string[] {
   const lines: string[] = []
   let last = ''

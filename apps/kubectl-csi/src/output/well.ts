@@ -4,7 +4,7 @@ import { volumeNameOf } from '../findings/around.ts'
 
 const NOTHING_STUCK = 'nothing is stuck.'
 
-/** The line about an object if nothing is stuck. */
+/** The text about an object of each kind if nothing is stuck. */
 export const WELL: Readonly<Record<SubjectKind, (subject: KindRef, facts: ClusterFacts) => string>> = {
   pod: (subject, { pods }) => {
     const pod = pods.find(({ metadata }) => metadata?.name === subject.name && metadata.namespace === subject.namespace)

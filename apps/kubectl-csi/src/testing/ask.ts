@@ -13,7 +13,7 @@ import { NOW } from './facts.ts'
 /** An object, and the resource under which it is stored. */
 export type Stored = readonly [Resource<unknown>, object]
 
-/** An API server that has these objects at the moment of all tests. */
+/** Returns an API server with these objects, whose clock shows `NOW`. */
 export function serving(objects: readonly Stored[]): InProcessServer {
   const server = createInProcessServer({ clock: new FakeClock({ now: NOW }) })
   for (const [resource, object] of objects) server.create(resource, object as KubeObject)

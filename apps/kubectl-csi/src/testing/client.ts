@@ -3,14 +3,14 @@ import { type ReadOnlyClient, readOnly } from '../facts/reader.ts'
 
 export interface ProxiedClient {
   readonly client: ReadOnlyClient
-  /** Paths that were asked for and are no objects', in their order. */
+  /** The requested paths that are not paths of objects, in order. */
   readonly asked: string[]
 }
 
 /** Answers a query to the proxy of a pod. Throws the error of the proxy. */
 export type PodProxy = (query: URLSearchParams) => unknown
 
-/** Adds to a client what neither the emulator nor a bare API server has: a proxy to pods. */
+/** Adds a proxy to pods to a client, because the emulator has no such proxy. */
 export function withProxy(whole: KubeClient, proxy: PodProxy = () => ({})): ProxiedClient {
   const asked: string[] = []
   const discover = (path: string): Promise<unknown> => {

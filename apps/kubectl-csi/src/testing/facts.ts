@@ -3,10 +3,10 @@ import { FactCollection } from '../facts/collection.ts'
 import { type ClusterFacts, KnownObjects, keyOf } from '../facts/facts.ts'
 import { ApiReader } from '../facts/reader.ts'
 
-/** The moment of all tests. */
+/** The current time in all tests. */
 export const NOW = Date.parse('2026-06-01T12:00:00Z')
 
-/** A timestamp so many seconds before that moment. */
+/** Returns the timestamp of so many seconds before `NOW`. */
 export function ago(seconds: number): string {
   return new Date(NOW - seconds * 1000).toISOString().replace('.000Z', 'Z')
 }
@@ -19,7 +19,7 @@ const NO_CLIENT = {
   discover: () => Promise.reject(new Error('nothing is read')),
 }
 
-/** Facts with only the given objects. */
+/** Returns facts with only the given objects. */
 export function factsWith(given: Partial<ClusterFacts> = {}): ClusterFacts {
   const { signal } = new AbortController()
   return { ...new FactCollection(new ApiReader(NO_CLIENT, signal)).facts(NOW, 30_000), ...given }
@@ -29,7 +29,7 @@ interface Named {
   readonly metadata?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined
 }
 
-/** All objects of a kind that there are. */
+/** Returns a complete table of these objects, so that no other object of the kind exists. */
 export function allOf<T extends Named>(...objects: readonly T[]): KnownObjects<T> {
   const known = new KnownObjects<T>()
   for (const object of objects) {
@@ -40,7 +40,7 @@ export function allOf<T extends Named>(...objects: readonly T[]): KnownObjects<T
   return known
 }
 
-/** A Lease that was renewed so many seconds ago. */
+/** Returns a Lease that was renewed `renewed` seconds before `NOW`. */
 export function lease(
   name: string,
   { holder = 'pod-a', renewed = 3 }: { holder?: string; renewed?: number } = {},

@@ -17,16 +17,16 @@ import type { SubjectKind } from '../facts/collect.ts'
 import { ask, clientOf, explain, STUCK, type Stored, serving } from './ask.ts'
 import { ATTACHER_LEASE, ago, lease, RESIZER_LEASE } from './facts.ts'
 
-/** Tests of states that block a volume: the objects, and the answers of the command about them. */
+/** Objects, and a check of the command's answers, for tests of states that block a volume. */
 
 export interface BlockedState {
   readonly objects: readonly Stored[]
-  /** The subject of the question. */
+  /** The object to explain. */
   readonly of: readonly [SubjectKind, string]
   /** The text after `waits for` or `has been waiting 5m for` in the first line. */
   readonly says: string
   readonly reason: string
-  /** Nothing is wrong: it waits for a user. */
+  /** True if nothing is wrong and the object only waits for a user. */
   readonly idle?: true
   /** The wait has no start time, because the phase of the object has none. */
   readonly ageless?: true
@@ -43,7 +43,7 @@ export const LED: readonly Stored[] = [
   [LEASES, lease(RESIZER_LEASE)],
   [PODS, pod('pod-a', { metadata: { namespace: 'storage' }, spec: { volumes: null } })],
 ]
-/** All that a healthy volume has. */
+/** The objects of a healthy volume: its node, class, leaders and itself. */
 export const SOUND: readonly Stored[] = [VOLUME, CSI_NODE, NODE, CLASS, ...LED]
 
 export function node(name: string, ready: string): Node {
@@ -51,7 +51,7 @@ export function node(name: string, ready: string): Node {
   return { apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { conditions: [condition] } }
 }
 
-/** node-1, whose status has the volume. */
+/** Returns the Node node-1, whose status lists the volume as attached. */
 export function reporting(ready: string): Stored {
   const { status, ...rest } = node('node-1', ready)
   const volumesAttached = [{ name: 'kubernetes.io/csi/csi.example.com^vol-1', devicePath: '' }]
@@ -72,9 +72,9 @@ export const there = (change: Parameters<typeof pod>[1] = {}): Stored => [
   PODS,
   pod('old', { ...change, spec: { nodeName: 'node-2' } }),
 ]
-/** A pod that ends on another node. */
+/** A pod on node-2 that is being deleted. */
 export const endingThere = there({ metadata: { deletionTimestamp: ago(200) } })
-/** A volume that its driver or its provisioner has to delete. */
+/** Returns a released volume that its provisioner has to delete. */
 export const released = (change: Parameters<typeof pv>[1] = {}): Stored => [
   PERSISTENT_VOLUMES,
   pv('pv-1', {
@@ -107,7 +107,7 @@ export const growing = (status: object, spec: object = {}): Stored => [
     },
   }).claim,
 ]
-/** Its volume has grown, and its file system has not. */
+/** A claim whose volume has been expanded, but not its file system. */
 export const growingOnNode = growing({
   allocatedResourceStatuses: { storage: 'NodeResizePending' },
   conditions: [{ type: 'FileSystemResizePending', status: 'True', lastTransitionTime: ago(300) }],
@@ -167,7 +167,7 @@ interface Item {
 
 const aboutOther = / \((?:VolumeAttachment|PersistentVolumeClaim|Pod) [^)]+\)$/
 
-/** The headings of docs/operations.md with the advice, by the part of a title before its colon. */
+/** The headings of docs/operations.md that may contain the advice, by the first word of a test's title. */
 const HEADINGS: Readonly<Record<string, RegExp>> = {
   pending: /Pods that wait for volumes/,
   provisioning: /Pods that wait for volumes/,
@@ -180,7 +180,7 @@ const HEADINGS: Readonly<Record<string, RegExp>> = {
   deleting: /PersistentVolumes|Pods that wait for volumes/,
 }
 
-/** Explains the object, lists the stuck objects, and compares. */
+/** Runs `explain` and `stuck`, and checks that both report the expected wait. */
 export async function checkState(
   title: string,
   { of: [kind, name], objects, says, reason, ...state }: BlockedState,
@@ -196,7 +196,7 @@ export async function checkState(
   expect(heading).toMatch(HEADINGS[title.split(':')[0] ?? ''] ?? /^$/)
   const stuck = await ask(client, STUCK, { json: true, stuckAfterMs })
   const { items } = JSON.parse(stuck.text) as { items: readonly Item[] }
-  // The age decides whether it counts as stuck, and never which cause comes first.
+  // The age decides whether a wait counts as stuck, and never which cause comes first.
   for (const threshold of [1_000, 180_000, 600_000]) {
     expect(await ask(client, explain(kind, name), { stuckAfterMs: threshold })).toMatchObject({ first })
   }

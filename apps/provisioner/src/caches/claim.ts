@@ -11,19 +11,19 @@ import {
 } from './names.ts'
 
 /**
- * The cached part of a PersistentVolumeClaim. It is flat, with the same fields in the same order: tens of thousands are
- * kept, and most of them are bound.
+ * The cached part of a PersistentVolumeClaim. All objects have the same flat fields in the same order, which saves
+ * memory in clusters with tens of thousands of claims.
  */
 export interface Claim extends Cached {
   readonly volumeName: string
   readonly phase: string | undefined
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
-  /** `spec.resources.requests.storage`. */
+  /** The requested size: `spec.resources.requests.storage`. */
   readonly size: string | undefined
-  /** `spec.storageClassName`. */
+  /** The StorageClass in `spec.storageClassName`. */
   readonly classField: string | undefined
-  /** Undefined once the claim is bound. */
+  /** The requested volume. Undefined once the claim is bound or lost, and is without the finalizer of this process. */
   readonly wanted: WantedVolume | undefined
 }
 
@@ -40,7 +40,7 @@ export interface WantedVolume {
 
 export type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>
 
-/** `finalizer` marks a claim whose volume may be in creation, also if the claim is bound to another volume. */
+/** `finalizer` is on claims whose CreateVolume call may be running, even if they are bound to another volume. */
 export function claimProjection(finalizer: string): (pvc: PersistentVolumeClaim, intern?: Interner) => Claim {
   return ({ metadata = {}, spec = {}, status }, intern = new Interner()) => {
     const { namespace = '', name = '', resourceVersion = '', uid = '', finalizers } = metadata
@@ -82,7 +82,7 @@ export function claimRef({ key }: Pick<Claim, 'key'>): { readonly namespace: str
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
 }
 
-/** The provisioner that the PV controller has written onto the claim. */
+/** Returns the provisioner that the PV controller has written into the claim's annotations. */
 export function ownerOf({ wanted }: Claim): string | undefined {
   return wanted?.annotations[STORAGE_PROVISIONER] ?? wanted?.annotations[BETA_STORAGE_PROVISIONER]
 }
@@ -95,17 +95,17 @@ export function classNameOf({ wanted, classField }: Claim): string {
   return wanted?.annotations[BETA_STORAGE_CLASS] ?? classField ?? ''
 }
 
-/** The node of the annotation, which may be empty. */
+/** Returns the node that the scheduler has written into the claim's annotation. The annotation may be empty. */
 export function selectedNode({ wanted }: Claim): string | undefined {
   return wanted?.annotations[SELECTED_NODE]
 }
 
-/** The node that the request is made for. */
+/** Returns the node for which CreateVolume is called, from the current or the alpha annotation. Empty: any node. */
 export function nodeOfRequest({ wanted }: Claim): string {
   return wanted?.annotations[SELECTED_NODE] ?? wanted?.annotations[ALPHA_SELECTED_NODE] ?? ''
 }
 
-/** The claim as the subject of an event. */
+/** Returns the claim as the object that an Event is about. */
 export function claimTarget(claim: Claim): EventTarget {
   const { uid, resourceVersion } = claim
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
@@ -115,7 +115,7 @@ export const SNAPSHOT_KIND = 'VolumeSnapshot'
 export const CLAIM_KIND = 'PersistentVolumeClaim'
 export const SNAPSHOT_GROUP = 'snapshot.storage.k8s.io'
 
-/** The values of an index of claims, by the snapshots and claims that they may be created from. */
+/** Returns the keys under which the cache indexes a claim: the snapshot or the claim that its volume is copied from. */
 export function sourceKeys(claim: Claim): readonly string[] {
   const { dataSource, dataSourceRef } = claim.wanted ?? {}
   const { namespace } = claimRef(claim)

@@ -32,7 +32,7 @@ export interface Attachment extends Cached {
   readonly node: string
 }
 
-/** Keeps no attachment of an inline volume. */
+/** Returns undefined for an attachment of an inline volume, so that the cache does not keep it. */
 export function projectAttachment(va: VolumeAttachment, intern = new Interner()): Attachment | undefined {
   const volume = va.spec.source.persistentVolumeName
   if (volume == null) return undefined
@@ -45,9 +45,9 @@ export interface CachedNode extends Cached {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** The registration of this driver on a node. */
+/** The cached part of a CSINode: the registration of this driver on the node. */
 export interface Registration extends Cached {
-  /** Undefined if the driver is not registered on the node. */
+  /** The topology keys of the driver. Undefined if the driver is not registered on the node. */
   readonly topologyKeys: readonly string[] | undefined
 }
 

@@ -1,38 +1,38 @@
-/** The names under which classes, claims and volumes call this driver. */
+/** The names by which StorageClasses, claims and PersistentVolumes refer to this driver. */
 export interface Names {
   readonly driver: string
-  /** The in-tree plugin that the driver has taken over for. */
+  /** The in-tree plugin that is migrated to the driver. Undefined if there is none. */
   readonly inTree: string | undefined
 }
 
-/** On claims: the provisioner. The second name is read if the first is missing. */
+/** Annotations of claims that name the provisioner. The beta annotation is read if the first is missing. */
 export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 export const BETA_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
-/** On claims: the node that the scheduler has selected. The second name is read if the first is missing. */
+/** Annotations of claims that name the selected node. The alpha annotation is read if the first is missing. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 export const ALPHA_SELECTED_NODE = 'volume.alpha.kubernetes.io/selected-node'
-/** On claims and volumes: the CSI driver that has taken over for an in-tree plugin. */
+/** The annotation of claims and volumes that names the CSI driver to which their in-tree plugin is migrated. */
 export const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
-/** On claims and volumes: the class, which wins over the field. */
+/** The annotation of claims and volumes that names the StorageClass. It overrides `spec.storageClassName`. */
 export const BETA_STORAGE_CLASS = 'volume.beta.kubernetes.io/storage-class'
 
-/** On volumes: the provisioner of the class. */
+/** The annotation of PersistentVolumes that names the provisioner of their StorageClass. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
-/** On volumes: the Secret of DeleteVolume. Both are empty if there is none. */
+/** Annotations of PersistentVolumes that name the Secret for DeleteVolume. Both are empty if there is none. */
 export const DELETION_SECRET_NAME = 'volume.kubernetes.io/provisioner-deletion-secret-name'
 export const DELETION_SECRET_NAMESPACE = 'volume.kubernetes.io/provisioner-deletion-secret-namespace'
-/** On volumes: the Secret of ControllerModifyVolume. */
+/** Annotations of PersistentVolumes that name the Secret for ControllerModifyVolume. */
 export const MODIFY_SECRET_NAME = 'volume.kubernetes.io/controller-modify-secret-name'
 export const MODIFY_SECRET_NAMESPACE = 'volume.kubernetes.io/controller-modify-secret-namespace'
-/** On volumes that need DeleteVolume. */
+/** The finalizer that keeps a PersistentVolume until DeleteVolume has succeeded. */
 export const VOLUME_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 
 /** The volume attribute with the ID of the process that created the volume. */
 export const IDENTITY_ATTRIBUTE = 'storage.kubernetes.io/csiProvisionerIdentity'
 
-/** On claims that are cloned. */
+/** The finalizer of claims while their volumes are being cloned. */
 export const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protection'
-/** On snapshots that are restored. */
+/** The finalizer of VolumeSnapshots while they are being restored. */
 export const SNAPSHOT_FINALIZER = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection'
-/** On contents of snapshots: a restored volume may have another mode. */
+/** The annotation of VolumeSnapshotContents that allows a restored volume to have another volume mode. */
 export const ALLOW_MODE_CHANGE = 'snapshot.storage.kubernetes.io/allow-volume-mode-change'

@@ -34,14 +34,13 @@ import {
 import type { Names } from './names.ts'
 import { type Volume, volumeProjection } from './volume.ts'
 
-/** The cached objects. */
 export interface Caches {
   readonly claims: Informer<Claim, PersistentVolumeClaim>
   readonly volumes: Informer<Volume, PersistentVolume>
   readonly classes: Informer<Class, StorageClass>
-  /** Undefined for a driver that does not attach. */
+  /** The VolumeAttachments. Undefined if the driver does not support ControllerPublishVolume. */
   readonly attachments: Informer<Attachment, VolumeAttachment> | undefined
-  /** Undefined if neither topology nor capacity needs nodes. */
+  /** The Nodes and CSINodes. Undefined if neither topology nor CSIStorageCapacity objects need them. */
   readonly topology: TopologyCaches | undefined
 }
 
@@ -57,15 +56,14 @@ export interface CachesOptions {
   readonly names: Names
   readonly claimFinalizer: string
   readonly attaches: boolean
-  /** Nodes and CSINodes are cached: for topology, or for capacity objects. */
+  /** True if Nodes and CSINodes are cached, for topology or for CSIStorageCapacity objects. */
   readonly nodes: boolean
 }
 
-/** Index of the claims that have work, by their UID. */
+/** The index by UID. It has only claims that are unbound or have the finalizer of this process. */
 export const CLAIMS_BY_UID = 'uid'
-/** Index of unbound claims, by the snapshots and claims that they are created from. */
+/** The index of unbound claims by the snapshot or claim that their volume is copied from. */
 export const CLAIMS_BY_SOURCE = 'source'
-/** Index of attachments. */
 export const ATTACHMENTS_BY_VOLUME = 'volume'
 
 const RESYNC_MS = 15 * 60_000

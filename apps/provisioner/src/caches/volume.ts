@@ -3,16 +3,16 @@ import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { MIGRATED_TO, type Names, PROVISIONED_BY } from './names.ts'
 
-/** The cached part of a PersistentVolume. It is flat: tens of thousands are kept. A deletion reads the rest. */
+/** The cached part of a PersistentVolume, flat to save memory. A deletion reads the full object from the API server. */
 export interface Volume extends Cached {
-  /** This provisioner is responsible for the volume. */
+  /** True if this provisioner is responsible for the volume. */
   readonly ours: boolean
   readonly phase: string | undefined
   readonly reclaimPolicy: string | undefined
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
   readonly claimUid: string | undefined
-  /** The handle of a CSI volume of this driver. */
+  /** The handle of a CSI volume of this driver. Undefined for all other volumes. */
   readonly handle: string | undefined
 }
 
@@ -35,7 +35,7 @@ export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: 
   }
 }
 
-/** Compares the provisioner in the volume's annotation. A volume without the annotation has the driver of its source. */
+/** Reports whether the volume's annotations name this provisioner. Without them, the CSI driver in its spec decides. */
 function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
   const provisionedBy = metadata?.annotations?.[PROVISIONED_BY]
   const migrated = metadata?.annotations?.[MIGRATED_TO]
@@ -43,12 +43,12 @@ function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
   return isKnown(spec?.csi == null ? migrated : spec.csi.driver, names)
 }
 
-/** Reports whether the name is the driver's or its in-tree ancestor's. */
+/** Reports whether the name is that of the driver or of the in-tree plugin that is migrated to it. */
 export function isKnown(name: string | undefined, { driver, inTree }: Names): boolean {
   return name !== undefined && (name === driver || name === inTree)
 }
 
-/** The volume as the subject of an event. */
+/** Returns the volume as the object that an Event is about. */
 export function volumeTarget({ key, uid, resourceVersion }: Volume): EventTarget {
   return { apiVersion: 'v1', kind: 'PersistentVolume', name: key, uid, resourceVersion }
 }

@@ -25,7 +25,7 @@ import {
   updatedObject,
 } from './object.ts'
 
-/** The capacity of the driver for volumes with these parameters in this topology. */
+/** Asks the driver for its capacity for volumes with these parameters in this topology. */
 export type GetCapacity = (
   question: { readonly parameters: Readonly<Record<string, string>>; readonly segments: Segments },
   signal: AbortSignal,
@@ -47,14 +47,14 @@ export interface CapacityDeps extends CapacityParts {
   readonly log: Logger
 }
 
-/** Reports volumes that have changed the capacity of the driver. */
+/** Refreshes the affected CSIStorageCapacity objects after the driver has created or deleted a volume. */
 export interface CapacityRefresh {
   created(pv: PersistentVolume, className: string): void
   failed(className: string): void
   deleted(pv: PersistentVolume): void
 }
 
-/** Keeps one CSIStorageCapacity for each class and segment. */
+/** Creates, updates and deletes CSIStorageCapacity objects: one for each StorageClass and topology segment. */
 export function capacityControllers(deps: CapacityDeps): {
   readonly controllers: readonly Controller[]
   readonly refresh: CapacityRefresh
@@ -76,7 +76,7 @@ export function capacityControllers(deps: CapacityDeps): {
     backoff,
     caches,
     sources: [feed.source, otherWriters(deps)],
-    // Before the first look at classes and nodes no item is known.
+    // The wanted objects are unknown until the `csitopology` controller has read the classes and nodes once.
     reconcile: async (key, run) => (isFirst ? SETTLED : await reconcile(key, { ...deps, bucket }, run)),
     onFailure: (key, err) => deps.log.error(err, 'The capacity of a segment is unknown', { item: key }),
     callsDriver: true,
@@ -91,7 +91,7 @@ export function capacityControllers(deps: CapacityDeps): {
     reconcile: async () => {
       const changed = items.update()
       addAll(isFirst ? items.keys() : changed)
-      // Objects of earlier processes may belong to no item.
+      // Objects of earlier processes may no longer be wanted. Their reconciliation deletes them.
       for (const { item } of objects.store.values()) if (items.get(item) === undefined) feed.add(item)
       isFirst = false
       return SETTLED
@@ -106,7 +106,7 @@ export function capacityControllers(deps: CapacityDeps): {
   return { controllers: [topology, keeper], refresh }
 }
 
-/** One look follows all changes of classes and nodes that come together. */
+/** Enqueues the same key for all changes of classes and nodes, so that a single run handles many changes. */
 function changesOf(classes: Caches['classes'], segments: SegmentSource): Source {
   return (queue) => {
     const look = (): void => queue.add('')
@@ -122,7 +122,7 @@ function changesOf(classes: Caches['classes'], segments: SegmentSource): Source 
   }
 }
 
-/** Duplicates, objects without an item, and items whose object another client has deleted. */
+/** Enqueues duplicate objects, unwanted objects, and wanted objects that another client has deleted. */
 function otherWriters({ objects, items }: Pick<CapacityDeps, 'objects' | 'items'>): Source {
   return (queue) =>
     objects.subscribe((event) => {
@@ -134,7 +134,7 @@ function otherWriters({ objects, items }: Pick<CapacityDeps, 'objects' | 'items'
     })
 }
 
-/** All items from time to time. */
+/** Enqueues all wanted CSIStorageCapacity objects after each `--capacity-poll-interval`. */
 async function poll(queue: Enqueuer, { settings, items, clock }: CapacityDeps, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     await clock.sleep(settings.pollMs, stop).catch(() => undefined)
@@ -176,7 +176,7 @@ function refOf({ key }: CapacityObject): { readonly namespace: string; readonly 
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
 }
 
-/** The stored object is read, because a PUT replaces all of it. */
+/** Reads the stored object before the update, because a PUT replaces all of its fields. */
 async function update(object: CapacityObject, capacity: Capacity, deps: Writing): Promise<void> {
   const { api, objects, settings, signal } = deps
   const stored = await api.get(CSI_STORAGE_CAPACITIES, refOf(object), { signal })

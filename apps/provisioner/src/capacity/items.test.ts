@@ -36,12 +36,12 @@ describe('itemsOf', () => {
   it.each([
     [false, ['late']],
     [true, ['late', 'soon']],
-  ])('counts the classes of the driver; immediate binding: %s', (immediate, expected) => {
+  ])('lists the classes of the driver, including immediate binding: %s', (immediate, expected) => {
     const items = [...itemsOf(classes, [{ zone: 'z1' }], { names, immediate }).values()]
     expect(items.map(({ className }) => className)).toEqual(expected)
   })
 
-  it('compares topologies by their meaning', () => {
+  it('gives equal keys to topologies that differ only in the order of labels', () => {
     expect(itemKey('class', { a: '1', b: '2' })).toBe(itemKey('class', { b: '2', a: '1' }))
   })
 })
@@ -53,7 +53,7 @@ describe('managerName', () => {
     ['n'.repeat(42), `external-provisioner-${'n'.repeat(42)}`],
     ['n'.repeat(45), `external-53f40b57-${'n'.repeat(45)}`],
     ['n'.repeat(53), `external-provisioner-698d23b8`],
-  ])('names the manager of %s', (node, expected) => {
+  ])('derives the managed-by label from the node %s', (node, expected) => {
     expect(managerName(node)).toBe(expected)
   })
 })

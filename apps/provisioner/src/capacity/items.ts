@@ -14,20 +14,20 @@ export interface Item {
   readonly segments: Segments
 }
 
-/** Equal for equal meanings: keys of the queue and of the index are compared by value. */
+/** Returns the key of a class with segments. The order of the labels does not matter. */
 export function itemKey(className: string, segments: Segments): string {
   const pairs = Object.entries(segments).sort(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([className, pairs])
 }
 
-/** Part of a key, for volumes in a topology. */
+/** Returns a key of segments without a class, to compare them with the topology of a volume. */
 export function segmentsKey(segments: Segments): string {
   return itemKey('', segments)
 }
 
 /**
- * The segments of the cluster: the values of the registered keys on each node with all of these labels. A node without
- * keys is a segment without labels.
+ * Returns the distinct topology segments of the nodes that have labels for all topology keys of the driver. A driver
+ * without topology keys gives one segment without labels.
  */
 export function segmentsOf(
   registrations: Iterable<Registration>,
@@ -44,7 +44,7 @@ export function segmentsOf(
   return [...found.values()]
 }
 
-/** Every class of the driver with every segment. Classes of the in-tree plugin do not count. */
+/** Combines each StorageClass of the driver with each segment. Leaves out classes of a migrated in-tree plugin. */
 export function itemsOf(
   classes: Iterable<Class>,
   segments: readonly Segments[],
@@ -63,19 +63,19 @@ export function itemsOf(
 
 export const OBJECTS_BY_ITEM = 'item'
 
-/** The origin of the segments: the nodes of the cluster, or the only node of this process. */
+/** The source of topology segments: the nodes of the cluster, or the one node of `--node-deployment`. */
 export type SegmentSource = Pick<TopologyCaches, 'nodes' | 'registrations'> | { readonly fixed: Segments }
 
 export interface ItemsOptions {
   readonly classes: Caches['classes']
   readonly segments: SegmentSource
-  /** The existing objects, with the keys of their items. */
+  /** The existing CSIStorageCapacity objects. `item` is the key of the class and segments of an object. */
   readonly objects: { readonly store: Pick<Reader<Cached & { readonly item: string }>, 'byIndex' | 'values'> }
   readonly names: Names
   readonly immediate: boolean
 }
 
-/** The capacity objects that should exist, as of the last look at classes and nodes. */
+/** The CSIStorageCapacity objects that should exist. `update` computes them from the current classes and nodes. */
 export class CapacityItems {
   readonly #options: ItemsOptions
   #items: ReadonlyMap<string, Item> = new Map()
@@ -92,7 +92,7 @@ export class CapacityItems {
     return this.#items.keys()
   }
 
-  /** Looks at classes and nodes. Returns the keys of items that are new or gone. */
+  /** Recomputes the items from the current classes and nodes. Returns the keys of added and removed items. */
   update(): readonly string[] {
     const { classes, segments, names, immediate } = this.#options
     const list =
@@ -103,7 +103,7 @@ export class CapacityItems {
     return [...added, ...[...before.keys()].filter((key) => !this.#items.has(key))]
   }
 
-  /** The items whose capacity a volume in its topology has changed. Undefined: the volume has none. */
+  /** Returns the keys of the items in the topology of the volume. Undefined if the volume has no topology. */
   inTopologyOf({ spec }: PersistentVolume): readonly string[] | undefined {
     const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms
     if (terms == null) return undefined
@@ -119,7 +119,7 @@ export class CapacityItems {
     return [...this.#items.values()].filter((item) => item.className === className).map(({ key }) => key)
   }
 
-  /** Numbers of objects, as dashboards of the Go original read them. */
+  /** Registers gauges of the numbers of objects, with the metric names of the Go original. */
   register(metrics: Metrics): void {
     const { objects } = this.#options
     const obsolete = (): number => [...objects.store.values()].filter(({ item }) => !this.#items.has(item)).length

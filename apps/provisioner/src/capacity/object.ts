@@ -5,7 +5,7 @@ import { type Item, itemKey } from './items.ts'
 const DRIVER_LABEL = 'csi.storage.k8s.io/drivername'
 const MANAGER_LABEL = 'csi.storage.k8s.io/managed-by'
 
-/** The owner of the objects: they are deleted with it. */
+/** The owner of the CSIStorageCapacity objects. Kubernetes deletes the objects together with their owner. */
 export interface Owner {
   readonly apiVersion: string
   readonly kind: string
@@ -23,22 +23,22 @@ export interface CapacitySettings extends Manager {
   readonly namespace: string
   readonly threads: number
   readonly pollMs: number
-  /** Objects for classes with immediate binding, too. */
+  /** True if classes with immediate binding get CSIStorageCapacity objects, too. */
   readonly immediate: boolean
-  /** The limits of writes. Undefined: no flag sets them. */
+  /** The limits of the writes of CSIStorageCapacity objects. Undefined if no flag sets them. */
   readonly limits: { readonly qps: number; readonly burst: number } | undefined
 }
 
-/** The cached part of a CSIStorageCapacity of this manager. */
+/** The cached part of a CSIStorageCapacity object with the `managed-by` label of this process. */
 export interface CapacityObject extends Cached {
-  /** The key of the item that it belongs to. */
+  /** The key of the class and segments that the object is for. */
   readonly item: string
   readonly capacity: string | undefined
   readonly maximum: string | undefined
   readonly owned: boolean
 }
 
-/** Keeps the objects with the labels of this manager. */
+/** Caches only objects with the driver and `managed-by` labels of this process. */
 export function capacityProjection(
   manager: Manager,
 ): (object: CSIStorageCapacity, intern?: Interner) => CapacityObject | undefined {
@@ -50,7 +50,7 @@ export function capacityProjection(
       key: `${namespace}/${name}`,
       resourceVersion,
       uid,
-      // An object that this program never makes belongs to no item, and is deleted.
+      // Provisioners write only match labels. Any other object gets a key without an item, so that it is deleted.
       item: isOurs ? itemKey(storageClassName, nodeTopology.matchLabels ?? {}) : `of another kind: ${name}`,
       capacity: intern.text(capacity),
       maximum: intern.text(maximumVolumeSize),
@@ -67,7 +67,7 @@ function isOwned(references: OwnerReferences, owner: Owner | undefined): boolean
   )
 }
 
-/** The answer of the driver. */
+/** The answer of the driver to GetCapacity, in bytes. */
 export interface Capacity {
   readonly available: bigint
   readonly maximum: bigint | undefined

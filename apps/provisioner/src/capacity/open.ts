@@ -22,7 +22,7 @@ export interface OpenCapacity {
   readonly given: ReadonlySet<string>
   readonly env: NodeJS.ProcessEnv
   readonly names: Names
-  /** The node of a deployment on each node. */
+  /** The node of this process with `--node-deployment`. Undefined otherwise. */
   readonly node: string | undefined
   readonly segments: SegmentSource
   readonly classes: Caches['classes']
@@ -34,11 +34,11 @@ export interface OpenCapacity {
   readonly signal: AbortSignal
 }
 
-/** Prepares the publication of capacity: its owner, its cache and its metrics. Throws StartError. */
+/** Looks up the owner of CSIStorageCapacity objects, and opens their cache and metrics. Throws StartError. */
 export async function openCapacity(options: OpenCapacity): Promise<CapacityParts> {
   const { names, segments, classes, caches, metrics, clock } = options
   const settings = await settingsOf(options)
-  // Roles allow this kind in one namespace only, so its watch is not shared.
+  // RBAC roles allow CSIStorageCapacity objects in one namespace only, so other sidecars cannot share this watch.
   const objects = caches.create({
     resource: CSI_STORAGE_CAPACITIES,
     namespace: settings.namespace,
@@ -89,7 +89,7 @@ function needs(message: string): StartError {
 const MANAGER = 'external-provisioner'
 const LONGEST_LABEL = 63
 
-/** The label of the objects of this process. On each node it has the name of the node, cut to the length of a label. */
+/** Returns the `managed-by` label. With `--node-deployment` it has the node's name. A hash replaces too long parts. */
 export function managerName(node: string | undefined): string {
   if (node === undefined) return MANAGER
   const name = `${MANAGER}-${node}`
@@ -100,7 +100,7 @@ export function managerName(node: string | undefined): string {
 
 const HASH_LENGTH = 8
 
-/** FNV-1a with 32 bits, in eight hexadecimal digits. */
+/** Returns the 32-bit FNV-1a hash in eight hexadecimal digits. */
 function hashText(text: string): string {
   let hash = 0x811c9dc5
   for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0

@@ -7,7 +7,7 @@ import type { Owner } from './object.ts'
 interface Start {
   readonly namespace: string
   readonly podName: string
-  /** How many controllers above the pod. 0: the pod itself. */
+  /** How many controller references to follow from the pod. 0: the pod itself is the owner. */
   readonly level: number
 }
 
@@ -18,7 +18,7 @@ interface Owned {
   }
 }
 
-/** The owner of the capacity objects, found from the pod of this process upwards. Throws StartError. */
+/** Finds the owner of CSIStorageCapacity objects by the controller references of this pod. Throws StartError. */
 export async function lookUpOwner(client: KubeClient, start: Start, signal: AbortSignal): Promise<Owner> {
   const { namespace, podName, level } = start
   let current: Omit<Owner, 'uid'> = { apiVersion: 'v1', kind: 'Pod', name: podName }
@@ -32,7 +32,7 @@ export async function lookUpOwner(client: KubeClient, start: Start, signal: Abor
       throw failed(`${what} has no controlling owner, cannot unwind the ownership further`)
     }
     const { apiVersion, kind, name } = owner
-    // The last owner is known by its reference, so no permission to read it is needed.
+    // The reference identifies the last owner completely, so no permission to read this owner is needed.
     if (left === 1) return { apiVersion, kind, name, uid: owner.uid }
     current = { apiVersion, kind, name }
   }
@@ -47,7 +47,7 @@ async function read(client: KubeClient, path: string, signal: AbortSignal): Prom
   }
 }
 
-/** Kinds of controllers have regular plurals. */
+/** Returns the API path of an object. Appends `s` to the kind, because all kinds of pod owners have regular plurals. */
 function pathOf({ apiVersion, kind, name }: Omit<Owner, 'uid'>, namespace: string): string {
   const api = apiVersion.includes('/') ? 'apis' : 'api'
   return `/${api}/${apiVersion}/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`

@@ -62,7 +62,7 @@ it('sends few requests for many objects, and reads each of them', async () => {
   stop()
 })
 
-it('reads nothing while no claim waits, and after the term', async () => {
+it('reads nothing while no claim waits, and after this process has stopped leading', async () => {
   const { clock, reads, awaited, stop } = open()
   awaited.await('a', [secret('a')])
   awaited.await('b', [secret('b')])

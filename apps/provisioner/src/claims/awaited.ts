@@ -10,7 +10,7 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 
-/** The objects that claims wait for and no cache holds, because roles of provisioners may only get them. */
+/** Kinds of objects that claims wait for and that are not cached, as roles of provisioners cannot watch them all. */
 const RESOURCES: ReadonlyMap<string, Resource<KubeObject>> = new Map<string, Resource<KubeObject>>([
   ['secret', SECRETS],
   ['snapshot', VOLUME_SNAPSHOTS],
@@ -18,12 +18,12 @@ const RESOURCES: ReadonlyMap<string, Resource<KubeObject>> = new Map<string, Res
   ['attributesClass', VOLUME_ATTRIBUTES_CLASSES],
 ])
 
-/** A claim that has waited for a minute continues within a second. */
+/** The pause between two rounds of reads. A claim that has waited for a minute continues within a second. */
 const PERIOD_MS = 700
-/** The pause between two reads of an object grows with the wait: a hundredth of the wait delays no user. */
+/** An object is read again after a hundredth of the time that claims have waited for it, which no user notices. */
 const PAUSES_IN_WAIT = 100
 const LONGEST_PAUSE_MS = 30_000
-/** More objects are read in turns. */
+/** At most this many objects are read in one period. If more are due, they take turns. */
 const READS_PER_PERIOD = 10
 const MISSING = ''
 
@@ -34,8 +34,8 @@ interface AwaitedObject {
 }
 
 /**
- * Wakes claims when the objects change that they wait for. The objects are read one by one: published roles of
- * provisioners allow no watch of them, and a watch of all Secrets is more than a provisioner may need.
+ * Reruns claims when an uncached object that they wait for changes. Reads each object again and again, because
+ * published roles of provisioners do not allow to watch, for example, all Secrets.
  *
  * Guarantees: each object is read once for all claims that wait for it, with low priority. However many claims wait, at
  * most `READS_PER_PERIOD` requests are sent in a period. Nothing is read while no claim waits.
@@ -43,7 +43,7 @@ interface AwaitedObject {
 export class AwaitedObjects {
   readonly #api: Pick<KubeClient, 'get'>
   readonly #clock: Clock
-  /** The causes of each claim. */
+  /** The objects that each claim waits for, by the UID of the claim. */
   readonly #claims = new Map<string, readonly Cause[]>()
   readonly #objects = new Map<string, AwaitedObject>()
   #begin: () => void = () => undefined
@@ -70,7 +70,7 @@ export class AwaitedObjects {
     }
   }
 
-  /** The claim waits for these objects from now on. Causes that caches report are ignored. */
+  /** Records the objects that the claim waits for. Ignores cached objects, because their caches report changes. */
   await(uid: string, causes: readonly Cause[]): void {
     const awaited = causes.filter(({ on }) => RESOURCES.has(on))
     if (awaited.length === 0) this.#claims.delete(uid)
@@ -91,7 +91,7 @@ export class AwaitedObjects {
     }
   }
 
-  /** The objects to read now; the object whose turn came first is the first. */
+  /** Returns the objects whose next read is due, the longest overdue first. */
   #due(): readonly (readonly [Cause, AwaitedObject])[] {
     const now = this.#clock.monotonic()
     const causes = new Map([...this.#claims.values()].flat().map((cause) => [idOf(cause), cause]))
@@ -120,7 +120,7 @@ export class AwaitedObjects {
     queue.wake(cause)
   }
 
-  /** Undefined if it cannot be read now. */
+  /** Returns the UID and version of the object, `MISSING` after a 404, or undefined after another error. */
   async #versionOf({ on, name: key = '' }: Cause, signal: AbortSignal): Promise<string | undefined> {
     const resource = RESOURCES.get(on)
     if (resource === undefined) return undefined

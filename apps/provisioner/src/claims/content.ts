@@ -18,7 +18,7 @@ export interface ContentParts {
   readonly source: Source
 }
 
-/** The content for the volume. Protects its source until the creation is over. Throws ProvisionError. */
+/** Returns the data source for CreateVolume, and puts a finalizer on the source object. Throws ProvisionError. */
 export async function contentSource(run: ClaimRun, parts: ContentParts): Promise<VolumeContentSource> {
   const { deps, signal, log } = run
   const { api, claims, settings } = deps
@@ -39,7 +39,7 @@ export async function contentSource(run: ClaimRun, parts: ContentParts): Promise
   return content
 }
 
-/** The last restore of a snapshot removes the finalizer. A failure is left to the sweep. */
+/** Removes our finalizer from the snapshot if no other claim restores it. `sweepSnapshots` repeats a failed removal. */
 export async function releaseSource(run: ClaimRun, claim: Claim): Promise<void> {
   const { deps, signal, log } = run
   const source = sourceOf(claim)
@@ -54,7 +54,7 @@ export async function releaseSource(run: ClaimRun, claim: Claim): Promise<void> 
   }
 }
 
-/** Reports whether a claim still needs the snapshot: it has no volume yet, or its creation may be running. */
+/** Reports whether a claim without a volume, or with a creation that may be running, still needs the snapshot. */
 export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
   const { claims, volumes, memory, settings } = deps
   const isProvisioned = ({ uid }: Claim): boolean => {

@@ -13,7 +13,7 @@ import type { ClaimDeps } from './run.ts'
 import { storeController } from './save.ts'
 import { causesOfTopology, claimTrigger, endsOf } from './triggers.ts'
 
-/** Creates volumes for claims, and stores their PersistentVolumes. */
+/** Returns the controllers that create volumes for claims and store their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {
   const { settings, claims, volumes, classes, clock, log } = parts
   const cluster = settings.topology ? parts.topology : undefined

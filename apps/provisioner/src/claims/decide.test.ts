@@ -68,7 +68,7 @@ const OWN_VOLUME = { key: 'pvc-uid', claimUid: 'uid' } as Volume
 const FOREIGN_VOLUME = { key: 'pvc-uid', claimUid: 'other' } as Volume
 const LATE = { ...CLASS, waitsForConsumer: true }
 
-describe('a claim', () => {
+describe('decideClaim', () => {
   it.each<[string, State, string]>([
     ['without a volume', {}, 'provision'],
     ['whose PersistentVolume exists', { existing: OWN_VOLUME }, 'nothing'],
@@ -90,7 +90,7 @@ describe('a claim', () => {
     ['that is bound to its volume, with our finalizer', { claim: { volumeName: 'pvc-uid', ...MARKED } }, 'release'],
     ['that is bound to another volume, with our finalizer', { claim: { volumeName: 'v', ...MARKED } }, 'provision'],
     ['that is deleted, with our finalizer', { claim: { deleting: true, ...MARKED } }, 'provision'],
-  ])('%s', (_state, state, decision) => {
+  ])('chooses the next step of a claim %s', (_state, state, decision) => {
     expect(decideClaim(view(state)).do).toBe(decision)
   })
 
@@ -99,31 +99,31 @@ describe('a claim', () => {
     ['waits for a consumer again', { class: LATE }],
     ['is deleted', { claim: { deleting: true } }],
     ['has another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }],
-  ])('whose creation is in progress is followed up if it %s', (_state, state) => {
+  ])('continues a creation in progress although the claim %s', (_state, state) => {
     expect(decideClaim(view({ ...state, inProgress: true })).do).toBe('provision')
   })
 })
 
-describe('with --finalize-claims a claim', () => {
+describe('decideClaim with --finalize-claims', () => {
   const settings = { finalizeClaims: true }
 
-  it('gets the finalizer before the first call', () => {
+  it('puts the finalizer on a claim before the first call', () => {
     expect(decideClaim(view({ settings }))).toMatchObject({ do: 'provision', mark: true })
     expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject({ do: 'provision', mark: false })
   })
 
-  it('gets no volume if it is deleted without the finalizer', () => {
+  it('creates no volume for a claim that is deleted without the finalizer', () => {
     expect(decideClaim(view({ settings, claim: { deleting: true } })).do).toBe('nothing')
   })
 })
 
-describe('with --node-deployment a claim', () => {
+describe('decideClaim with --node-deployment', () => {
   const settings = { node: NODE }
 
   it.each<[string, State, string]>([
     ['without a node', {}, 'own'],
-    ['without a node, if the node does not match its class', { allowsNode: false }, 'nothing'],
-    ['without a node that waits for a consumer', { class: LATE }, 'nothing'],
+    ['without a node, if its class excludes the node of this process', { allowsNode: false }, 'nothing'],
+    ['without a node, if it waits for a consumer', { class: LATE }, 'nothing'],
     [
       'without a node, without --node-deployment-immediate-binding',
       { settings: { node: { ...NODE, immediateBinding: false } } },
@@ -136,7 +136,7 @@ describe('with --node-deployment a claim', () => {
       { annotations: { [SELECTED_NODE]: 'node-2' }, claim: { deleting: true, ...MARKED } },
       'nothing',
     ],
-  ])('%s', (_state, state, decision) => {
+  ])('chooses the next step of a claim %s', (_state, state, decision) => {
     expect(decideClaim(view({ settings, ...state })).do).toBe(decision)
   })
 })

@@ -5,22 +5,22 @@ import { isKnown, type Volume } from '../caches/volume.ts'
 import type { LocalNode } from '../node/local-node.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 
-/** One claim and everything that its next step depends on, at one moment. */
+/** The state of a claim and of everything that decides its next step, read at one moment. */
 export interface ClaimView {
   readonly claim: Claim
-  /** Undefined: it does not exist. A creation in progress of a deleted claim goes by the class that it began with. */
+  /** The StorageClass. Undefined if missing. A running creation of a deleted claim keeps the class it began with. */
   readonly class: Class | undefined
-  /** The name of the volume of the claim. Undefined if it cannot have one. */
+  /** The name of the claim's volume. Undefined if no valid name can be derived from the flags. */
   readonly volumeName: string | undefined
-  /** The PersistentVolume with that name. */
+  /** The PersistentVolume with the name `volumeName`. Undefined if it does not exist. */
   readonly existing: Volume | undefined
-  /** A creation may be running at the driver. */
+  /** True if the driver may still be working on a CreateVolume call for the claim. */
   readonly inProgress: boolean
-  /** Its volume is created, and the PersistentVolume waits to be stored. */
+  /** True if the volume exists at the driver, but its PersistentVolume is not stored yet. */
   readonly unsaved: boolean
-  /** How long an infeasible claim still waits. */
+  /** Milliseconds until a claim is tried again that the driver has refused as infeasible. 0: no wait. */
   readonly pausedForMs: number
-  /** The class allows a volume on the node of this process. */
+  /** True if the allowed topologies of the class include the node of this process. */
   readonly allowsNode: boolean
   readonly settings: DecisionSettings
 }
@@ -28,19 +28,18 @@ export interface ClaimView {
 export type DecisionSettings = Pick<ProvisionerSettings, 'names' | 'claimFinalizer' | 'finalizeClaims' | 'node'>
 
 export type ClaimDecision =
-  /** Nothing to do now. */
   | { readonly do: 'nothing'; readonly why: string; readonly waitsFor?: Cause }
   /** Remove our finalizer from the claim. */
   | { readonly do: 'release'; readonly why: string }
-  /** Nothing can be called. `report`: the user has to know. */
+  /** CreateVolume cannot be called. `report`: record a Warning event for the user. */
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause; readonly report: boolean }
   | { readonly do: 'pause'; readonly ms: number }
   /** Make the node of this process the node of the claim. */
   | { readonly do: 'own'; readonly class: Class; readonly node: LocalNode }
-  /** `mark`: put our finalizer on the claim before the call. */
+  /** Call CreateVolume. `mark`: first put our finalizer on the claim. */
   | { readonly do: 'provision'; readonly class: Class; readonly mark: boolean }
 
-/** The next step for a claim. The first check that applies decides. */
+/** Returns the next step for a claim. The first check that applies decides. */
 export function decideClaim(view: ClaimView): ClaimDecision {
   const { claim, existing, inProgress, unsaved, settings } = view
   const marked = isMarked(claim, settings)
@@ -53,7 +52,7 @@ export function decideClaim(view: ClaimView): ClaimDecision {
     return existing.claimUid === claim.uid ? finish('its PersistentVolume exists') : nameTaken(existing)
   }
   if (inProgress) return provision(view, marked)
-  // After a restart the finalizer is the only trace of a creation that may be running.
+  // After a restart, the finalizer is the only sign of a CreateVolume call that may be running.
   if (marked && claim.deleting && !isElsewhere(view)) return provision(view, marked)
   if (view.pausedForMs > 0) return { do: 'pause', ms: view.pausedForMs }
   if (claim.volumeName !== '') {
@@ -65,15 +64,12 @@ export function decideClaim(view: ClaimView): ClaimDecision {
   return ownNode(view) ?? provisionInTurn(view, marked)
 }
 
-/**
- * Reports whether the claim has no selected node or the node of another provisioner. Always false without
- * --node-deployment.
- */
+/** Reports whether, with `--node-deployment`, the claim has no selected node or the node of another process. */
 function isElsewhere({ claim, settings }: ClaimView): boolean {
   return settings.node !== undefined && selectedNode(claim) !== settings.node.name
 }
 
-/** Undefined if this process is responsible for the claim. */
+/** Returns the step for a claim without a node or of another node. Undefined for a claim of this process. */
 function ownNode(view: ClaimView): ClaimDecision | undefined {
   const { claim, class: storageClass, settings, allowsNode } = view
   const { node } = settings
@@ -89,7 +85,7 @@ function ownNode(view: ClaimView): ClaimDecision | undefined {
   return { do: 'own', class: storageClass, node }
 }
 
-/** Reports whether a creation may have begun that no one has followed to its end. */
+/** Reports whether the claim has our finalizer: a CreateVolume call may have begun whose result is unknown. */
 export function isMarked({ finalizers }: Claim, { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>): boolean {
   return finalizers?.includes(claimFinalizer) === true
 }

@@ -19,7 +19,7 @@ export interface VolumeCallOptions {
   readonly signal: AbortSignal
 }
 
-/** The calls about volumes, with the time limit of --timeout. */
+/** The CSI calls of the provisioner. Each call is limited by `--timeout`. */
 export interface DriverCalls {
   create(request: CreateVolumeRequest, options: VolumeCallOptions): Promise<CreateVolumeResponse>
   delete(
@@ -27,14 +27,14 @@ export interface DriverCalls {
     options: VolumeCallOptions,
   ): Promise<void>
   capacity(question: GetCapacityRequest, signal: AbortSignal): Promise<GetCapacityResponse>
-  /** Throws if the driver lacks a capability that the call needs. */
+  /** Throws ProvisionError if the driver lacks a capability to provision volumes, including the additional `needs`. */
   require(needs?: Needs): void
   readonly singleNodeMultiWriter: boolean
   /** True if the driver is disconnected at the moment. */
   readonly lost: boolean
 }
 
-/** The additional capabilities that a call needs. */
+/** The capabilities that a CreateVolume call needs in addition to CREATE_DELETE_VOLUME. */
 export interface Needs {
   readonly snapshot?: boolean
   readonly clone?: boolean
@@ -85,7 +85,7 @@ function requireCapabilities({ capabilities }: Pick<Driver, 'capabilities'>, nee
   throw new ProvisionError(`CSI driver does not support ${missing[1]} capability is not reported`)
 }
 
-/** The values of a Secret, read for each call. Empty without a reference. Throws ProvisionError. */
+/** Reads the values of a Secret from the API server. Returns no values without a reference. Throws ProvisionError. */
 export async function readSecret(
   api: Pick<KubeClient, 'get'>,
   ref: SecretRef | undefined,

@@ -8,9 +8,9 @@ type State = ReturnType<typeof failureOf>['state']
 const rpc = (name: CodeName, options: object = {}): RpcError => new RpcError(CODES[name], 'no', options)
 const BACKGROUND: readonly CodeName[] = ['Canceled', 'DeadlineExceeded', 'Unavailable', 'Aborted']
 
-describe('a failed creation', () => {
+describe('failureOf', () => {
   it.each((Object.keys(CODES) as CodeName[]).filter((name) => name !== 'OK'))(
-    'the code %s decides the state',
+    'decides by the code %s whether the creation may still be running',
     (name) => {
       const isRunning = BACKGROUND.includes(name)
       expect(failureOf(rpc(name), { mayReschedule: false }).state).toBe(isRunning ? 'background' : 'final')
@@ -27,11 +27,11 @@ describe('a failed creation', () => {
     ['an error before the call', new ProvisionError('x'), { state: 'unchanged', answered: false }],
     ['another node', new ProvisionError('x', { reschedule: true }), { state: 'reschedule', answered: false }],
     ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
-  ])('%s has its consequences', (_, error, expected) => {
+  ])('decides about retries after %s', (_, error, expected) => {
     expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
   })
 
-  it('keeps the causes that its error names', () => {
+  it('keeps the causes that the error names', () => {
     const waitsFor = [{ on: 'secret', name: 'ns/a' }]
     expect(failureOf(new ProvisionError('x', { waitsFor }), { mayReschedule: false }).waitsFor).toBe(waitsFor)
   })

@@ -3,10 +3,10 @@ import type { Cause } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ProvisionError } from '../request/failure.ts'
 
-/** An answer of the driver that is no success, though the driver says so. */
+/** Thrown for a successful but unusable response of the driver, for example for a volume that is too small. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError'
-  /** True if the volume may still exist: the call is repeated to remove it. */
+  /** True if the volume may still exist at the driver. The creation then counts as unfinished and is repeated. */
   readonly mayExist: boolean
 
   constructor(message: string, { mayExist, cause }: { readonly mayExist: boolean; readonly cause?: unknown }) {
@@ -15,24 +15,24 @@ export class AnswerError extends Error {
   }
 }
 
-/** The consequences of a failed try. */
+/** The consequences of a failed attempt to create a volume. */
 export interface Failure {
   readonly message: string
   /**
-   * `unchanged`: no call was made, so an earlier creation is as before. `background`: the creation may be running.
-   * `final`: it is not running. `reschedule`: it is not running, and another node may succeed.
+   * `unchanged`: no call was sent, so an earlier creation may still be running. `background`: the creation may be
+   * running. `final`: the creation has ended. `reschedule`: the creation has ended, and another node may succeed.
    */
   readonly state: 'unchanged' | 'background' | 'final' | 'reschedule'
-  /** The driver has answered, so that no creation is running for an earlier request either. */
+  /** True if the driver was called in this attempt. Its answer then also covers earlier calls for the volume. */
   readonly answered: boolean
-  /** The request cannot be met, however often it is repeated. */
+  /** True if the driver refuses the request with InvalidArgument, so that a quick retry is useless. */
   readonly infeasible: boolean
   readonly waitsFor: readonly Cause[]
-  /** The wait that the driver asks for. */
+  /** Milliseconds to wait before the retry, as requested by the driver. */
   readonly retryAfterMs: number | undefined
 }
 
-/** `mayReschedule`: the driver has topology, and the scheduler has selected a node. */
+/** `mayReschedule`: the driver supports topology, and the scheduler has selected a node for the claim. */
 export function failureOf(error: unknown, { mayReschedule }: { readonly mayReschedule: boolean }): Failure {
   const base: Failure = {
     message: messageOf(error),
@@ -64,7 +64,7 @@ const IN_BACKGROUND: ReadonlySet<number> = new Set([
   CODES.Aborted,
 ])
 
-/** An answer that could not be read says nothing about the creation. */
+/** After a lost or unreadable answer (`session` or `client`), the creation may be running. */
 function stateOf({ code, origin }: RpcError, mayReschedule: boolean): Failure['state'] {
   if (origin === 'client' || origin === 'session' || IN_BACKGROUND.has(code)) return 'background'
   return code === CODES.ResourceExhausted && mayReschedule ? 'reschedule' : 'final'

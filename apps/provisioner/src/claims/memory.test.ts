@@ -11,8 +11,8 @@ beforeEach(() => {
   memory = new ClaimMemory(clock, PAUSE_MS)
 })
 
-describe('the pause of an infeasible claim', () => {
-  it('ends after its time', async () => {
+describe('ClaimMemory.pause', () => {
+  it('pauses an infeasible claim for the configured time', async () => {
     memory.pause('a', 'class')
     await clock.advance(PAUSE_MS - 1)
     expect(memory.pausedForMs('a', 'class')).toBe(1)
@@ -24,36 +24,36 @@ describe('the pause of an infeasible claim', () => {
     ['a class with another UID', () => {}, 'other'],
     ['the end of the claim', () => memory.forget('a'), 'class'],
     ['a new driver', () => memory.onDriverReturn(), 'class'],
-  ])('ends with %s', (_, change, classUid) => {
+  ])('ends the pause after %s', (_, change, classUid) => {
     memory.pause('a', 'class')
     expect(memory.pausedForMs('a', 'class')).toBe(PAUSE_MS)
     change()
     expect(memory.pausedForMs('a', classUid)).toBe(0)
   })
 
-  it('concerns no other claim', () => {
+  it('does not pause other claims', () => {
     memory.pause('a', 'class')
     expect(memory.pausedForMs('b', 'class')).toBe(0)
   })
 })
 
-describe('an event', () => {
-  it('counts as news if the message has changed, or after a quarter of an hour', async () => {
+describe('ClaimMemory.isNews', () => {
+  it('publishes an event again if its message has changed, or after 15 minutes', async () => {
     expect([memory.isNews('a', 'x'), memory.isNews('a', 'x'), memory.isNews('b', 'x')]).toEqual([true, false, true])
     expect([memory.isNews('a', 'y'), memory.isNews('a', 'x')]).toEqual([true, true])
     await clock.advance(15 * 60_000)
     expect(memory.isNews('a', 'x')).toBe(true)
   })
 
-  it('counts as news after the end of the claim', () => {
+  it('reports the beginning of work again after the claim was forgotten', () => {
     expect([memory.begins('a'), memory.begins('a')]).toEqual([true, false])
     memory.forget('a')
     expect(memory.begins('a')).toBe(true)
   })
 })
 
-describe('a creation that may be running', () => {
-  it('stays followed until it has ended, also if its claim is gone', () => {
+describe('ClaimMemory.follows', () => {
+  it('follows a running creation until it has ended, even if its claim is gone', () => {
     memory.inProgress.set('a', {} as Followed)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)

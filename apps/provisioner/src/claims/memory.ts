@@ -7,39 +7,39 @@ import { Ownership } from '../node/ownership.ts'
 import type { SecretRef } from '../request/secrets.ts'
 import { Pins } from '../topology/pins.ts'
 
-/** A creation that may be running at the driver. It is followed to its end even if its objects are deleted. */
+/** A CreateVolume call whose result is unknown. It is repeated until the driver answers, even for a deleted claim. */
 export interface Followed {
   readonly claim: Claim
   readonly class: Class
   readonly content: VolumeContentSource | undefined
 }
 
-/** A claim that the driver has called infeasible. */
+/** The pause after the driver has refused a claim as infeasible. */
 interface Pause {
   readonly until: number
   readonly classUid: string
 }
 
-/** A created volume without a stored PersistentVolume. */
+/** A volume that exists at the driver, but whose PersistentVolume is not stored yet. */
 export interface Unsaved {
   readonly claim: Claim
   readonly pv: PersistentVolume
   readonly created: CreatedVolume
-  /** Another PersistentVolume has the name: the volume must be deleted. */
+  /** True if another PersistentVolume has taken the name, so that the new volume must be deleted. */
   readonly doomed: boolean
 }
 
-/** A volume at the driver. */
+/** A volume at the driver, with the data that DeleteVolume needs. */
 export interface CreatedVolume {
   readonly volumeId: string
   readonly secretRef: SecretRef | undefined
   readonly migrated: boolean
 }
 
-/** The knowledge of this process about unbound claims, by their UIDs. The API cannot store it. */
+/** Facts about unbound claims that only this process remembers, by the UIDs of the claims. */
 export class ClaimMemory {
   readonly inProgress = new Map<string, Followed>()
-  /** The keys are the names of the PersistentVolumes. */
+  /** The created volumes, by the names of their PersistentVolumes. */
   readonly unsaved = new Map<string, Unsaved>()
   readonly pins = new Pins()
   readonly ownership: Ownership
@@ -59,7 +59,7 @@ export class ClaimMemory {
     this.#pauses.set(uid, { until: this.#clock.monotonic() + this.#pauseMs, classUid })
   }
 
-  /** Milliseconds until the pause ends. A class with another UID has ended it. */
+  /** Returns the milliseconds until the pause ends. Another or a recreated StorageClass ends the pause. */
   pausedForMs(uid: string, classUid: string): number {
     const pause = this.#pauses.get(uid)
     if (pause === undefined || pause.classUid !== classUid) return 0
@@ -70,12 +70,12 @@ export class ClaimMemory {
     return this.#news.isNews(uid, message)
   }
 
-  /** Reports whether the work on the claim begins. */
+  /** Reports whether to publish the event that the work begins: at the first call, and again after 15 minutes. */
   begins(uid: string): boolean {
     return this.#news.isNews(`${uid} begins`, '')
   }
 
-  /** Forgets a claim that is bound or deleted. A creation that may be running is kept. */
+  /** Forgets a claim that is bound or deleted, except for a CreateVolume call that may be running. */
   forget(uid: string): void {
     this.#pauses.delete(uid)
     this.ownership.forget(uid)
@@ -84,19 +84,19 @@ export class ClaimMemory {
     this.#news.forget(`${uid} begins`)
   }
 
-  /** No creation is running any longer, and this node does not try to own the claim. */
+  /** Called when no creation is running and this node does not try to take the claim. */
   ended(uid: string): void {
     this.inProgress.delete(uid)
     this.ownership.forget(uid)
     this.pins.release(uid)
   }
 
-  /** Reports whether a creation has to be followed up. */
+  /** Reports whether a CreateVolume call for the claim may be running. */
   follows(uid: string): boolean {
     return this.inProgress.has(uid)
   }
 
-  /** The driver has been replaced: it may find other requests feasible. */
+  /** Called after a reconnect. A new version of the driver may accept requests that the old version refused. */
   onDriverReturn(): void {
     this.#pauses.clear()
   }
@@ -107,10 +107,10 @@ interface Reported {
   readonly at: number
 }
 
-/** Events live for an hour. A cause that lasts is reported again in time. */
+/** The API server keeps events for an hour. A lasting failure is published again before its event expires. */
 const REPORT_AGAIN_MS = 15 * 60_000
 
-/** The last message about each object, so that a cause is one event and not one for each try. */
+/** The last message about each object, so that a failure is not published again at each retry. */
 export class News {
   readonly #last = new Map<string, Reported>()
   readonly #clock: Clock
@@ -119,7 +119,7 @@ export class News {
     this.#clock = clock
   }
 
-  /** Whether the message is not the last one about the object, or was reported long ago. Counts as reported then. */
+  /** Reports whether to publish the message: it is new, or 15 minutes old. Then records it as published. */
   isNews(key: string, message: string): boolean {
     const last = this.#last.get(key)
     const at = this.#clock.monotonic()

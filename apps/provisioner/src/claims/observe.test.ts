@@ -38,20 +38,20 @@ beforeEach(() => {
 it.each<[string, () => void, object]>([
   ['a new claim', () => {}, { claim: CLAIM, class: CLASS, volumeName: 'pvc-uid', existing: undefined }],
   ['a claim without a class', () => classes.clear(), { class: undefined, pausedForMs: 0 }],
-  ['the volume of the claim', () => volumes.set('pvc-uid', VOLUME), { existing: VOLUME }],
+  ['the PersistentVolume of a claim', () => volumes.set('pvc-uid', VOLUME), { existing: VOLUME }],
   ['a running creation', () => follow(), { claim: CLAIM, class: CLASS, inProgress: true }],
   ['a running creation of a deleted claim', () => deleted(), { claim: CLAIM, class: FORMER, inProgress: true }],
   ['a volume that is stored later', () => memory.unsaved.set('pvc-uid', {} as Unsaved), { unsaved: true }],
   ['an infeasible claim', () => memory.pause('uid', 'class-uid'), { pausedForMs: 60_000 }],
   ['an infeasible claim with a new class', () => memory.pause('uid', 'former-uid'), { pausedForMs: 0 }],
-  ['a name that cannot exist', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existing: undefined }],
-  ['a short name', () => rename({ volumeNameUuidLength: 2 }), { volumeName: 'pvc-ui' }],
+  ['a name that is impossible', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existing: undefined }],
+  ['a shortened volume name', () => rename({ volumeNameUuidLength: 2 }), { volumeName: 'pvc-ui' }],
 ])('observes %s', (_, change, view) => {
   change()
   expect(observed()).toMatchObject(view)
 })
 
-it('does not observe a claim that is bound or deleted', () => {
+it('returns undefined for a claim that is bound or deleted', () => {
   claims = []
   expect(observed()).toBeUndefined()
 })

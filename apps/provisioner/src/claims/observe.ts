@@ -14,13 +14,13 @@ export interface ObserveDeps {
   readonly claims: { readonly store: Pick<Reader<Claim>, 'byIndex'> }
   readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
   readonly classes: { readonly store: Pick<Reader<Class>, 'get'> }
-  /** Undefined without topology. */
+  /** The nodes of the cluster. Undefined if the driver does not support topology. */
   readonly topology: TopologyNodes | undefined
   readonly memory: ClaimMemory
   readonly settings: ProvisionerSettings
 }
 
-/** Undefined if the claim is bound or deleted and no creation has to be followed up. */
+/** Returns the state of a claim. Undefined if it is bound or deleted and no CreateVolume call may be running. */
 export function observeClaim(uid: string, deps: ObserveDeps): ClaimView | undefined {
   const { volumes, memory, settings } = deps
   const followed = memory.inProgress.get(uid)
@@ -49,12 +49,12 @@ function allowsOwnNode(claim: Claim, storageClass: Class | undefined, { topology
   return allowsNode(topologyRules(claim, storageClass, settings), node.name, topology)
 }
 
-/** The claim, if it exists and is not bound. */
+/** Returns the cached claim. Undefined if it is deleted, or is bound and without our finalizer. */
 export function cachedClaim(uid: string, { claims }: Pick<ObserveDeps, 'claims'>): Claim | undefined {
   return claims.store.byIndex(CLAIMS_BY_UID, uid)[0]
 }
 
-/** A wrong prefix is reported when the request is made. */
+/** Returns undefined for an invalid name. `prepare` reports the reason later. */
 function nameOf(uid: string, settings: ProvisionerSettings): string | undefined {
   try {
     return volumeNameOf(uid, settings)

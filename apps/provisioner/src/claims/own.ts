@@ -17,7 +17,7 @@ interface Candidate {
   readonly node: LocalNode
 }
 
-/** Makes this node the node of a claim that no node has, after a delay, if the volume fits. */
+/** Writes this node into a claim without a selected node, after a delay and if the driver has enough capacity. */
 export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<Outcome> {
   const { deps, signal, log } = run
   const { claim, node } = candidate
@@ -42,7 +42,7 @@ export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<
   return AGAIN
 }
 
-/** A request that cannot be made fits: the node that then fails reports the reason to the user. */
+/** Reports whether the volume fits. Returns true for an invalid request, so that its error reaches the user. */
 async function fits(run: ClaimRun, { claim, class: storageClass, node }: Candidate): Promise<boolean> {
   const { deps, signal, log } = run
   const required = bytesOf(claim.size)

@@ -3,10 +3,10 @@ import { claimRef, classNameOf, selectedNode } from '../caches/claim.ts'
 import { isMarked, isOurs } from './decide.ts'
 import { type ObserveDeps, observeClaim } from './observe.ts'
 
-/** The name of the Go original. */
+/** The name of this sidecar in reports of pending work. It is the name of the Go original. */
 export const SIDECAR = 'external-provisioner'
 
-/** The causes that claims wait for. */
+/** The kinds of objects that claims wait for, and the reasons that reports show for them. */
 const CAUSES: PendingTable['causes'] = {
   class: { kind: 'StorageClass', reason: 'StorageClassNotUsable' },
   volume: { kind: 'PersistentVolume', reason: 'VolumeNameTaken' },
@@ -19,7 +19,7 @@ const CAUSES: PendingTable['causes'] = {
   attributesClass: { kind: 'VolumeAttributesClass', reason: 'VolumeAttributesClassNotUsable' },
 }
 
-/** The report of pending claims. A claim that waits for its scheduler is not pending here. */
+/** Returns the report of pending claims. A claim that waits for the scheduler to select a node is left out. */
 export function claimTable(deps: ObserveDeps): PendingTable {
   return {
     sidecar: SIDECAR,

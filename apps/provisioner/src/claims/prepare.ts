@@ -18,20 +18,20 @@ import { type ContentParts, contentSource } from './content.ts'
 import { readSecret } from './driver-calls.ts'
 import type { ClaimRun } from './run.ts'
 
-/** A request with everything that its answer needs to become a PersistentVolume. */
+/** A CreateVolume request, and the data that turn its response into a PersistentVolume. */
 export interface Prepared {
   readonly claim: Claim
-  /** The class of the claim, untranslated. */
+  /** The StorageClass as stored, before the translation of an in-tree class. */
   readonly class: Class
   readonly request: CreateVolumeRequest
   readonly fsType: string
   readonly refs: SecretRefs
   readonly capabilities: readonly VolumeCapability[]
-  /** The class belongs to the in-tree plugin. */
+  /** True if the class belongs to the in-tree plugin that is migrated to the driver. */
   readonly migrated: boolean
 }
 
-/** Makes the request for a claim, in the order in which users see the checks fail. Throws ProvisionError. */
+/** Builds the CreateVolume request. The order of the checks decides which error users see. Throws ProvisionError. */
 export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Promise<Prepared> {
   const { deps, signal, log } = run
   const { settings, driver } = deps
@@ -74,12 +74,12 @@ export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Prom
   return { claim, class: ofClaim, request, fsType, refs, capabilities, migrated }
 }
 
-/** While a creation may be running, its content stays the same: the source may be deleted by now. */
+/** Returns the data source. Repeats that of a running creation, because the source object may be deleted by now. */
 async function contentOf(run: ClaimRun, parts: ContentParts): Promise<VolumeContentSource> {
   return run.deps.memory.inProgress.get(parts.claim.uid)?.content ?? (await contentSource(run, parts))
 }
 
-/** Undefined for a driver without topology, and for a volume that may be anywhere. */
+/** Returns the required topology. Undefined if the driver has no topology or the volume may be anywhere. */
 function topologyOf({ deps }: ClaimRun, claim: Claim, storageClass: Class): TopologyRequirement | undefined {
   const { topology, settings, memory } = deps
   if (topology === undefined) return undefined

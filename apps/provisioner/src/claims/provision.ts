@@ -11,7 +11,7 @@ import type { Prepared } from './prepare.ts'
 import { type ClaimRun, edit } from './run.ts'
 import { deleteCreated, ownerOf } from './save.ts'
 
-/** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted and takes no finalizer. */
+/** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted without our finalizer. */
 export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
   const { claimFinalizer } = run.deps.settings
   let isMarked = false
@@ -23,7 +23,7 @@ export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'
   return isStored && isMarked
 }
 
-/** Creates the volume. Returns it with the PersistentVolume to be stored. Throws RpcError and AnswerError. */
+/** Calls CreateVolume and builds the PersistentVolume to be stored. Throws RpcError and AnswerError. */
 export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<Unsaved> {
   const { deps, signal, log } = run
   const { claim, request, migrated } = prepared
@@ -40,7 +40,7 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
   return { claim, pv, created, doomed: false }
 }
 
-/** A volume that cannot be described as an in-tree volume is deleted. */
+/** Builds the PersistentVolume. Deletes the volume and throws if the in-tree plugin cannot describe the volume. */
 async function toPersistentVolume(
   run: ClaimRun,
   prepared: Prepared,
@@ -61,7 +61,7 @@ interface Answered {
   readonly created: CreatedVolume
 }
 
-/** Removes a volume that is not the requested one, and throws the reason. */
+/** Deletes a volume that is too small or lacks the requested content, and throws the reason. */
 async function refuseWrongVolume(run: ClaimRun, { claim, request }: Prepared, answered: Answered): Promise<void> {
   const { capacityBytes, contentSource } = answered.volume
   const required = request.capacityRange?.requiredBytes ?? 0n

@@ -15,7 +15,7 @@ import { recordFailure } from './record.ts'
 import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent, recordNews } from './run.ts'
 import { settleUnsaved } from './save.ts'
 
-/** One run over one claim. */
+/** Decides the next step of one claim, and performs it. */
 export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Promise<Outcome> {
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED

@@ -15,7 +15,7 @@ interface FailedTry {
   readonly error: unknown
 }
 
-/** Records a failed try, and decides when the next one comes. */
+/** Records a failed attempt to create a volume, and decides when to retry. */
 export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry): Promise<Outcome> {
   const { deps, log } = run
   const { claim, class: storageClass, error } = failed
@@ -33,7 +33,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   }
   if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)
   const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
-  // Without an answer an earlier creation may still be running: it must not be repeated for another node.
+  // If this attempt sent no call, an earlier call may still be running. Another node must not repeat it.
   if (state === 'background' || state === 'unchanged' || (!answered && memory.inProgress.has(claim.uid))) return retry
   memory.ended(claim.uid)
   const reschedules = state === 'reschedule' && selectedNode(claim) !== undefined
@@ -50,7 +50,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   return { kind: 'postponed', ms: memory.pausedForMs(claim.uid, storageClass.uid) }
 }
 
-/** Another controller creates the volume. */
+/** Records that a volume populator, not this provisioner, creates the volume. */
 function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): Outcome {
   log.v(4)?.info('Volume provision ignored', { reason: error.message })
   deps.metrics.creations.failed(labelsOf(claim))

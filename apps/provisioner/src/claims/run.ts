@@ -10,15 +10,15 @@ import type { AwaitedObjects } from './awaited.ts'
 import type { ClaimMemory } from './memory.ts'
 
 export interface ClaimDeps extends Omit<TermParts, 'topology'> {
-  /** Undefined without topology. */
+  /** The nodes of the cluster. Undefined if the driver does not support topology. */
   readonly topology: TopologyNodes | undefined
   readonly memory: ClaimMemory
   readonly awaited: AwaitedObjects
-  /** Has the PersistentVolume of this name stored later. */
+  /** Enqueues the PersistentVolume with this name, so that it is stored later. */
   readonly storeLater: (name: string) => void
 }
 
-/** One run over one claim. */
+/** The dependencies of one run of the reconciler for one claim. */
 export interface ClaimRun extends Pick<Run, 'signal'> {
   readonly deps: ClaimDeps
   readonly log: Logger
@@ -28,7 +28,7 @@ export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: Claim, text
   deps.recorder.event(claimTarget(claim), text)
 }
 
-/** Records the event unless it repeats the last one about the claim. */
+/** Records the event unless it repeats the last event about the claim. */
 export function recordNews(run: Pick<ClaimRun, 'deps'>, claim: Claim, text: EventText): void {
   if (run.deps.memory.isNews(claim.uid, text.message)) recordEvent(run, claim, text)
 }
@@ -37,7 +37,7 @@ export function labelsOf(claim: Claim): ClaimLabels {
   return { class: classNameOf(claim), source: claim.wanted?.dataSource?.kind ?? '' }
 }
 
-/** Changes the stored claim. Returns false if it is gone. */
+/** Changes the stored claim. Returns false if the claim is gone. */
 export function edit({ deps, signal }: ClaimRun, claim: Claim, change: ClaimEdit): Promise<boolean> {
   return editClaim({ api: deps.api, claims: deps.claims, signal }, claim, change)
 }

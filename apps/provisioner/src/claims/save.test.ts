@@ -18,7 +18,7 @@ function existing(parts: { metadata?: object; spec?: object; phase?: string }): 
 
 const other = { csi: { driver: 'csi.example.com', volumeHandle: 'vol-2' } }
 
-describe('the fate of a new volume whose name is taken', () => {
+describe('decideConflict', () => {
   it.each<[string, ReturnType<typeof decideConflict>, Parameters<typeof existing>[0], object?]>([
     ['the same volume for the claim', 'stored', {}],
     ['the same volume for another claim', 'kept', { spec: { claimRef: { uid: 'other' } } }],
@@ -32,13 +32,13 @@ describe('the fate of a new volume whose name is taken', () => {
       { metadata: DYING, phase: 'Released', spec: { persistentVolumeReclaimPolicy: 'Retain' } },
     ],
     ['a volume of another kind', 'kept', { spec: { csi: undefined, hostPath: { path: '/' } } }],
-    ['another volume, and the new one is migrated', 'kept', { spec: other }, { migrated: true }],
+    ['another volume while the new volume is migrated', 'kept', { spec: other }, { migrated: true }],
     [
       'an in-tree volume with a handle that no plugin understands',
       'kept',
       { spec: { csi: undefined, awsElasticBlockStore: { volumeID: 'aws://' } } },
     ],
-  ])('if a PersistentVolume names %s: %s', (_, fate, parts, created = {}) => {
+  ])('if the PersistentVolume of this name refers to %s, the new volume is %s', (_, fate, parts, created = {}) => {
     expect(decideConflict(existing(parts), { claimUid: 'uid', created: { ...CREATED, ...created } })).toBe(fate)
   })
 })

@@ -13,8 +13,8 @@ import { cachedClaim } from './observe.ts'
 import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
 
 /**
- * Stores the PersistentVolume of a created volume. Returns an error if another PersistentVolume has its name: the new
- * volume is then deleted, unless a PersistentVolume names it. Throws if it can be neither stored nor deleted now.
+ * Stores the PersistentVolume of a created volume. If the name is taken, deletes the volume, unless a PersistentVolume
+ * refers to it, and returns an error. Throws if the volume can neither be stored nor deleted now.
  */
 async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
@@ -30,7 +30,7 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
       case 'kept':
         return keptFor(name, name)
       case 'unwanted':
-        // A retry must not store it: the PersistentVolume in its way may be gone by then.
+        // A retry must delete the volume and not store it, even if the other PersistentVolume is gone by then.
         deps.memory.unsaved.set(name, { ...unsaved, doomed: true })
     }
   }
@@ -46,7 +46,7 @@ function keptFor(name: string, owner: string): AnswerError {
   return new AnswerError(message, { mayExist: false })
 }
 
-/** Undefined if the object is created; otherwise the object that has its name. */
+/** Creates the PersistentVolume and returns undefined. If the name is taken, returns the existing object. */
 async function createOrGet({ deps, signal }: ClaimRun, pv: PersistentVolume): Promise<PersistentVolume | undefined> {
   for (;;) {
     try {
@@ -64,8 +64,8 @@ async function createOrGet({ deps, signal }: ClaimRun, pv: PersistentVolume): Pr
 }
 
 /**
- * The fate of a new volume whose PersistentVolume finds its name taken. `stored`: the existing object is its own.
- * `kept`: the existing object names the volume, or may do so. `unwanted`: no object needs the volume.
+ * Decides about a new volume if the name of its PersistentVolume is taken. `stored`: the existing object describes the
+ * volume for the same claim. `kept`: the existing object may refer to the volume. `unwanted`: no object needs it.
  */
 export function decideConflict(
   existing: PersistentVolume,
@@ -74,11 +74,11 @@ export function decideConflict(
   if (isDoomed(existing)) return 'unwanted'
   const handle = handleOf(existing)
   if (handle === created.volumeId) return existing.spec?.claimRef?.uid === claimUid ? 'stored' : 'kept'
-  // The cache does not have the handles of in-tree volumes, which may name the volume too.
+  // `ownerOf` finds no in-tree PersistentVolume that refers to the volume, so such a volume is kept.
   return handle === undefined || created.migrated ? 'kept' : 'unwanted'
 }
 
-/** Its deletion cannot be undone, and its volume is deleted with it. */
+/** Reports whether the PersistentVolume is being deleted together with its volume. */
 function isDoomed({ metadata, spec, status }: PersistentVolume): boolean {
   if (metadata?.deletionTimestamp == null) return false
   return status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Delete'
@@ -93,13 +93,13 @@ function handleOf(pv: PersistentVolume): string | undefined {
   }
 }
 
-/** The PersistentVolume that names the volume. Such a volume is never deleted on behalf of a claim. */
+/** Returns the PersistentVolume that refers to the volume. Such a volume must not be deleted. */
 export function ownerOf(volumeId: string, { deps }: Pick<ClaimRun, 'deps'>): string | undefined {
   for (const { key, handle } of deps.volumes.store.values()) if (handle === volumeId) return key
   return undefined
 }
 
-/** Deletes a volume that has no PersistentVolume. A missing Secret does not keep the volume alive. */
+/** Deletes a volume that has no PersistentVolume. If its Secret is missing, calls DeleteVolume without secrets. */
 export async function deleteCreated(
   { deps, signal, log }: ClaimRun,
   { volumeId, secretRef, migrated }: CreatedVolume,
@@ -123,7 +123,7 @@ function nameOf({ metadata }: PersistentVolume): string {
 export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
   const name = nameOf(unsaved.pv)
-  // The entry survives an abort, so that a later run of this term stores it.
+  // The entry survives an aborted run, so that a later run of this process stores the PersistentVolume.
   deps.memory.unsaved.set(name, unsaved)
   try {
     return await storeUnsaved(run, unsaved)
@@ -135,7 +135,7 @@ export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<An
   }
 }
 
-/** One try to store it. Throws the reason why it has to be tried again. */
+/** Tries once to store the PersistentVolume. Throws if the attempt must be repeated. */
 async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { memory } = run.deps
   const { claim, pv } = unsaved
@@ -149,14 +149,14 @@ async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerErro
   return undefined
 }
 
-/** A refused PersistentVolume is an event of its claim: nothing else shows why the claim stays unbound. */
+/** Records the failure as an event of the claim, because nothing else shows why the claim stays unbound. */
 function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): void {
   const message = `cannot store the PersistentVolume ${nameOf(pv)}: ${messageOf(error)}`
   run.log.error(error, 'Failed to save persistentvolume', { PV: nameOf(pv) })
   recordNews(run, claim, CLAIM_EVENTS.failed(message))
 }
 
-/** Removes our finalizer. A failure is repeated when the claim is looked at again, which its finalizer causes. */
+/** Removes our finalizer from the claim. After a failure, the finalizer itself causes another run for the claim. */
 async function releaseClaim(run: ClaimRun, claim: Claim): Promise<void> {
   const { settings } = run.deps
   if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
@@ -164,22 +164,22 @@ async function releaseClaim(run: ClaimRun, claim: Claim): Promise<void> {
 }
 
 const WORKERS = 10
-/** The waits of the Go original, whose administrators are used to quick repetitions. */
+/** The back-off with which the Go original retries to store PersistentVolumes. */
 const BACKOFF = { baseMs: 5, maxMs: 1_000_000 }
 
 export interface StoreLinks {
   readonly source: Source
-  /** Looks at a claim again. */
+  /** Enqueues the claim with this UID again. */
   readonly claimAgain: (uid: string) => void
 }
 
-/** Stores the PersistentVolumes that could not be stored at once, also if their claims are gone. */
+/** Stores the PersistentVolumes whose first attempt failed, even if their claims are gone. */
 export function storeController(deps: ClaimDeps, { source, claimAgain }: StoreLinks): Controller {
   return {
     name: 'unsavedpvs',
     workers: deps.settings.workers <= 0 ? 0 : WORKERS,
     backoff: BACKOFF,
-    // Its keys come from runs that have waited for the caches.
+    // The claim controller adds the keys, and it has already waited for the caches.
     caches: [],
     sources: [source],
     reconcile: async (name, { signal }) => {

@@ -7,11 +7,11 @@ import type { AwaitedObjects } from './awaited.ts'
 import { type DecisionSettings, isMarked, isOurs } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
 
-/** Keys are the UIDs of claims: a recreated claim is another claim. */
+/** Enqueues claims by UID, so that a recreated claim is not mistaken for the deleted claim. */
 export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): Trigger<Claim> {
   return (event) => {
     if (event.type === 'deleted') return []
-    // The run that has written it knows it.
+    // The run that wrote this change already knows it.
     if (event.type === 'updated' && event.cause === 'own') return []
     const claim = event.type === 'added' ? event.object : event.after
     const { uid, wanted } = claim
@@ -20,7 +20,7 @@ export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): T
   }
 }
 
-/** Deleted and bound claims have no pending work, unless a creation has to be followed up. */
+/** Forgets a deleted or bound claim, unless a CreateVolume call for it may be running. */
 export function endsOf(
   claims: Pick<Informer<Claim, never>, 'subscribe'>,
   { memory, awaited }: { readonly memory: ClaimMemory; readonly awaited: AwaitedObjects },
@@ -37,7 +37,7 @@ export function endsOf(
     })
 }
 
-/** Claims wait for their node, or for any node. Most updates of nodes change no topology. */
+/** Wakes claims that wait for one node or for any node. Ignores updates that do not change labels or topology keys. */
 export function causesOfTopology({ nodes, registrations }: TopologyCaches): readonly Source[] {
   return [
     causesOf(nodes, (event) => (changesLabels(event) ? causes(event) : [])),

@@ -8,15 +8,15 @@ import type { TopologyNodes } from '../topology/requirement.ts'
 /** The node of this process with --node-deployment. */
 export interface LocalNode {
   readonly name: string
-  /** The topology of the node, as its driver reports it. Undefined: none. */
+  /** The topology of the node, as the driver reports it. Undefined if there is none. */
   readonly segments: Readonly<Record<string, string>> | undefined
-  /** Claims with immediate binding are provisioned too. */
+  /** True if claims with immediate binding are provisioned, too. */
   readonly immediateBinding: boolean
   readonly baseDelayMs: number
   readonly maxDelayMs: number
 }
 
-/** The topology of the node. Throws StartError. */
+/** Asks the driver for the topology of its node. Throws StartError. */
 export async function nodeSegments(
   driver: Driver,
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
@@ -30,7 +30,7 @@ export async function nodeSegments(
   }
 }
 
-/** The only node of the cluster that counts. No Node and no CSINode is read. */
+/** Returns a cluster of this node only, so that Nodes and CSINodes need not be read. */
 export function topologyOfNode({ name, segments = {} }: LocalNode): TopologyNodes {
   const identity = { key: name, uid: name, resourceVersion: '' }
   return {

@@ -10,7 +10,7 @@ function atTime() {
 }
 
 describe('Ownership', () => {
-  it('counts the first delay down from the first look', () => {
+  it('starts the first delay of a claim at the first call', () => {
     const { time, waitMs } = atTime()
     expect(waitMs()).toBe(75)
     time.now = 60
@@ -19,7 +19,7 @@ describe('Ownership', () => {
     expect(waitMs()).toBe(0)
   })
 
-  it('doubles the delay after each failed try, up to the maximum, from the next look on', () => {
+  it('doubles the delay after each failed attempt, up to the maximum', () => {
     const { time, ownership, waitMs } = atTime()
     waitMs()
     for (const expected of [175, 325, 325]) {

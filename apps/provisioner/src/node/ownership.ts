@@ -3,13 +3,13 @@ import type { LocalNode } from './local-node.ts'
 
 interface Waiting {
   readonly attempts: number
-  /** Undefined until the next look at the claim. */
+  /** The time of the next attempt. Undefined until `waitMs` is called again. */
   readonly due: number | undefined
 }
 
 /**
- * The delays after which this node tries to become the node of a claim. All nodes see a claim at once: without the delays
- * all of them would write to it.
+ * The random delays after which this node tries to become the selected node of a claim. Without delays, the processes
+ * of all nodes would write to a new claim at once.
  */
 export class Ownership {
   readonly #claims = new Map<string, Waiting>()
@@ -19,7 +19,7 @@ export class Ownership {
     this.#clock = clock
   }
 
-  /** Milliseconds until the node may try. The first look at a claim begins the delay. */
+  /** Returns the milliseconds until this node may try to take the claim. The first call starts the delay. */
   waitMs(uid: string, { baseDelayMs, maxDelayMs }: Pick<LocalNode, 'baseDelayMs' | 'maxDelayMs'>): number {
     const { attempts, due } = this.#claims.get(uid) ?? { attempts: 0, due: undefined }
     const now = this.#clock.monotonic()
@@ -30,12 +30,12 @@ export class Ownership {
     return wait
   }
 
-  /** The try has failed, perhaps because another node was faster: the next delay is longer. */
+  /** Makes the next delay longer after a failed attempt, for example because another node was faster. */
   again(uid: string): void {
     this.#claims.set(uid, { attempts: (this.#claims.get(uid)?.attempts ?? 0) + 1, due: undefined })
   }
 
-  /** The next delay is the first one. */
+  /** Resets the delay of the claim to the first, shortest delay. */
   forget(uid: string): void {
     this.#claims.delete(uid)
   }

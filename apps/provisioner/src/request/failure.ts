@@ -2,13 +2,13 @@ import type { Cause } from '@csi-sidecars/controller'
 
 export interface ProvisionErrorOptions {
   readonly cause?: unknown
-  /** The changes that may end the failure. */
+  /** The objects whose change may end the failure. */
   readonly waitsFor?: readonly Cause[]
-  /** Another node may succeed: the scheduler selects one. */
+  /** True if another node may succeed, so that the scheduler should select another node. */
   readonly reschedule?: boolean
 }
 
-/** A failure before the call. Its message is part of an event. It says nothing about an earlier call. */
+/** A failure before the driver is called. Its message is part of an event. An earlier call may still be running. */
 export class ProvisionError extends Error {
   override readonly name = 'ProvisionError'
   readonly waitsFor: readonly Cause[]

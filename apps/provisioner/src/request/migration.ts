@@ -4,12 +4,12 @@ import { type Class, projectClass } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
 import { ProvisionError } from './failure.ts'
 
-/** Reports whether the class belongs to the in-tree plugin that the driver has taken over for. */
+/** Reports whether the class belongs to the in-tree plugin that is migrated to the driver. */
 export function isMigrated({ provisioner }: Class, { inTree }: Names): boolean {
   return inTree !== undefined && provisioner === inTree
 }
 
-/** The class as the driver knows it. The driver's own classes are not translated. */
+/** Translates a class of the migrated in-tree plugin to the CSI driver. Returns other classes unchanged. */
 export function classForDriver(storageClass: Class, names: Names): Class {
   const { inTree } = names
   if (inTree === undefined || !isMigrated(storageClass, names)) return storageClass

@@ -26,7 +26,7 @@ import type { ProvisionerSettings } from '../parts.ts'
 import { bytesOf } from './request.ts'
 import type { SecretRef, SecretRefs } from './secrets.ts'
 
-/** The parts of the request that its answer is stored with. */
+/** The parts of a CreateVolume request that are needed to build the PersistentVolume. */
 export interface VolumeParts {
   readonly claim: Claim
   readonly class: Class
@@ -38,7 +38,7 @@ export interface VolumeParts {
 
 type Settings = Pick<ProvisionerSettings, 'names' | 'identity' | 'topology' | 'attributesClasses' | 'publishReadOnly'>
 
-/** The PersistentVolume for the created volume, reserved for the claim. */
+/** Builds the PersistentVolume of a created volume, with a `claimRef` that reserves it for the claim. */
 export function persistentVolumeOf(parts: VolumeParts, created: Volume, settings: Settings): PersistentVolume {
   const { claim, class: storageClass, refs } = parts
   const { accessModes = [], volumeMode, attributesClass = '' } = claim.wanted ?? {}
@@ -73,7 +73,7 @@ function csiSource(
   return {
     driver: names.driver,
     volumeHandle: created.volumeId,
-    // The driver's keys win.
+    // A key in the driver's `volumeContext` overrides the key of the provisioner.
     volumeAttributes: { [IDENTITY_ATTRIBUTE]: identity, ...created.volumeContext },
     ...(claim.wanted?.volumeMode !== 'Block' && fsType !== '' && { fsType }),
     ...(publishReadOnly && isReadOnly(capabilities) && { readOnly: true }),
@@ -106,7 +106,7 @@ function secretAnnotations({ provisioner, controllerModify }: SecretRefs): Recor
 
 type Affinity = Pick<PersistentVolumeSpec, 'nodeAffinity'>
 
-/** The nodes that can reach the volume. Topologies without segments are skipped, because the API refuses empty terms. */
+/** Returns the nodes that can reach the volume. Skips topologies without segments, as the API refuses empty terms. */
 export function affinityOf(topologies: readonly Topology[]): Affinity {
   const nodeSelectorTerms = topologies.map(termOf).filter((term) => term !== undefined)
   return nodeSelectorTerms.length === 0 ? {} : { nodeAffinity: { required: { nodeSelectorTerms } } }

@@ -36,7 +36,7 @@ describe('the parameters', () => {
     expect(fsTypeOf(parameters as Record<string, string>, 'ext4')).toEqual({ fsType, deprecated })
   })
 
-  it('two file systems are refused', () => {
+  it('refuses parameters that name two file systems', () => {
     expect(() => fsTypeOf({ fstype: 'a', FSTYPE: 'b' }, '')).toThrow('fstype specified in parameters with both')
   })
 
@@ -56,14 +56,14 @@ it.each<[string | undefined, bigint]>([
   expect(bytesOf(size)).toBe(bytes)
 })
 
-it('an access mode that does not exist is refused', () => {
+it('refuses an access mode that does not exist', () => {
   const wanted = { accessModes: ['ReadWriteOnce', 'New'] } as unknown as WantedVolume
   expect(() => capabilitiesOf(wanted, { mountOptions: [] }, { fsType: '', singleNodeMultiWriter: false })).toThrow(
     'New',
   )
 })
 
-it('the names of claim and volume replace equal parameters', () => {
+it('with --extra-create-metadata, the names of claim and volume replace parameters with equal keys', () => {
   const parts = { claim: CLAIM, name: 'pv', capabilities: [], source: undefined, topology: undefined, secrets: {} }
   const request = createVolumeRequest({
     ...parts,

@@ -12,12 +12,12 @@ import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
 import { SECRET_KEYS } from './secrets.ts'
 
-/** The size of the claim in bytes. */
+/** Returns the size of a claim in bytes. Returns 0 if the size is missing or unreadable. */
 export function bytesOf(size: string | undefined): bigint {
   return (Quantity.tryParse(size ?? '0') ?? Quantity.parse('0')).bytes()
 }
 
-/** One capability for each access mode, in the order of the claim. */
+/** Returns one volume capability for each access mode, in the order of the claim. */
 export function capabilitiesOf(
   { accessModes, volumeMode }: WantedVolume,
   { mountOptions }: Pick<Class, 'mountOptions'>,
@@ -35,13 +35,13 @@ export function capabilitiesOf(
 export interface RequestParts {
   readonly claim: Claim
   readonly name: string
-  /** The parameters for the driver. */
+  /** The parameters of the StorageClass, without the reserved keys. */
   readonly parameters: Readonly<Record<string, string>>
   readonly capabilities: readonly VolumeCapability[]
   readonly source: VolumeContentSource | undefined
   readonly topology: TopologyRequirement | undefined
   readonly secrets: Readonly<Record<string, string>>
-  /** --extra-create-metadata. */
+  /** The value of `--extra-create-metadata`. */
   readonly extraMetadata: boolean
   /** The parameters of the VolumeAttributesClass. */
   readonly mutableParameters: Readonly<Record<string, string>>
@@ -72,11 +72,11 @@ function metadataOf(claim: Claim, volume: string): Record<string, string> {
 
 export interface NameRule {
   readonly volumeNamePrefix: string
-  /** -1: the UID as it is. */
+  /** How many characters of the claim's UID the name has. -1: the whole UID, with its dashes. */
   readonly volumeNameUuidLength: number
 }
 
-/** The name of the volume at the driver and of its PersistentVolume. The same claim always has the same name. */
+/** Returns the name of the volume at the driver and of its PersistentVolume. A claim always gets the same name. */
 export function volumeNameOf(uid: string, { volumeNamePrefix, volumeNameUuidLength }: NameRule): string {
   if (volumeNamePrefix === '') throw new ProvisionError('volume name prefix cannot be of length 0')
   if (uid === '') throw new ProvisionError('corrupted PVC object, it is missing UID')
@@ -94,11 +94,11 @@ const KNOWN: ReadonlySet<string> = new Set([FS_TYPE, ...SECRET_KEYS])
 
 export interface FsType {
   readonly fsType: string
-  /** The class uses the old name of the parameter. */
+  /** True if the class uses the deprecated key `fstype`. */
   readonly deprecated: boolean
 }
 
-/** The file system of the class, else the default one. */
+/** Returns the file system that the class names, else the default. Throws ProvisionError if the class names two. */
 export function fsTypeOf(parameters: Parameters, defaultFsType: string): FsType {
   const found = Object.entries(parameters).filter(([key]) => key === FS_TYPE || isOldFsType(key))
   if (found.length > 1) {
@@ -109,7 +109,7 @@ export function fsTypeOf(parameters: Parameters, defaultFsType: string): FsType 
 
 const isOldFsType = (key: string): boolean => key.toLowerCase() === 'fstype'
 
-/** The parameters for the driver. */
+/** Returns the parameters for the driver, without reserved keys. Throws ProvisionError for an unknown reserved key. */
 export function driverParameters(parameters: Parameters): Record<string, string> {
   const kept = Object.entries(parameters).filter(([key]) => !key.startsWith(RESERVED))
   const unknown = Object.keys(parameters).find((key) => key.startsWith(RESERVED) && !KNOWN.has(key))

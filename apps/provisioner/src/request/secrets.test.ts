@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { secretRefOf, secretRefsOf } from './secrets.ts'
 
 const TOKENS = { volume: 'pv-1', namespace: 'ns', claim: 'data', annotations: { 'example.com/key': 'marked' } }
-/** A text with `%` in place of the dollar. */
+/** Returns the text with `$` in place of `%`. */
 const t = (text: string): string => text.replaceAll('%', '$')
 const KEY = 'csi.storage.k8s.io/'
 const pair = (name: string, namespace: string, use = 'provisioner-') => ({
@@ -18,18 +18,18 @@ describe('secretRefOf', () => {
     [t('%{pv.name}'), t('%{pv.name}'), 'pv-1', 'pv-1'],
     ['x-$'.concat("{pvc.annotations['example.com/key']}.y"), 'ns', 'x-marked.y', 'ns'],
     [t('a%{}b'), 'ns', 'ab', 'ns'],
-  ])('resolves %s in %s', (name, namespace, expectedName, expectedNamespace) => {
+  ])('resolves the Secret name %s and the namespace %s', (name, namespace, expectedName, expectedNamespace) => {
     expect(provisioner(pair(name, namespace))).toEqual({ name: expectedName, namespace: expectedNamespace })
   })
 
-  it('accepts the old keys', () => {
+  it('accepts the deprecated keys csiProvisionerSecretName and csiProvisionerSecretNamespace', () => {
     expect(provisioner({ csiProvisionerSecretName: 'a', csiProvisionerSecretNamespace: 'b' })).toEqual({
       name: 'a',
       namespace: 'b',
     })
   })
 
-  it('serves each purpose without a pair by the default pair', () => {
+  it('uses the default Secret for each purpose that names no Secret', () => {
     const refs = secretRefsOf({ ...pair('all', 'ns', ''), ...pair('one', 'ns', 'node-stage-') }, TOKENS)
     const all = { name: 'all', namespace: 'ns' }
     expect(refs).toEqual({
@@ -43,7 +43,7 @@ describe('secretRefOf', () => {
     })
   })
 
-  it('returns no reference without parameters', () => {
+  it('returns undefined if no parameter names a Secret', () => {
     expect(provisioner({})).toBeUndefined()
   })
 

@@ -7,11 +7,11 @@ export interface SecretRef {
   readonly namespace: string
 }
 
-/** The purposes of secrets. */
+/** The purposes of Secrets: one for each kind of CSI call. */
 export type SecretUse = keyof typeof USES
 
 interface Pair {
-  /** The name of the purpose in errors. */
+  /** The name of the purpose in error messages. */
   readonly title: string
   readonly name: string
   readonly namespace: string
@@ -37,10 +37,10 @@ const USES = {
   controllerModify: pair('ControllerModify', 'controller-modify-'),
 } as const
 
-/** Serves each purpose without a pair. */
+/** The parameters of the default Secret, which serves each purpose without parameters. */
 const DEFAULT = pair('Default', '')
 
-/** The parameters with which classes name secrets. */
+/** The keys of the StorageClass parameters that name Secrets. */
 export const SECRET_KEYS: readonly string[] = [...Object.values<Pair>(USES), DEFAULT].flatMap(({ name, namespace }) => [
   name,
   namespace,
@@ -48,7 +48,7 @@ export const SECRET_KEYS: readonly string[] = [...Object.values<Pair>(USES), DEF
 
 type Parameters = Readonly<Record<string, string>>
 
-/** The values of the tokens in templates. */
+/** The values that replace the tokens in templates, for example `${pvc.name}`. */
 export interface SecretTokens {
   readonly volume: string
   readonly namespace: string
@@ -117,7 +117,7 @@ function resolved(template: string, tokens: ReadonlyMap<string, string>, what: '
   }
 }
 
-/** A Secret that could not be read. */
+/** Returns the error for a Secret that could not be read. The claim then waits for a change of this Secret. */
 export function secretError({ name, namespace }: SecretRef, cause: unknown): ProvisionError {
   const message = `error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`
   return new ProvisionError(message, { cause, waitsFor: [{ on: 'secret', name: `${namespace}/${name}` }] })

@@ -10,7 +10,7 @@ export interface CloneParts {
   readonly claim: Claim
   readonly class: Class
   readonly source: Source
-  /** The source claim, as cached. */
+  /** The source claim from the cache. Undefined if it does not exist. */
   readonly original: Claim | undefined
 }
 
@@ -40,7 +40,7 @@ export function checkOriginal({ claim, source, original }: CloneParts): Claim {
   return original
 }
 
-/** The volume of the source claim, read from the server because it must be the claim's own at this moment. */
+/** Reads the volume of the source claim from the API server, because the cache may lag. Throws ProvisionError. */
 export async function cloneSource(
   parts: CloneParts,
   api: Pick<KubeClient, 'get'>,

@@ -2,14 +2,14 @@ import type { Cause } from '@csi-sidecars/controller'
 import { CLAIM_KIND, type Claim, claimRef, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
 import { ProvisionError } from '../request/failure.ts'
 
-/** The origin of the content of a volume. */
+/** The data source of a volume: a snapshot or a claim. */
 export interface Source {
   readonly kind: typeof SNAPSHOT_KIND | typeof CLAIM_KIND
   readonly namespace: string
   readonly name: string
 }
 
-/** A kind of source that another controller handles. */
+/** Thrown for a kind of data source that another controller, a volume populator, handles. */
 export class PopulatorError extends Error {
   override readonly name = 'PopulatorError'
 
@@ -18,7 +18,7 @@ export class PopulatorError extends Error {
   }
 }
 
-/** The source of a claim. Undefined: an empty volume. Throws ProvisionError, and PopulatorError for other kinds. */
+/** Returns the data source of a claim. Undefined: none. Throws ProvisionError, and PopulatorError for other kinds. */
 export function sourceOf(claim: Claim): Source | undefined {
   const { dataSource, dataSourceRef } = claim.wanted ?? {}
   if (dataSource === undefined && dataSourceRef?.namespace) {
@@ -43,7 +43,7 @@ export function sourceOf(claim: Claim): Source | undefined {
   throw new PopulatorError(kind)
 }
 
-/** A source that cannot be used now. A change of the source may end the failure. */
+/** Returns the error for a data source that cannot be used now. The claim then waits for a change of the source. */
 export function sourceError(
   { kind, namespace, name }: Source,
   why: string,

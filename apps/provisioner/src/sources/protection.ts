@@ -10,7 +10,7 @@ export interface SnapshotWrite {
   readonly log: Logger
 }
 
-/** Keeps the snapshot until the restore is over. Continues without the permission, which older roles lack. */
+/** Puts our finalizer on the snapshot during the restore. Continues without it if an older RBAC role forbids it. */
 export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snapshot: VolumeSnapshot): Promise<void> {
   const finalizers = snapshot.metadata?.finalizers ?? []
   if (finalizers.includes(SNAPSHOT_FINALIZER)) return
@@ -27,7 +27,7 @@ export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snaps
 
 const CONFLICT_TRIES = 5
 
-/** Removes our finalizer. Throws if the server refuses. */
+/** Removes our finalizer from the snapshot `namespace/name`. Throws if the API server refuses. */
 export async function releaseSnapshot({ api, signal }: SnapshotWrite, key: string): Promise<void> {
   const [namespace = '', name = ''] = key.split('/')
   for (let left = CONFLICT_TRIES; ; left -= 1) {

@@ -24,7 +24,7 @@ export interface ReleaseOptions {
   readonly log: Logger
 }
 
-/** Removes our finalizer from deleted claims that are no longer cloned. */
+/** Removes our finalizer from deleted claims whose volumes are no longer being cloned. */
 export function cloneReleaseController(options: ReleaseOptions): Controller {
   const { claims, workers, backoff } = options
   return {
@@ -34,7 +34,7 @@ export function cloneReleaseController(options: ReleaseOptions): Controller {
     caches: [claims],
     sources: [
       keysOf(claims, onClaim),
-      // A clone that is over or deleted may be the last one.
+      // When a clone is finished or deleted, its source claim may no longer be needed.
       causesOf(claims, (event) => {
         const clone = event.type === 'updated' ? event.before : event.object
         return sourceKeys(clone).map((name) => ({ on: 'clone', name }))

@@ -18,7 +18,7 @@ export interface RestoreParts {
   readonly claim: Claim
   readonly class: Class
   readonly source: Source
-  /** --prevent-volume-mode-conversion. */
+  /** The value of `--prevent-volume-mode-conversion`. */
   readonly preventModeConversion: boolean
 }
 
@@ -27,7 +27,7 @@ export interface Restore {
   readonly snapshot: VolumeSnapshot
 }
 
-/** The snapshot that a volume is restored from, read from the server. Throws ProvisionError. */
+/** Reads the snapshot that a volume is restored from, and checks it. Throws ProvisionError. */
 export async function snapshotSource(
   parts: RestoreParts,
   api: Pick<KubeClient, 'get'>,
@@ -53,7 +53,7 @@ export async function snapshotSource(
 
 function boundContent({ source }: RestoreParts, { metadata, status }: VolumeSnapshot): string {
   const isProtected = metadata?.finalizers?.includes(SNAPSHOT_FINALIZER) === true
-  // Our finalizer shows that the restore has begun before the deletion: it must be finished.
+  // Our finalizer shows that the restore began before the snapshot was deleted. The restore must be finished.
   if (metadata?.deletionTimestamp != null && !isProtected) {
     throw sourceError(source, `snapshot ${source.name} is being deleted`)
   }
@@ -62,7 +62,7 @@ function boundContent({ source }: RestoreParts, { metadata, status }: VolumeSnap
   return contentName
 }
 
-/** The first check that fails. */
+/** Returns the reason why the snapshot cannot be restored, from the first check that fails. */
 export function whyUnusable(
   parts: RestoreParts,
   snapshot: VolumeSnapshot,
@@ -89,7 +89,7 @@ export function whyUnusable(
   return whyOtherMode(parts, content)
 }
 
-/** A user must not read the blocks of a file system, or the reverse, without permission. */
+/** Returns an error text if the volume mode changes without permission, for example from file system to block. */
 function whyOtherMode(
   { claim, preventModeConversion }: RestoreParts,
   { metadata, spec }: VolumeSnapshotContent,

@@ -23,8 +23,8 @@ describe('sourceOf', () => {
     ['no source', {}, undefined],
     ['a snapshot', { dataSource: snapshot }, { kind: 'VolumeSnapshot', namespace: 'ns', name: 's' }],
     ['a claim', { dataSource: clone }, { kind: 'PersistentVolumeClaim', name: 'c' }],
-    ['the second field', { dataSourceRef: clone }, { kind: 'PersistentVolumeClaim', name: 'c' }],
-    ['the first of two fields', { dataSource: snapshot, dataSourceRef: clone }, { kind: 'VolumeSnapshot' }],
+    ['the source in dataSourceRef', { dataSourceRef: clone }, { kind: 'PersistentVolumeClaim', name: 'c' }],
+    ['dataSource before dataSourceRef', { dataSource: snapshot, dataSourceRef: clone }, { kind: 'VolumeSnapshot' }],
   ])('finds %s', (_what, spec, expected) => {
     const found = sourceOf(claimOf('claim', spec))
     if (expected === undefined) expect(found).toBeUndefined()
@@ -68,9 +68,9 @@ describe('whyUnusable', () => {
   it.each<[string, Parameters<typeof reasonOf>[0], string | undefined]>([
     ['accepts a ready snapshot', {}, undefined],
     ['accepts an unknown size', { status: { readyToUse: true } }, undefined],
-    ['compares the identity', { spec: { volumeSnapshotRef: { ...ref, uid: 'x' } } }, 'bound to a different snapshot'],
+    ['compares the UID', { spec: { volumeSnapshotRef: { ...ref, uid: 'x' } } }, 'bound to a different snapshot'],
     ['compares the driver', { spec: { driver: 'x' } }, 'is not handled by CSI driver of StorageClass class'],
-    ['waits for the snapshot', { status: { readyToUse: false } }, 'snapshot s is not Ready'],
+    ['waits until the snapshot is ready', { status: { readyToUse: false } }, 'snapshot s is not Ready'],
     ['compares the size', { status: { ...ready, restoreSize: '3Gi' } }, 'is less than the size 3221225472'],
     ['compares the mode', { spec: block }, 'annotation is not present on snapshotcontent c'],
     ['accepts an allowed mode', { spec: block, annotations: { [ALLOW]: '1' } }, undefined],
@@ -92,7 +92,7 @@ describe('checkOriginal', () => {
   const check = (original: Claim | undefined, claim = claimOf('claim')) =>
     checkOriginal({ claim, class: CLASS, source, original })
 
-  it('returns a bound source of at most the size', () => {
+  it('returns a bound source that is not larger than the new claim', () => {
     const original = claimOf('o', { volumeName: 'pv' }, bound)
     expect(check(original)).toBe(original)
   })

@@ -7,9 +7,9 @@ const TRY = { node: 'a', classUid: 'c', inProgress: false }
 describe('Pins', () => {
   it.each([
     ['keeps the requirement of the same node and class', TRY, 'old'],
-    ['replaces it for another node', { ...TRY, node: 'b' }, 'new'],
-    ['replaces it for another class', { ...TRY, classUid: 'd' }, 'new'],
-    ['keeps it for another node while a creation may be running', { ...TRY, node: 'b', inProgress: true }, 'old'],
+    ['replaces the requirement for another node', { ...TRY, node: 'b' }, 'new'],
+    ['replaces the requirement for another class', { ...TRY, classUid: 'd' }, 'new'],
+    ['keeps the requirement while a creation may be running', { ...TRY, node: 'b', inProgress: true }, 'old'],
   ])('%s', (_, tried, expected) => {
     const pins = new Pins()
     pins.requirement('uid', TRY, () => of('old'))

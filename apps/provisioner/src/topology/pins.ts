@@ -9,18 +9,18 @@ interface Pin {
 interface PinnedTry {
   readonly node: string
   readonly classUid: string
-  /** The driver may still be working on the request. */
+  /** True if the driver may still be working on an earlier CreateVolume call. */
   readonly inProgress: boolean
 }
 
 /**
- * The requirements of claims from their first try to the answer of the driver. A creation may be running, so a repeated
- * request must be the same even if nodes have changed.
+ * The topology requirements of claims, kept from the first CreateVolume call until the creation has ended. A repeated
+ * call must equal the first call, even if nodes have changed.
  */
 export class Pins {
   readonly #pins = new Map<string, Pin>()
 
-  /** The pinned requirement, else the one that `compute` finds. */
+  /** Returns the kept requirement of the claim, or computes and keeps a new one. */
   requirement(
     uid: string,
     { node, classUid, inProgress }: PinnedTry,

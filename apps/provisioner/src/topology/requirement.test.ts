@@ -32,10 +32,10 @@ const segments = (list: readonly { segments: Record<string, string> }[] | undefi
 describe('requirementOf', () => {
   it.each<[string, Partial<TopologyRules>, string[] | undefined, string[] | undefined]>([
     ['all topologies without a node', {}, ['z1', 'z2', 'z3'], ['z1', 'z2', 'z3']],
-    ['the next topology for the next index', { claimName: 'data-0' }, ['z1', 'z2', 'z3'], ['z1', 'z2', 'z3']],
-    ['the place after it for index 1', { claimName: 'data-1' }, ['z1', 'z2', 'z3'], ['z2', 'z3', 'z1']],
-    ['one place for all claims of a member', { claimName: 'logs-data-1' }, ['z1', 'z2', 'z3'], ['z2', 'z3', 'z1']],
-    ['no requirement with --immediate-topology=false', { immediate: false }, undefined, undefined],
+    ['z1 first for the StatefulSet index 0', { claimName: 'data-0' }, ['z1', 'z2', 'z3'], ['z1', 'z2', 'z3']],
+    ['z2 first for the StatefulSet index 1', { claimName: 'data-1' }, ['z1', 'z2', 'z3'], ['z2', 'z3', 'z1']],
+    ['one order for all claims of a pod', { claimName: 'logs-data-1' }, ['z1', 'z2', 'z3'], ['z2', 'z3', 'z1']],
+    ['no topology with --immediate-topology=false', { immediate: false }, undefined, undefined],
     [
       'the allowed topologies without a node',
       { allowed: zones('z7', 'z8'), claimName: 'x' },
@@ -60,7 +60,7 @@ describe('requirementOf', () => {
     expect(segments(of({}, nodes)?.requisite)).toEqual(['z1', 'z2', 'r1/z1'])
   })
 
-  it('combines every value of a term with every other', () => {
+  it('combines the values of different keys in an allowed topology', () => {
     const allowed = [
       {
         matchLabelExpressions: [
@@ -106,7 +106,7 @@ describe('requirementOf', () => {
     expect(() => of(rules, nodes)).toThrow(expect.objectContaining({ message }))
   })
 
-  it('asks the scheduler for another node only if the selected node is unknown', () => {
+  it('asks the scheduler for another node only if the selected node has no CSINode', () => {
     expect(() => of({ node: 'n' })).toThrow(expect.objectContaining({ reschedule: true }))
     expect(() => of({ node: 'unregistered' })).toThrow(expect.objectContaining({ reschedule: false }))
   })

@@ -25,17 +25,17 @@ export interface TopologyNodes {
 
 export interface TopologyRules {
   readonly claimName: string
-  /** The selected node. Empty: none. */
+  /** The selected node. Empty if no node is selected. */
   readonly node: string
   /** The allowed topologies of the class. */
   readonly allowed: readonly TopologySelectorTerm[]
-  /** --strict-topology. */
+  /** The value of `--strict-topology`. */
   readonly strict: boolean
-  /** --immediate-topology. */
+  /** The value of `--immediate-topology`. */
   readonly immediate: boolean
 }
 
-/** The topology that a claim asks for. */
+/** Returns the rules from which the topology requirement of a claim is computed. */
 export function topologyRules(
   claim: Claim,
   { allowedTopologies: allowed }: Class,
@@ -45,7 +45,7 @@ export function topologyRules(
   return { claimName: claimRef(claim).name, node: nodeOfRequest(claim), allowed, strict, immediate }
 }
 
-/** Reports whether the allowed topologies of the rules contain the node. */
+/** Reports whether the allowed topologies of the StorageClass include the node. */
 export function allowsNode(rules: TopologyRules, node: string, cluster: TopologyNodes | undefined): boolean {
   if (rules.allowed.length === 0 || cluster === undefined) return true
   try {
@@ -57,7 +57,7 @@ export function allowsNode(rules: TopologyRules, node: string, cluster: Topology
   }
 }
 
-/** The topologies that the volume must and should be reachable from. Undefined: any. Throws ProvisionError. */
+/** Returns the topologies that must and should reach the volume. Undefined: any topology. Throws ProvisionError. */
 export function requirementOf(rules: TopologyRules, cluster: TopologyNodes): TopologyRequirement | undefined {
   const { node, allowed, strict, immediate, claimName } = rules
   const own = node === '' ? undefined : nodeTopology(rules, cluster)
@@ -113,7 +113,7 @@ function checkAllowed({ allowed, node }: TopologyRules, own: Term): void {
   throw failure(`${what} is not in allowed topologies: ${termsText(terms)}`, node)
 }
 
-/** The topologies of the nodes that have registered the keys. Without keys: every registered set of keys counts. */
+/** Returns the topologies of the nodes with these registered keys. Without keys, uses each registered set of keys. */
 function available(keys: readonly string[] | undefined, cluster: TopologyNodes): readonly Term[] {
   const sets = keys === undefined ? registeredKeys(cluster) : [keys]
   if (sets.length === 0) return []
@@ -133,7 +133,7 @@ function registeredKeys({ registrations }: TopologyNodes): readonly (readonly st
   return [...sets].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, set]) => set)
 }
 
-/** A label alone does not count: the driver must have registered its keys on the node. */
+/** Returns the topologies of nodes on which the driver has registered the keys. Labels alone do not count. */
 function termsOf(keys: readonly string[], { nodes, registrations }: TopologyNodes): readonly Term[] {
   const terms: Term[] = []
   for (const { key: name, topologyKeys = [] } of registrations.values()) {
@@ -144,7 +144,7 @@ function termsOf(keys: readonly string[], { nodes, registrations }: TopologyNode
   return terms
 }
 
-/** A changed node may end the failure; without a selected node, any of them. */
+/** Returns an error that waits for a change of the selected node, or of any node if no node is selected. */
 function failure(message: string, node?: string): ProvisionError {
   const waitsFor = [node === undefined ? { on: 'nodes' } : { on: 'node', name: node }]
   return new ProvisionError(`error generating accessibility requirements: ${message}`, { waitsFor })

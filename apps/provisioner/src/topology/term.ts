@@ -10,7 +10,7 @@ interface Segment {
   readonly value: string
 }
 
-/** Pairs of topology keys and values, sorted by key. All of them hold together. */
+/** Pairs of topology keys and values, sorted by key. A node matches if it has all of them. */
 export type Term = readonly Segment[]
 
 type Labels = Readonly<Record<string, string>>
@@ -27,13 +27,13 @@ function byTerm(a: Term, b: Term): number {
   return 0
 }
 
-/** The values of the keys on a node. Undefined if a label is missing. */
+/** Returns the values of the topology keys from a node's labels. Undefined if a label is missing. */
 export function termOf(labels: Labels, keys: readonly string[]): Term | undefined {
   if (!keys.every((key) => Object.hasOwn(labels, key))) return undefined
   return keys.map((key) => ({ key, value: labels[key] ?? '' })).sort(bySegment)
 }
 
-/** Sorted, each term once. */
+/** Returns the terms in sorted order, without duplicates. */
 export function distinctTerms(terms: readonly Term[]): readonly Term[] {
   const sorted = [...terms].sort(byTerm)
   return sorted.filter((term, at) => at === 0 || byTerm(term, sorted[at - 1] ?? []) !== 0)
@@ -44,7 +44,7 @@ export function holdsIn(term: Term, other: Term): boolean {
   return term.every(({ key, value }) => other.some((each) => each.key === key && each.value === value))
 }
 
-/** Every combination of the values of each term of a class. */
+/** Returns every combination of the values in each allowed topology of a StorageClass. */
 export function flattened(allowed: readonly TopologySelectorTerm[]): readonly Term[] {
   return allowed.flatMap(({ matchLabelExpressions }) => {
     const combined = (matchLabelExpressions ?? []).reduce<readonly Term[]>(
@@ -55,7 +55,7 @@ export function flattened(allowed: readonly TopologySelectorTerm[]): readonly Te
   })
 }
 
-/** Begins the list at a place, and wraps. */
+/** Returns the list rotated, so that the element at index `at` is the first. */
 export function rotated<T>(list: readonly T[], at: number): readonly T[] {
   return [...list.slice(at), ...list.slice(0, at)]
 }
@@ -76,15 +76,15 @@ export function termsText(terms: readonly Term[]): string {
 }
 
 /**
- * The index of the topology that the claim uses first. All claims of a StatefulSet member share an index, and the next
- * member has the next index.
+ * Returns the index of the topology that the claim prefers. All claims of a StatefulSet pod get the same index, and the
+ * claims of the next pod get the next index.
  */
 export function placeOf(claimName: string, length: number): number {
   const { base, index } = partsOf(claimName)
   return ((fnv1(base) + index) >>> 0) % length
 }
 
-/** `<claim>-<set>-<index>` is spread by the set's name and the index, each other name by itself. */
+/** Splits `<claim>-<set>-<index>` into the StatefulSet's name and the index. Keeps any other name, with index 0. */
 function partsOf(name: string): { readonly base: string; readonly index: number } {
   const dash = name.lastIndexOf('-')
   const digits = name.slice(dash + 1)
@@ -94,7 +94,7 @@ function partsOf(name: string): { readonly base: string; readonly index: number 
   return { base: rest.slice(rest.lastIndexOf('-') + 1), index }
 }
 
-/** FNV-1 with 32 bits. */
+/** Returns the 32-bit FNV-1 hash. */
 function fnv1(text: string): number {
   let hash = FNV_OFFSET
   for (const byte of Buffer.from(text)) hash = (Math.imul(hash, FNV_PRIME) ^ byte) >>> 0

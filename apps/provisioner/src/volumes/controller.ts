@@ -10,7 +10,7 @@ import type { VolumeDeps } from './deletion.ts'
 import { VolumeMemory } from './memory.ts'
 import { reconcileVolume } from './reconcile.ts'
 
-/** Protects the volumes of this driver, and deletes them when they are released. */
+/** Returns the controller that puts a finalizer on volumes of this driver and deletes released volumes. */
 export function volumeController(parts: TermParts): Controller {
   const { settings, volumes, classes, attachments } = parts
   const memory = new VolumeMemory(parts.clock)
@@ -49,14 +49,14 @@ export function volumeController(parts: TermParts): Controller {
   }
 }
 
-/** The result of an own write needs no look at the volume: the run that has written it continues. */
+/** Ignores events of this process's own writes, because the run that wrote the change continues by itself. */
 const onVolume: Trigger<Volume> = (event) => {
   if (event.type === 'deleted' || (event.type === 'updated' && event.cause === 'own')) return []
   const volume = event.type === 'added' ? event.object : event.after
   return volume.ours ? [volume.key] : []
 }
 
-/** A released volume may wait for the end of its attachment. */
+/** Wakes a released volume that waits for the deletion of its VolumeAttachment. */
 function causesOfAttachment(event: InformerEvent<Attachment>): { readonly on: string; readonly name: string }[] {
   return event.type === 'deleted' ? [{ on: 'attachment', name: event.object.volume }] : []
 }

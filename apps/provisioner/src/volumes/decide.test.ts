@@ -12,7 +12,7 @@ function decided(changes: Partial<Volume>, rest: { attachedTo?: string; isDelete
   return decideVolume({ volume: { ...RELEASED, ...changes } as Volume, attachments, isDeleted }).do
 }
 
-describe('a PersistentVolume', () => {
+describe('decideVolume', () => {
   it.each<[string, Partial<Volume>, string]>([
     ['released', {}, 'delete'],
     ['released and protected', PROTECTED, 'delete'],
@@ -27,7 +27,7 @@ describe('a PersistentVolume', () => {
     ['released with policy Retain', { reclaimPolicy: 'Retain' }, 'nothing'],
     ['released and protected with policy Retain', { reclaimPolicy: 'Retain', ...PROTECTED }, 'removeFinalizer'],
     ['released with an unknown policy', { reclaimPolicy: 'Later' }, 'nothing'],
-  ])('decides for a volume that is %s', (_state, changes, decision) => {
+  ])('chooses the next step for a volume that is %s', (_state, changes, decision) => {
     expect(decided(changes)).toBe(decision)
   })
 })

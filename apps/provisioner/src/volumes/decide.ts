@@ -2,11 +2,11 @@ import type { Attachment } from '../caches/cluster.ts'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import type { Volume } from '../caches/volume.ts'
 
-/** One PersistentVolume and the attachments that name it, at one moment. */
+/** A PersistentVolume and its VolumeAttachments, read at one moment. */
 export interface VolumeView {
   readonly volume: Volume
   readonly attachments: readonly Attachment[]
-  /** The driver has deleted the volume in this term. */
+  /** True if this process has already deleted the volume at the driver. */
   readonly isDeleted: boolean
 }
 
@@ -14,10 +14,10 @@ export type VolumeDecision =
   | { readonly do: 'nothing'; readonly why: string }
   | { readonly do: 'addFinalizer' }
   | { readonly do: 'removeFinalizer' }
-  /** Delete the volume at the driver, unless it `isDeleted`, and then its object. */
+  /** Delete the volume at the driver, unless `isDeleted`, and then the PersistentVolume. */
   | { readonly do: 'delete'; readonly isDeleted: boolean; readonly attachedTo: string | undefined }
 
-/** The next step for a PersistentVolume. The first check that applies decides. */
+/** Returns the next step for a PersistentVolume. The first check that applies decides. */
 export function decideVolume({ volume, attachments, isDeleted }: VolumeView): VolumeDecision {
   const { ours, phase, reclaimPolicy, deleting } = volume
   const isProtected = volume.finalizers?.includes(VOLUME_FINALIZER) === true

@@ -11,7 +11,7 @@ import { classForDriver } from '../request/migration.ts'
 import { type SecretRef, secretRefOf } from '../request/secrets.ts'
 import type { VolumeMemory } from './memory.ts'
 
-/** A volume that is still attached. Waiting is no failure. */
+/** Thrown for a volume that is still attached. Such a deletion waits, and does not count as failed. */
 export class InUseError extends Error {
   override readonly name = 'InUseError'
 
@@ -27,7 +27,7 @@ export interface DeletionRequest {
   readonly migrated: boolean
 }
 
-/** Makes the call for a released volume. Throws the reason why it cannot be made. */
+/** Builds the DeleteVolume request for a released volume. Throws if the request cannot be built. */
 export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Promise<DeletionRequest> {
   const { deps, signal, log } = run
   const migrated = isPVMigratable(stored)
@@ -38,14 +38,14 @@ export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Prom
   const ref = secretOf(run, pv)
   const secrets = await readSecret(deps.api, ref, signal).catch((error: unknown) => {
     signal.throwIfAborted()
-    // The Secret may have been deleted before the volume.
+    // The Secret may have been deleted before the volume, so the driver is called without it.
     log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`)
     return {}
   })
   return { volumeId, secrets, migrated }
 }
 
-/** The Secret of the annotations. Without annotations, that of the class. */
+/** Returns the Secret in the volume's annotations. Without annotations, the Secret in its StorageClass. */
 function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume): SecretRef | undefined {
   const { classes } = run.deps
   const { annotations = {} } = metadata ?? {}
@@ -69,7 +69,7 @@ export interface VolumeDeps extends TermParts {
   readonly memory: VolumeMemory
 }
 
-/** One run over one PersistentVolume. */
+/** The dependencies of one run of the reconciler for one PersistentVolume. */
 export interface VolumeRun extends Pick<Run, 'signal' | 'waitFor'> {
   readonly deps: VolumeDeps
   readonly log: Logger

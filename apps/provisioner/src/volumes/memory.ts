@@ -1,9 +1,9 @@
 import type { Clock } from '@csi-sidecars/base'
 import { News } from '../claims/memory.ts'
 
-/** The knowledge of this process about volumes in deletion, by the UIDs of their PersistentVolumes. */
+/** Facts about volumes in deletion that only this process remembers, by the UIDs of their PersistentVolumes. */
 export class VolumeMemory {
-  /** The driver has deleted them, and their objects remain. */
+  /** The UIDs of PersistentVolumes whose volumes the driver has already deleted. */
   readonly #deleted = new Set<string>()
   readonly #news: News
 

@@ -16,7 +16,7 @@ import { isReachable } from '../node/local-node.ts'
 import { decideVolume } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
 
-/** One run over one PersistentVolume. */
+/** Decides the next step of one PersistentVolume, and performs it. */
 export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run): Promise<Outcome> {
   const volume = deps.volumes.store.get(name)
   if (volume === undefined) return SETTLED
@@ -44,7 +44,7 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run):
   }
 }
 
-/** The patch fails if the finalizers have changed since they were cached: the volume is then read again. */
+/** Patches the finalizers. If they differ from the cached ones, the patch fails and the volume is read again. */
 async function patchFinalizers(run: VolumeRun, volume: Volume, patch: Patch | undefined): Promise<Outcome> {
   const { deps, signal } = run
   if (patch === undefined) return SETTLED
@@ -77,13 +77,13 @@ interface Deletion {
 
 async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attachedTo }: Deletion): Promise<Outcome> {
   const { deps, signal, log } = run
-  // The cache may be behind: a volume that its user has retained or bound again must not be deleted.
+  // The cache may lag, and a volume must not be deleted that its user has just retained or bound again.
   const pv = await readAgain(run, volume)
   const current = deps.volumes.store.get(volume.key)
   if (pv === undefined || current === undefined) return SETTLED
   if (current.uid !== volume.uid || decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete')
     return AGAIN
-  // The node that can reach the volume deletes it.
+  // The volume is deleted by the process on a node that can reach it.
   const { node } = deps.settings
   if (node !== undefined && !isReachable(pv.spec, node)) return SETTLED
   const className = pv.spec?.storageClassName ?? ''
@@ -113,12 +113,12 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
   return DONE
 }
 
-/** The object is deleted before its finalizer is removed, so that no other writer adds the finalizer again. */
+/** Deletes the object before it removes the finalizer, so that no other client adds the finalizer again. */
 async function deleteObject(run: VolumeRun, { key, uid }: Volume): Promise<void> {
   const { deps, signal } = run
   const deleted = await deps.api.delete(PERSISTENT_VOLUMES, { name: key }, { signal, uid }).catch(isGone)
   if (deleted === 'gone') return
-  // The server has changed the object, so its finalizers are read again.
+  // The deletion has changed the object, so its finalizers are read again.
   const pv = await readAgain(run, { key } as Volume)
   if (pv === undefined || pv.metadata?.uid !== uid) return
   const patch = removeFinalizerPatch(pv.metadata?.finalizers, VOLUME_FINALIZER, uid)
@@ -127,7 +127,7 @@ async function deleteObject(run: VolumeRun, { key, uid }: Volume): Promise<void>
   if (patched !== 'gone') deps.volumes.learn(patched)
 }
 
-/** A conflict is repeated, because only the next read shows whether another object has the name. */
+/** Returns `gone` for a 404. Throws on a conflict, as only a new read shows whether another object has the name. */
 function isGone(error: unknown): 'gone' {
   if (isNotFound(error)) return 'gone'
   throw error

@@ -7,39 +7,39 @@ import type {
 } from '@csi-sidecars/kube-types'
 import { type ContentNames, GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from './names.ts'
 
-/** A snapshot or group snapshot that exists at the driver already, by its handles. */
+/** The handles of a pre-provisioned snapshot or group snapshot, which already exists at the driver. */
 export interface GivenSnapshot {
   readonly handle: string
-  /** The snapshots of a group. */
+  /** The handles of the snapshots of a group. Empty for a single snapshot. */
   readonly members: readonly string[]
 }
 
-/** The status of a content, as far as decisions and writes need it. */
+/** The cached fields of the status of a VolumeSnapshotContent or a VolumeGroupSnapshotContent. */
 export interface ContentStatus {
   readonly handle: string | undefined
-  /** On a single content: the group that the snapshot is a member of. */
+  /** The handle of the group that a snapshot belongs to. Undefined for an independent snapshot and for a group. */
   readonly groupHandle: string | undefined
   readonly ready: boolean | undefined
   readonly hasCreationTime: boolean
   readonly hasRestoreSize: boolean
   readonly hasError: boolean
   readonly errorMessage: string | undefined
-  /** The handles of the snapshots of a group. */
+  /** The handles of the member snapshots of a group. */
   readonly members: readonly string[]
 }
 
-/** A VolumeSnapshotContent or a VolumeGroupSnapshotContent of our driver. */
+/** The cached part of a VolumeSnapshotContent or a VolumeGroupSnapshotContent of this driver. */
 export interface Content extends Cached {
-  /** The volumes of which the snapshot is created. Empty for a given snapshot. */
+  /** The handles of the source volumes. Empty for a pre-provisioned snapshot. */
   readonly volumes: readonly string[]
   readonly given: GivenSnapshot | undefined
   readonly className: string | undefined
-  /** `Delete` or `Retain`. */
+  /** The deletion policy: `Delete` or `Retain`. */
   readonly policy: string
   readonly refNamespace: string
   readonly refName: string
   readonly refUid: string
-  /** When it was deleted, in seconds since 1970; undefined if it is not. */
+  /** The deletion timestamp, in seconds since 1970. Undefined if the content is not being deleted. */
   readonly deletedSeconds: number | undefined
   readonly finalizers: readonly string[]
   readonly beingCreated: boolean
@@ -47,20 +47,20 @@ export interface Content extends Cached {
   /** The name of the Secret in the annotation. Undefined if the annotation is absent. */
   readonly secretName: string | undefined
   readonly secretNamespace: string | undefined
-  /** The handle of the group by annotation; undefined for an independent snapshot. */
+  /** The handle of the group in the annotation. Undefined for an independent snapshot. */
   readonly memberOf: string | undefined
   readonly status: ContentStatus | undefined
-  /** Counts changes of the spec. */
+  /** The number `metadata.generation`, which grows with each change of the spec. */
   readonly generation: number
-  /** Labels, owners and annotations other than our own, as one text that differs whenever they do. */
+  /** Labels, owners and other clients' annotations as one text, which changes if one of them changes. */
   readonly otherMetadata: string
-  /** When the content was created, in seconds since 1970. */
+  /** The creation timestamp, in seconds since 1970. */
   readonly createdSeconds: number | undefined
 }
 
 const NO_TEXTS: readonly string[] = []
 
-/** Keeps the contents of one driver. */
+/** Caches only the VolumeSnapshotContents of this driver. */
 export function snapshotProjection(driverName: string) {
   return (object: KubeObject, intern = new Interner()): Content | undefined => {
     const { metadata, spec, status } = object as VolumeSnapshotContent
@@ -88,7 +88,7 @@ export function snapshotProjection(driverName: string) {
   }
 }
 
-/** Keeps the group contents of one driver. */
+/** Caches only the VolumeGroupSnapshotContents of this driver. */
 export function groupProjection(driverName: string) {
   return (object: KubeObject, intern = new Interner()): Content | undefined => {
     const { metadata, spec, status } = object as VolumeGroupSnapshotContent
@@ -158,7 +158,7 @@ function refOf(
   return { refNamespace: intern.text(ref.namespace ?? ''), refName: ref.name ?? '', refUid: ref.uid ?? '' }
 }
 
-/** A VolumeSnapshotClass or a VolumeGroupSnapshotClass of any driver. */
+/** The cached part of a VolumeSnapshotClass or a VolumeGroupSnapshotClass of any driver. */
 export interface SnapshotClass extends Cached {
   readonly driver: string
   readonly parameters: Readonly<Record<string, string>>

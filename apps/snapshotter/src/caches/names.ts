@@ -1,12 +1,12 @@
-/** The annotations and the finalizer of one kind of content. */
+/** Names of annotations and the finalizer, either of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentNames {
-  /** Ours: a creation was sent to the driver and has not ended for sure. */
+  /** The annotation with which the snapshotter marks a content whose creation call may be running. */
   readonly beingCreated: string
-  /** The snapshot-controller's: the content is to be deleted. */
+  /** The annotation with which the snapshot-controller marks a content that is to be deleted. */
   readonly beingDeleted: string
   readonly secretName: string
   readonly secretNamespace: string
-  /** The snapshot-controller adds it; the snapshotter removes it. */
+  /** The finalizer that the snapshot-controller adds and the snapshotter removes. */
   readonly finalizer: string
 }
 
@@ -26,8 +26,8 @@ export const GROUP_NAMES: ContentNames = {
   finalizer: 'groupsnapshot.storage.kubernetes.io/volumegroupsnapshotcontent-bound-protection',
 }
 
-/** On single contents: the snapshot is a member of a group snapshot, which was created as a whole. */
+/** The annotation of a VolumeSnapshotContent whose snapshot is a member of a group snapshot. */
 export const MEMBER_ANNOTATION = 'groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle'
-/** The label with the node whose snapshotter is responsible. It is used with --node-deployment. */
+/** The label of contents that names the node of the responsible snapshotter with `--node-deployment`. */
 export const NODE_LABEL = 'snapshot.storage.kubernetes.io/managed-by'
 export const RESERVED_PREFIX = 'csi.storage.k8s.io/'

@@ -5,8 +5,8 @@ import type { CreateRequest, Taken } from './kinds.ts'
 import type { ContentRun } from './run.ts'
 
 /**
- * Asks the driver for its name, as the Go original does before each creation. Both calls together have the limit of one.
- * Returns the creation, to be sent next.
+ * Asks the driver for its name, as the Go original does before each creation. Returns a function that sends the
+ * creation. Both calls together are limited by `--timeout`.
  */
 export async function prepareCreate(
   run: ContentRun,
@@ -22,7 +22,7 @@ export async function prepareCreate(
   }
 }
 
-/** Asks the driver about a snapshot that exists. A driver that lists no snapshots is believed to have it, ready. */
+/** Asks the driver about an existing snapshot. Without the capability LIST_SNAPSHOTS, assumes that it is ready. */
 export async function callCheck(run: ContentRun, content: Content, secrets: CreateRequest['secrets']): Promise<Taken> {
   const { deps } = run
   const { kind, calls, driver, clock } = deps

@@ -16,7 +16,7 @@ import { SecretWatch } from './secret-watch.ts'
 import { contentTable } from './subject.ts'
 import { contentTrigger } from './triggers.ts'
 
-/** Creates, checks and deletes the snapshots of the contents of one kind. */
+/** Returns the controller that creates, checks and deletes the snapshots of one kind of contents. */
 export function contentController(
   parts: SnapshotterParts,
   { kind, contents, classes }: KindCaches & { readonly kind: Kind },
@@ -44,7 +44,7 @@ export function contentController(
     log,
   }
   const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
-  /** The driver may still have the snapshot of a content that is gone. Comes after the source that forgets its key. */
+  /** Enqueues a deleted content whose snapshot may still exist. Must come after `objectsOf`, which forgets the key. */
   const orphans: Source = (queue) =>
     contents.subscribe((event) => {
       if (event.type !== 'deleted') return
@@ -78,7 +78,7 @@ export function contentController(
   }
 }
 
-/** A snapshot that is not ready yet has not failed. Conflicts are ordinary. */
+/** Logs a failed run. Ignores snapshots that are not ready yet, and logs conflicts only with more verbosity. */
 function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
   if (cause instanceof NotReadyError) return
   const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`

@@ -29,14 +29,14 @@ const failing =
 const statusOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)?.status
 
 describe('the creation of a snapshot', () => {
-  it('marks the content, calls the driver, stores the answer and removes the mark', async () => {
+  it('annotates the content, calls the driver, stores the answer and removes the annotation', async () => {
     const fixture = await begin()
     expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark'])
     expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-1', readyToUse: true, restoreSize: 1024 })
     expect(fixture.takeEvents()).toEqual([])
   })
 
-  it('causes neither calls nor writes for a ready snapshot at the next start', async () => {
+  it('sends no calls and no writes for a ready snapshot after a restart', async () => {
     const fixture = await begin()
     fixture.kill()
     fixture.takeWire()
@@ -59,7 +59,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.log.lines.filter(({ level }) => level === 'error')).toEqual([])
   })
 
-  it('keeps the mark while the driver may still create the snapshot', async () => {
+  it('keeps the annotation being-created while the driver may still create the snapshot', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.DeadlineExceeded))
     await fixture.start()
@@ -71,7 +71,7 @@ describe('the creation of a snapshot', () => {
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
 
-  it('reports a lasting failure once for each of its two reasons', async () => {
+  it('reports a lasting failure by one event for each of its two reasons', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()
@@ -130,7 +130,7 @@ describe('the creation of a snapshot', () => {
       [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotRef: { uid: null } } })]],
       'failed to take snapshot of the volume vol-1: "cannot create snapshot. Snapshot content c not bound to a snapshot"',
     ],
-  ])('calls no driver and sets no mark for a content without %s', async (_, objects = [], error) => {
+  ])('sends no call and sets no annotation for a content without %s', async (_, objects = [], error) => {
     const fixture = await Fixture.running({ objects })
     expect(fixture.takeWire()).toEqual(['error'])
     expect(statusOf(fixture)?.error?.message).toBe(`Failed to create snapshot: ${error}`)
@@ -156,7 +156,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
   })
 
-  it('sets no mark if the driver does not say its name', async () => {
+  it('sets no annotation if the driver does not return its name', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('GetPluginInfo', () => ({ name: '' }))
     await fixture.start()
@@ -177,7 +177,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'd' })?.status?.readyToUse).toBe(true)
   })
 
-  it('reports no failure that the loss of the driver causes, and tries again when the driver is back', async () => {
+  it('reports no failure while the driver is disconnected, and retries after the reconnect', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     await fixture.startStepwise()
     fixture.running.gate.open()
@@ -194,7 +194,7 @@ describe('the creation of a snapshot', () => {
 })
 
 describe('writes that the API server refuses', () => {
-  it('repeats the removal of the mark alone', async () => {
+  it('repeats only the removal of the annotation if the API server refuses it', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('unmark', [apiError(500, 'InternalError', 'no'), apiError(500, 'InternalError', 'no')])
     await fixture.start()
@@ -203,7 +203,7 @@ describe('writes that the API server refuses', () => {
     expect(fixture.takeEvents()).toEqual([])
   })
 
-  it('sends no call without the mark', async () => {
+  it('sends no call if the API server refuses the annotation', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('mark', [apiError(403, 'Forbidden', 'no')])
     await fixture.start()
@@ -213,7 +213,7 @@ describe('writes that the API server refuses', () => {
     )
   })
 
-  it('repeats the write alone if the status could not be stored', async () => {
+  it('repeats only the status write if the API server refuses it', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('status', [apiError(500, 'InternalError', 'no')])
     await fixture.start()
@@ -227,16 +227,16 @@ describe('writes that the API server refuses', () => {
   })
 })
 
-describe('a wait', () => {
+describe('waiting contents', () => {
   const settings = { retryStartMs: 20_000 }
 
-  it('ends at once when the class appears', async () => {
+  it('creates the snapshot at once when the missing class appears', async () => {
     const fixture = await Fixture.running({ settings, objects: [CONTENT] })
     await fixture.put(...CLASS)
     expect(statusOf(fixture)?.readyToUse).toBe(true)
   })
 
-  it('ends within a second when the Secret appears', async () => {
+  it('creates the snapshot within a second after the missing Secret appears', async () => {
     const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
     const objects = [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })]] as const
     const fixture = await Fixture.running({ settings, objects })
@@ -247,7 +247,7 @@ describe('a wait', () => {
     expect(statusOf(fixture)?.readyToUse).toBe(true)
   })
 
-  it('ends when the snapshot-controller writes the handles of the member of a group', async () => {
+  it('checks a group member when the snapshot-controller has written its handles', async () => {
     const annotations = { [MEMBER_ANNOTATION]: 'group-1' }
     const member = vsc('c', { metadata: { annotations }, spec: { volumeSnapshotClassName: null } })
     const fixture = await Fixture.running({
@@ -272,8 +272,8 @@ describe('a wait', () => {
   })
 })
 
-describe('a given snapshot', () => {
-  it('counts as existing if the driver lists no snapshots', async () => {
+describe('pre-provisioned snapshots', () => {
+  it('a pre-provisioned snapshot counts as ready if the driver cannot list snapshots', async () => {
     const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
     fixture.storage.lists = false
     await fixture.start()
@@ -281,7 +281,7 @@ describe('a given snapshot', () => {
     expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-given', readyToUse: true })
   })
 
-  it('fails while the driver does not know it', async () => {
+  it('a pre-provisioned snapshot fails until the driver lists it', async () => {
     const fixture = await Fixture.running({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
     expect(statusOf(fixture)?.error?.message).toBe(
       'Failed to check and update snapshot content: failed to list snapshot for content c: "can not find snapshot for snapshotID snap-given"',
@@ -293,14 +293,14 @@ describe('a given snapshot', () => {
   })
 })
 
-describe('a group snapshot', () => {
+describe('group snapshots', () => {
   const objects = [
     [VOLUME_GROUP_SNAPSHOT_CLASSES, groupClass()],
     [VOLUME_GROUP_SNAPSHOT_CONTENTS, vgsc()],
   ] as const
   const groupStatus = (fixture: Fixture) => fixture.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' })?.status
 
-  it('needs one call with its list of snapshots', async () => {
+  it('creates a group snapshot with one call and stores its list of snapshots', async () => {
     const fixture = await Fixture.running({ objects })
     expect(fixture.takeWire()).toEqual(['mark', 'CreateVolumeGroupSnapshot', 'status', 'unmark'])
     expect(groupStatus(fixture)).toMatchObject({
@@ -311,7 +311,7 @@ describe('a group snapshot', () => {
     })
   })
 
-  it('calls the driver once when its status write meets a conflict', async () => {
+  it('calls the driver only once if the status write conflicts', async () => {
     const fixture = new Fixture({ objects })
     fixture.refusals.set('status', [apiError(409, 'Conflict', 'the object has been modified')])
     await fixture.start()
@@ -320,7 +320,7 @@ describe('a group snapshot', () => {
     expect(fixture.takeCalls('CreateVolumeGroupSnapshot')).toHaveLength(1)
   })
 
-  it('does not disturb the retries of a single content of the same name', async () => {
+  it('a group content does not disturb the retries of a VolumeSnapshotContent with the same name', async () => {
     const fixture = new Fixture({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('same')]] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()

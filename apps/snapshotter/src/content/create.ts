@@ -14,8 +14,8 @@ import { ContentGoneError, type ContentRun, explain } from './run.ts'
 import { writeMark, writeStatus } from './writes.ts'
 
 /**
- * Creates the snapshot of a content, or asks by the same call whether it is ready. The order is a promise: annotation,
- * call, status, annotation removed. So each content of which the driver may have a snapshot shows it.
+ * Creates the snapshot of a content, or asks by the same call whether it is ready. Guarantees this order: annotation,
+ * call, status, removal of the annotation. So each content shows whether the driver may have a snapshot of it.
  */
 export async function createSnapshot(run: ContentRun, content: Content, phase: Phase): Promise<Outcome> {
   let taken: Taken
@@ -36,7 +36,7 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
   const request = await createInputs(run, content)
   const failing = explain(run, `failed to take ${snapshot} of ${kind.sourceText(content)}`, goQuote)
   const create = await prepareCreate(run, content, request).catch(failing)
-  // A snapshot whose handle is stored needs no mark: its deletion uses the handle.
+  // If the handle is already stored, no annotation is needed, because a deletion can use the handle.
   const isMarked = content.status?.handle === undefined
   if (isMarked) {
     const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
@@ -76,7 +76,7 @@ async function keep(
       if (content.policy !== 'Delete') return SETTLED
       return await endOrphan(run, memory.foundGone(content, answerOf(taken)))
     }
-    // The snapshot is stored. The next run repeats the removal alone if the snapshot is ready.
+    // The status is stored. If the snapshot is ready, the next run only removes the annotation.
     if (saved !== undefined) return { kind: 'retry', cause }
     const what = `error updating status for volume ${kind.words.snapshotContent} ${run.key}`
     const error = new Error(`${what}: ${messageOf(cause)}`, { cause })

@@ -34,50 +34,54 @@ const retained = { deletionPolicy: 'Retain' }
 
 describe('decide for a single content', () => {
   it.each<[what: string, change: object, steps: readonly string[]]>([
-    ['without a status creates', {}, ['create as create']],
-    ['that failed creates again', { status: FAILED }, ['create as check']],
-    ['with an empty status creates again', { status: {} }, ['create as check']],
-    ['that is not ready creates again', { status: UNREADY }, ['create as check']],
-    ['that is ready rests', { status: READY }, []],
-    ['that is ready and marked removes the mark', { status: READY, metadata: marked }, ['unmark']],
-    ['that is not ready and marked creates again', { status: UNREADY, metadata: marked }, ['create as check']],
-    ['of another driver is not cached', { spec: { driver: 'other.example.com' } }, ['not cached']],
-    ['without a source rests', { spec: { source: { volumeHandle: null } } }, []],
-    ['that is a member waits', { metadata: member }, ['await']],
-    ['that is a member with a handle alone waits', { metadata: member, status: UNREADY }, ['await']],
-    ['that is a member with both handles checks', { metadata: member, status: MEMBER_STATUS }, ['check']],
+    ['creates the snapshot if the status is missing', {}, ['create as create']],
+    ['creates again after a failure', { status: FAILED }, ['create as check']],
+    ['creates again if the status is empty', { status: {} }, ['create as check']],
+    ['repeats the call if the snapshot is not ready', { status: UNREADY }, ['create as check']],
+    ['does nothing if the snapshot is ready', { status: READY }, []],
+    ['removes the annotation of a ready snapshot', { status: READY, metadata: marked }, ['unmark']],
+    ['repeats the call despite the annotation', { status: UNREADY, metadata: marked }, ['create as check']],
+    ['does not cache a content of another driver', { spec: { driver: 'other.example.com' } }, ['not cached']],
+    ['does nothing without a source', { spec: { source: { volumeHandle: null } } }, []],
+    ['waits for the handles of a group member', { metadata: member }, ['await']],
+    ['waits for the group of a group member', { metadata: member, status: UNREADY }, ['await']],
+    ['checks a group member with both handles', { metadata: member, status: MEMBER_STATUS }, ['check']],
     [
-      'that is deleted without a mark of the controller continues',
+      'creates the snapshot of a deleted content without the annotation being-deleted',
       { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } },
       ['create as create'],
     ],
     [
-      'that is deleted and ready without a mark of the controller rests',
+      'does nothing for a ready deleted content without the annotation being-deleted',
       { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: READY },
       [],
     ],
-    ['that is to be deleted deletes', { metadata: gone, status: READY }, ['delete snap-1', 'clear', 'release']],
     [
-      'that is to be deleted without our finalizer deletes',
+      'deletes the snapshot of a deleted content',
+      { metadata: gone, status: READY },
+      ['delete snap-1', 'clear', 'release'],
+    ],
+    [
+      'deletes the snapshot of a deleted content without our finalizer',
       { metadata: { ...gone, finalizers: null }, status: READY },
       ['delete snap-1', 'clear'],
     ],
-    ['that is to be deleted and retained is released', { metadata: gone, status: READY, spec: retained }, ['release']],
-    ['that is to be deleted and was never created is released', { metadata: gone }, ['release']],
-    ['that is to be deleted and has failed is released', { metadata: gone, status: FAILED }, ['release']],
-    ['that is to be deleted and cleared is released', { metadata: gone, status: CLEARED }, ['release']],
+    ['only removes the finalizer with Retain', { metadata: gone, status: READY, spec: retained }, ['release']],
+    ['only removes the finalizer without a snapshot', { metadata: gone }, ['release']],
+    ['only removes the finalizer after a failure', { metadata: gone, status: FAILED }, ['release']],
+    ['only removes the finalizer after a deletion', { metadata: gone, status: CLEARED }, ['release']],
     [
-      'that is to be deleted and a member is released',
+      'only removes the finalizer of a group member',
       { metadata: gone, status: { ...READY, ...MEMBER_STATUS } },
       ['release'],
     ],
     [
-      'whose creation is uncertain is not deleted',
+      'repeats an uncertain creation before the deletion',
       { metadata: deleted(SNAPSHOT_NAMES, 'beingDeleted', 'beingCreated') },
       ['create as create'],
     ],
     [
-      'that is ready, marked and deleted loses the mark first',
+      'removes the annotation of a ready deleted content first',
       { metadata: deleted(SNAPSHOT_NAMES, 'beingDeleted', 'beingCreated'), status: READY },
       ['unmark'],
     ],
@@ -89,30 +93,26 @@ describe('decide for a single content', () => {
     ['is checked', {}, ['check']],
     ['is checked while it is unbound', { spec: unbound }, ['check']],
     ['is checked again after a failure', { status: FAILED }, ['check']],
-    ['rests when it is ready', { status: READY }, []],
+    ['is left alone when it is ready', { status: READY }, []],
     ['is not deleted while it is bound', { metadata: deleted(SNAPSHOT_NAMES) }, ['check']],
     [
       'is deleted while it is unbound',
       { metadata: deleted(SNAPSHOT_NAMES), spec: unbound, status: READY },
       ['delete snap-1', 'clear', 'release'],
     ],
-    ['is deleted by its own handle before the first check', { metadata: gone }, ['delete snap-given', 'release']],
-    [
-      'is deleted by its own handle after a failed check',
-      { metadata: gone, status: FAILED },
-      ['delete snap-given', 'clear', 'release'],
-    ],
+    ['is deleted before the first check', { metadata: gone }, ['delete snap-given', 'release']],
+    ['is deleted after a failed check', { metadata: gone, status: FAILED }, ['delete snap-given', 'clear', 'release']],
     ['is not deleted twice', { metadata: gone, status: CLEARED }, ['release']],
     [
-      'of a group is not deleted by its own handle',
+      'of a group is not deleted by the handle in the spec',
       { metadata: { ...gone, annotations: { ...member.annotations, [SNAPSHOT_NAMES.beingDeleted]: 'yes' } } },
       ['release'],
     ],
-  ])('given: %s', (_, change, steps) => {
+  ])('a pre-provisioned snapshot %s', (_, change, steps) => {
     expect(stepsOf(SNAPSHOT, given('c', change))).toEqual(steps)
   })
 
-  it('depends on the driver of the class if the class exists', () => {
+  it('does nothing if the class belongs to another driver', () => {
     expect(stepsOf(SNAPSHOT, vsc(), DRIVER)).toEqual(['create as create'])
     expect(stepsOf(SNAPSHOT, vsc(), 'other.example.com')).toEqual([])
     expect(stepsOf(SNAPSHOT, vsc('c', { metadata: gone, status: READY }), 'other.example.com')).toEqual([])
@@ -124,18 +124,22 @@ const groupGone = deleted(GROUP_NAMES, 'beingDeleted')
 
 describe('decide for a group content', () => {
   it.each<[what: string, object: KubeObject, steps: readonly string[]]>([
-    ['creates', vgsc(), ['create as create']],
-    ['rests without volumes', vgsc('g', { spec: { source: { volumeHandles: [] } } }), []],
-    ['creates again', vgsc('g', { status: { ...GROUP_READY, readyToUse: false } }), ['create as check']],
-    ['rests when it is ready', vgsc('g', { status: GROUP_READY }), []],
-    ['checks a given group', givenGroup(), ['check']],
+    ['creates a group snapshot', vgsc(), ['create as create']],
+    ['does nothing without volumes', vgsc('g', { spec: { source: { volumeHandles: [] } } }), []],
+    [
+      'repeats the call if the group is not ready',
+      vgsc('g', { status: { ...GROUP_READY, readyToUse: false } }),
+      ['create as check'],
+    ],
+    ['does nothing if the group is ready', vgsc('g', { status: GROUP_READY }), []],
+    ['checks a pre-provisioned group', givenGroup(), ['check']],
     [
       'deletes with the handles of the status',
       vgsc('g', { metadata: groupGone, status: { ...GROUP_READY, volumeSnapshotInfoList: [{ snapshotHandle: 'a' }] } }),
       ['delete group-1 a', 'clear', 'release'],
     ],
     [
-      'deletes a given group with the handles of the spec',
+      'deletes a pre-provisioned group with the handles of the spec',
       givenGroup('g', { metadata: groupGone, status: GROUP_READY }),
       ['delete group-1 s-1 s-2', 'clear', 'release'],
     ],

@@ -2,26 +2,26 @@ import type { Cause } from '@csi-sidecars/controller'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Kind } from './kinds.ts'
 
-/** One content and all that its next step depends on, at one moment. */
+/** The state of a content and of everything that decides its next step, read at one moment. */
 export interface ContentView {
   readonly content: Content
   readonly kind: Pick<Kind, 'names'>
   readonly driverName: string
-  /** The class of the content, if the cache has it. */
+  /** The snapshot class of the content. Undefined if the cache does not have the class. */
   readonly klass: SnapshotClass | undefined
 }
 
-/** The phase of a failure, which decides its reason and its text. */
+/** The phase in which a failure occurs. It decides the reason and the text of the event. */
 export type Phase = 'create' | 'check'
 
 export type Step =
-  /** Creates the snapshot at the driver, or asks by the same call whether it is ready. */
+  /** Calls CreateSnapshot, which creates the snapshot or returns whether it is ready. */
   | { readonly do: 'create'; readonly phase: Phase }
-  /** Asks the driver about a snapshot that exists. */
+  /** Asks the driver about an existing snapshot. */
   | { readonly do: 'check' }
-  /** The snapshot-controller writes the handles of the members of a group. */
+  /** Waits until the snapshot-controller has written the handles of a group member. */
   | { readonly do: 'await'; readonly cause: Cause }
-  /** Removes the annotation that a creation is under way. */
+  /** Removes the annotation that a creation may be running. */
   | { readonly do: 'unmark' }
   | { readonly do: 'delete'; readonly handle: string; readonly members: readonly string[] }
   /** Removes the deleted snapshot from the status. */
@@ -37,7 +37,7 @@ export function isDeletionStep(step: Step): step is DeletionStep {
   return DELETION.has(step.do)
 }
 
-/** The steps that are due, in their order. None: nothing is to be done. */
+/** Returns the steps that are due for a content, in their order. Empty if there is nothing to do. */
 export function decide(view: ContentView): readonly Step[] {
   const { content } = view
   const { status, given, memberOf } = content
@@ -51,20 +51,20 @@ export function decide(view: ContentView): readonly Step[] {
   return [{ do: 'create', phase: 'check' }]
 }
 
-/** A content without source, or whose class is for another driver, is not ours. A missing class does not matter. */
+/** Reports whether to handle the content: it has a source, and its class, if cached, belongs to this driver. */
 function isOurs({ content, klass, driverName }: ContentView): boolean {
   if (!isDynamic(content) && content.given === undefined) return false
   return klass === undefined || klass.driver === driverName
 }
 
-/** The snapshot is to be created, or was created, for the content. */
+/** Reports whether the snapshot is created for the content, so that it is not pre-provisioned. */
 function isDynamic({ volumes }: Content): boolean {
   return volumes.length > 0
 }
 
 /**
- * Reports whether the content is deleted and nothing blocks its end. A creation that has not ended for sure blocks it: its
- * snapshot would be left over.
+ * Reports whether the content is being deleted and its snapshot can be deleted now. A creation that may be running
+ * blocks the deletion, because its snapshot would be left over.
  */
 export function isToBeDeleted({ deletedSeconds, given, refUid, beingCreated, beingDeleted }: Content): boolean {
   if (deletedSeconds === undefined) return false
@@ -81,11 +81,11 @@ function deletion({ content, kind }: ContentView): readonly Step[] {
   return [{ do: 'delete', handle, members }, ...(status === undefined ? [] : [{ do: 'clear' } as const]), ...release]
 }
 
-/** The handle of the snapshot that goes with the content. The members of a group go with the group. */
+/** Returns the handle of the snapshot to delete. Undefined for a group member, which is deleted with its group. */
 function handleToDelete({ policy, status, given, memberOf }: Content): string | undefined {
   if (policy !== 'Delete' || status?.groupHandle !== undefined) return undefined
   if (status?.handle !== undefined) return status.handle
-  // The status of a deleted snapshot is cleared of `readyToUse` too.
+  // A status without `readyToUse` shows that the snapshot was deleted, so its handle must not be used again.
   const wasNeverChecked = status === undefined || status.ready !== undefined
   return wasNeverChecked && memberOf === undefined ? given?.handle : undefined
 }

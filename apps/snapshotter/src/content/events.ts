@@ -5,7 +5,7 @@ import { goQuote, type Logger } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { ContentRun } from './run.ts'
 
-/** Records a warning about the content, in the log too. */
+/** Records a Warning event about the content. */
 export function warn(
   { deps, key }: ContentRun,
   { uid, resourceVersion }: Content,
@@ -18,7 +18,7 @@ export function warn(
   )
 }
 
-/** The same recorder with the log line of client-go for each event. Silent once this process no longer leads. */
+/** Wraps a recorder: logs each event as client-go does, and drops events after this process has lost the lease. */
 export function termRecorder(recorder: Recorder, assertLeading: () => void, log: Logger): Pick<Recorder, 'event'> {
   return {
     event: (target, text) => {

@@ -12,7 +12,7 @@ import type { SecretRef } from './secret-watch.ts'
 
 type Secrets = Record<string, string>
 
-/** Everything that a creation sends besides its volumes. Throws the error for the status of the content. */
+/** Returns the name, parameters and secrets of a creation call. Throws the error for the status of the content. */
 export async function createInputs(run: ContentRun, content: Content): Promise<CreateRequest> {
   const { kind, naming, extraMetadata } = run.deps
   const { snapshot, content: noun } = kind.words
@@ -28,7 +28,7 @@ export async function createInputs(run: ContentRun, content: Content): Promise<C
   return { name: snapshotName(kind, content, naming), parameters, secrets }
 }
 
-/** The Secret of a check: by the class for a given snapshot, by annotations for the member of a group. */
+/** Reads the Secret for a check. The class names it, or the annotations in the case of a group member. */
 export async function checkSecrets(run: ContentRun, content: Content): Promise<Secrets> {
   const { kind } = run.deps
   const { snapshot, snapshotContent } = kind.words
@@ -47,7 +47,7 @@ export async function checkSecrets(run: ContentRun, content: Content): Promise<S
   return await loadSecret(run, ref).catch(explain(run, `failed to get credentials ${subject}`))
 }
 
-/** The Secret of checks that a class names by templates; undefined if it names none. */
+/** Returns the Secret for checks that the class names by templates. Undefined if the class names none. */
 function secretRefOf(
   parameters: Readonly<Record<string, string>>,
   { prefix, words, checkSecretPrefix }: Kind,
@@ -69,7 +69,7 @@ function secretRefOf(
   return { namespace: resolveTemplate(namespace, tokens, 'namespace'), name: resolveTemplate(name, tokens, 'secret') }
 }
 
-/** The Secret that the snapshot-controller has noted in annotations. None if one of the two is missing. */
+/** Reads the Secret that two annotations of the snapshot-controller name. Returns no values if one is missing. */
 export async function annotatedSecrets(
   run: ContentRun,
   { key, secretName, secretNamespace }: Content,
@@ -88,7 +88,7 @@ export async function annotatedSecrets(
   }
 }
 
-/** Reads the Secret for each call and keeps nothing of it. */
+/** Reads the Secret from the API server for each call, and never caches it. */
 async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<Secrets> {
   if (ref === undefined) return {}
   const { api, secrets } = run.deps
@@ -110,7 +110,7 @@ function classOf(run: ContentRun, name: string): SnapshotClass {
   throw new Error(`${kind.toLowerCase()}.${group} ${goQuote(name)} not found`)
 }
 
-/** The keys with the reserved prefix that concern the sidecars alone. */
+/** The known reserved keys. They are for the sidecars and never reach the driver. */
 const DROPPED: ReadonlySet<string> = new Set(
   ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group-snapshotter-get'].flatMap((whose) => [
     `${RESERVED_PREFIX}${whose}-secret-name`,
@@ -118,7 +118,7 @@ const DROPPED: ReadonlySet<string> = new Set(
   ]),
 )
 
-/** The parameters of a class that the driver gets. Throws if a reserved key is unknown. */
+/** Returns the parameters of a class for the driver, without reserved keys. Throws for an unknown reserved key. */
 function passedParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
   const reserved = Object.keys(parameters).filter((key) => key.startsWith(RESERVED_PREFIX))
   const unknown = reserved.find((key) => !DROPPED.has(key))
@@ -137,7 +137,7 @@ function metadataOf({ prefix }: Kind, { key, refName, refNamespace }: Content): 
   }
 }
 
-/** The name at the driver, which makes the creation idempotent. */
+/** Returns the name of the snapshot at the driver, which makes the creation idempotent. */
 function snapshotName({ words, sourceText }: Kind, content: Content, { prefix, uidLength }: Naming): string {
   const { key, refUid } = content
   if (refUid === '') {

@@ -31,25 +31,25 @@ export interface CreateRequest {
 
 type Calls = SnapshotClient
 
-/** Parts of the texts that users of the Go original know. `checkSecret` is the Secret of checks. */
+/** Words of messages, which equal the words of the Go original. `checkSecret` names the Secret for checks. */
 type Words = Readonly<
   Record<'snapshot' | 'content' | 'snapshotContent' | 'mark' | 'wrapper' | 'creation' | 'checkSecret', string>
 >
 
-/** One kind of contents: its API, its calls and its texts. The controller is the same for all kinds. */
+/** The differences between VolumeSnapshotContents and VolumeGroupSnapshotContents: resources, CSI calls and texts. */
 export interface Kind {
   readonly resource: Resource<KubeObject>
   readonly classes: Resource<KubeObject>
-  /** Its queue in metrics. */
+  /** The name of the queue in metrics. */
   readonly queue: string
   readonly names: ContentNames
   readonly words: Words
   readonly reasons: { readonly create: string; readonly check: string; readonly delete: string }
-  /** `volumesnapshot`: it begins the keys of metadata in parameters, and the token in templates of Secrets. */
+  /** The start of metadata keys in parameters and of the token in Secret templates, such as `volumesnapshot`. */
   readonly prefix: string
   /** The prefix of the class parameters that name the Secret for ListSnapshots. */
   readonly checkSecretPrefix: string
-  /** Checks need a driver that lists snapshots. */
+  /** True if a check needs the capability LIST_SNAPSHOTS of the driver. */
   readonly listsSnapshots: boolean
   naming(settings: Pick<SnapshotterSettings, 'snapshotNaming' | 'groupNaming'>): Naming
   project(driverName: string): (object: KubeObject, intern?: Interner) => Content | undefined
@@ -62,11 +62,11 @@ export interface Kind {
     snapshot: { readonly content: Content; readonly handle: string; readonly members: readonly string[] },
     request: Pick<CreateRequest, 'secrets'> & CallOptions,
   ): Promise<void>
-  /** The fields of the answer that the status does not have yet. */
+  /** Returns the fields of the driver's answer that the status does not have yet. */
   addedStatus(taken: Taken, status: Content['status']): object
-  /** The fields that go when the snapshot is deleted. */
+  /** The status fields that are removed after the snapshot has been deleted. */
   readonly clearedStatus: Readonly<Record<string, null>>
-  /** The field of the status with the handle. */
+  /** The name of the status field with the handle. */
   readonly handleField: string
 }
 
@@ -183,7 +183,7 @@ export const GROUP: Kind = {
   handleField: 'volumeGroupSnapshotHandle',
 }
 
-/** The request was refused here: nothing was sent to the driver. */
+/** Thrown for an invalid request, which was not sent to the driver. */
 export class NotSentError extends Error {
   override readonly name = 'NotSentError'
 }
@@ -193,7 +193,7 @@ function answered<T>(part: T | undefined, missing: string): T {
   return part
 }
 
-/** The entry of a member in the status of its group. */
+/** Returns the entry of a member snapshot in the status of its VolumeGroupSnapshotContent. */
 function memberOf({ sourceVolumeId, snapshotId, creationTime, readyToUse, sizeBytes }: Snapshot): object {
   return {
     ...(sourceVolumeId !== '' && { volumeHandle: sourceVolumeId }),
@@ -204,12 +204,12 @@ function memberOf({ sourceVolumeId, snapshotId, creationTime, readyToUse, sizeBy
   }
 }
 
-/** Nanoseconds since 1970. A missing time counts as 1970, as in the Go original: the specification demands one. */
+/** Returns nanoseconds since 1970. A missing time counts as 1970, as in the Go original. */
 function nanosecondsOf(time: Timestamp | undefined): bigint {
   return time === undefined ? 0n : time.seconds * 1_000_000_000n + BigInt(time.nanos)
 }
 
-/** A whole number for JSON with all its digits: nanoseconds need more of them than a number has. */
+/** Returns an integer that JSON prints with all digits. Nanoseconds are too large for a JavaScript number. */
 function rawNumber(value: bigint): unknown {
   return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(value))
 }

@@ -5,28 +5,28 @@ import type { Taken } from './kinds.ts'
 export interface Orphan {
   /** The last known state of the deleted content. */
   readonly content: Content
-  /** Undefined: the driver has not answered the creation yet. */
+  /** The handle of the snapshot. Undefined until the driver has answered the creation. */
   handle: string | undefined
   members: readonly string[]
 }
 
-/** The handles in the answer of the driver. */
+/** Returns the handles in the driver's answer. */
 export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle' | 'members'> {
   return { handle, members: members.map(({ snapshotId }) => snapshotId) }
 }
 
 const NO_ANSWER = { handle: undefined, members: [] }
 
-/** The knowledge of this process that the API cannot store. It is lost with the process and with leadership. */
+/** Facts about snapshots that only this process remembers. They are lost when it ends or stops leading. */
 export class ContentMemory {
-  /** The keys are the names of the contents. */
+  /** The snapshots that may be left over, by the names of their deleted contents. */
   readonly orphans = new Map<string, Orphan>()
-  /** Answers that could not be stored, by the UID of the content. They spare another call to the driver. */
+  /** Driver answers whose status write failed, by the UID of the content. They save another call to the driver. */
   readonly answers = new Map<string, Taken>()
-  /** The uids of contents whose orphan was handled before the cache reported the deletion. */
+  /** The UIDs of contents whose snapshot was handled before the cache reported that the content is gone. */
   readonly #handled = new Set<string>()
 
-  /** A write has found the content gone after the driver had answered its creation. */
+  /** Called when a write finds that the content is gone after the driver has created its snapshot. */
   foundGone(content: Content, answer: Pick<Orphan, 'handle' | 'members'>): Orphan {
     const orphan = { content, ...answer }
     this.orphans.set(content.key, orphan)
@@ -34,15 +34,15 @@ export class ContentMemory {
     return orphan
   }
 
-  /** The driver has no snapshot of the content: its creation has failed for sure, or its deletion has succeeded. */
+  /** Called when the driver has no snapshot of the content, after a final failure or a deletion. */
   noSnapshotOf({ key, uid }: Content): void {
     this.orphans.delete(key)
     this.#handled.add(uid)
   }
 
   /**
-   * The cache reports that the content is gone. `due` is the deletion that it was waiting for. Returns whether the driver
-   * may still have its snapshot.
+   * Called when the cache reports that the content is gone. `due` is its pending deletion step. Returns whether the
+   * driver may still have its snapshot.
    */
   deleted(content: Content, due?: Pick<Orphan, 'handle' | 'members'>): boolean {
     const { key, uid, beingCreated, policy, status } = content

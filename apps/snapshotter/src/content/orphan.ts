@@ -9,8 +9,8 @@ import { answerOf, type Orphan } from './memory.ts'
 import type { ContentRun } from './run.ts'
 
 /**
- * Deletes the snapshot of a content whose finalizers were removed during the creation or the deletion: no object names
- * the snapshot. If the creation has not ended for sure, it is repeated first, because only its answer names the snapshot.
+ * Deletes the snapshot of a content whose finalizers were removed during the creation or the deletion. A creation that
+ * may be running is repeated first, because only its answer contains the handle.
  */
 export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcome> {
   const { memory, log, driver, kind } = run.deps
@@ -37,14 +37,14 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
   return SETTLED
 }
 
-/** Reports whether the driver has the snapshot for no content. */
+/** Reports whether the driver has the snapshot and no other content uses it. */
 async function isLeftOver(run: ContentRun, orphan: Orphan): Promise<boolean> {
   if (isAdopted(run, orphan)) return false
   if (orphan.handle === undefined && !(await learnHandle(run, orphan))) return false
   return !isAdopted(run, orphan)
 }
 
-/** Repeats the creation. False if it has failed for sure: there is no snapshot. */
+/** Repeats the creation to learn the handle. Returns false after a final failure: there is no snapshot. */
 async function learnHandle(run: ContentRun, orphan: Orphan): Promise<boolean> {
   const create = await prepareCreate(run, orphan.content, await createInputs(run, orphan.content))
   try {
@@ -56,7 +56,7 @@ async function learnHandle(run: ContentRun, orphan: Orphan): Promise<boolean> {
   }
 }
 
-/** Another content is for the same snapshot: it was recreated for the same VolumeSnapshot, or names the handle. */
+/** Reports whether another content uses the snapshot: it has the same VolumeSnapshot or the same handle. */
 function isAdopted({ deps }: ContentRun, { content, handle }: Orphan): boolean {
   const isSame = (other: Content): boolean =>
     (other.volumes.length > 0 && other.refUid === content.refUid && other.uid !== content.uid) ||

@@ -13,7 +13,7 @@ import { removeSnapshot } from './remove.ts'
 import { type ContentDeps, ContentGoneError, type ContentRun, explain, viewOf } from './run.ts'
 import { writeMark, writeStatus } from './writes.ts'
 
-/** One run over one content. */
+/** Decides the next step of one content, and performs it. */
 export async function reconcile(key: string, deps: ContentDeps, own: Run): Promise<Outcome> {
   const run: ContentRun = { ...own, key, deps }
   run.waitFor()
@@ -47,7 +47,7 @@ export async function reconcile(key: string, deps: ContentDeps, own: Run): Promi
   }
 }
 
-/** The snapshot is ready; only the removal of the annotation had failed. */
+/** Removes the annotation of a ready snapshot, which an earlier run failed to remove. */
 async function unmark(run: ContentRun, content: Content): Promise<Outcome> {
   try {
     return afterProgress(run, await writeMark(run, content, false))
@@ -57,7 +57,7 @@ async function unmark(run: ContentRun, content: Content): Promise<Outcome> {
   }
 }
 
-/** Asks the driver about a given snapshot, or about the member of a group. */
+/** Asks the driver about a pre-provisioned snapshot or a group member, and stores the answer. */
 async function checkSnapshot(run: ContentRun, content: Content): Promise<Outcome> {
   const { kind } = run.deps
   try {

@@ -9,12 +9,12 @@ import type { Kind, Taken } from './kinds.ts'
 import { ContentGoneError, type ContentRun } from './run.ts'
 import { newest, writeStatus } from './writes.ts'
 
-/** The driver has the snapshot, but it is not ready to use. */
+/** The reason of a retry: the driver has the snapshot, but it is not ready to use. */
 export class NotReadyError extends Error {
   override readonly name = 'NotReadyError'
 }
 
-/** The fields by which the answer of the driver changes the status. Stored handles, times and sizes stay. */
+/** Returns the status fields that the driver's answer changes. Stored handles, times and sizes stay. */
 export function takenStatus(kind: Kind, taken: Taken, { status }: Content): object {
   const { handle, readyToUse } = taken
   const becomesReady = readyToUse && status?.ready !== true
@@ -35,7 +35,7 @@ export function afterProgress(run: ContentRun, content: Content): Outcome {
   return DONE
 }
 
-/** Reports a failed creation or check in the status and by an event, once for each message. Plans the next try. */
+/** Reports a failed creation or check in the status and by an event, once for each message. Returns when to retry. */
 export async function recordFailure(
   run: ContentRun,
   content: Content,
@@ -43,7 +43,7 @@ export async function recordFailure(
 ): Promise<Outcome> {
   const { deps } = run
   const { kind, driver, clock, log } = deps
-  // The driver said nothing about the snapshot. All contents are tried again when it is back.
+  // A lost connection says nothing about the snapshot. All contents are retried after the reconnect.
   if (driver.state === 'lost') return { kind: 'retry', cause: error }
   const { snapshot, snapshotContent } = kind.words
   const what = phase === 'create' ? `Failed to create ${snapshot}` : `Failed to check and update ${snapshotContent}`
@@ -64,12 +64,12 @@ export async function recordFailure(
     const { creation, wrapper } = kind.words
     log.error(undefined, `${creation} [${run.key}]: error occurred in ${wrapper}: ${messageOf(error)}`)
   }
-  // The creation has failed for sure and no longer blocks the deletion.
+  // The creation has finally failed and no longer blocks the deletion, which follows at once.
   if (isToBeDeleted(newest(run, content))) return { kind: 'superseded', cause: error }
   return { kind: 'retry', cause: error, afterMs: retryAfterOf(error) }
 }
 
-/** The wait that the driver asks for. */
+/** Returns the milliseconds that the driver asks to wait before a retry. */
 function retryAfterOf(error: unknown): number | undefined {
   for (const cause of causesOf(error)) if (cause instanceof RpcError) return cause.retryAfterMs
   return undefined

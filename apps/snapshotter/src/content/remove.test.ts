@@ -16,7 +16,7 @@ const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
 const CONTENT = [VOLUME_SNAPSHOT_CONTENTS, vsc()] as const
 const BEING_DELETED = { metadata: { annotations: { [SNAPSHOT_NAMES.beingDeleted]: 'yes' } } }
 
-/** The user deletes the VolumeSnapshot: the snapshot-controller marks and deletes the content. */
+/** Annotates and deletes a content, as the snapshot-controller does after a user has deleted the VolumeSnapshot. */
 async function remove(fixture: Fixture, name = 'c'): Promise<void> {
   await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, name, BEING_DELETED)
   await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, name)
@@ -34,7 +34,7 @@ describe('the deletion of a content', () => {
     expect(fixture.storage.snapshots.size).toBe(0)
   })
 
-  it('waits for the mark of the snapshot-controller', async () => {
+  it('waits for the annotation of the snapshot-controller', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.takeWire()
     await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, 'c')
@@ -58,7 +58,7 @@ describe('the deletion of a content', () => {
     expect(fixture.takeWire()).toEqual(['release'])
   })
 
-  it('deletes a given snapshot that was never checked', async () => {
+  it('deletes a pre-provisioned snapshot that was never checked', async () => {
     const content = given('c', { spec: { volumeSnapshotRef: { uid: null } } })
     const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, content]] })
     fixture.storage.add('snap-given')
@@ -68,7 +68,7 @@ describe('the deletion of a content', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('reports each failed try by an event and retries', async () => {
+  it('reports each failed attempt by an event and retries', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('DeleteSnapshot', () => {
       throw new RpcError(CODES.NotFound, 'no such snapshot')
@@ -81,7 +81,7 @@ describe('the deletion of a content', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('waits for a missing Secret with an event', async () => {
+  it('reports a missing Secret by an event, and continues when the Secret appears', async () => {
     const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
     const status = { snapshotHandle: 'snap-1', readyToUse: true }
     const content = vsc('c', { metadata: { annotations }, status })
@@ -96,7 +96,7 @@ describe('the deletion of a content', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('repeats the removal of the finalizer without another call', async () => {
+  it('repeats a refused removal of the finalizer without another call to the driver', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('release', [apiError(500, 'InternalError', 'no')])
     fixture.takeWire()
@@ -122,7 +122,7 @@ describe('the deletion of a content', () => {
 })
 
 describe('a content that is deleted during the creation of its snapshot', () => {
-  it('loses its snapshot within moments of the answer', async () => {
+  it('deletes the snapshot of a deleted content as soon as its creation has ended', async () => {
     const contents = Array.from({ length: 16 }, (_, index) =>
       vsc(`c${index}`, {
         spec: { source: { volumeHandle: `vol-${index}` }, volumeSnapshotRef: { uid: `${UID}${index}` } },
@@ -141,7 +141,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(fixture.storage.deleted).toHaveLength(16)
   })
 
-  it('disappears when its uncertain creation has failed for sure', async () => {
+  it('releases a deleted content when its uncertain creation has finally failed', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {
       throw new RpcError(CODES.Aborted, 'pending')
@@ -157,7 +157,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('leaves no snapshot if its finalizers were removed during the call', async () => {
+  it('leaves no snapshot if the finalizers of its content are removed during the call', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
     await fixture.start()
@@ -168,7 +168,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'DeleteSnapshot'])
   })
 
-  it('leaves no snapshot if the answer was lost and its finalizers were removed', async () => {
+  it('leaves no snapshot if the answer is lost and the finalizers of its content are removed', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {
       fixture.storage.create(`snapshot-${UID}`, ['vol-1'])
@@ -182,7 +182,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
   })
 
   it.each(['before', 'during'] as const)(
-    'repeats a failed deletion if its finalizers are removed %s the call',
+    'repeats a failed deletion if the finalizers are removed %s the call',
     async (when) => {
       const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
       fixture.scripts.set('DeleteSnapshot', async () => {
@@ -200,7 +200,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     },
   )
 
-  it('hands its snapshot on if it is recreated for the same VolumeSnapshot', async () => {
+  it('keeps the snapshot for a content that is recreated for the same VolumeSnapshot', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
     await fixture.start()
@@ -214,7 +214,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
 })
 
 describe('watch events that come late', () => {
-  it('do not stop the retries of a failed creation', async () => {
+  it('late watch events do not stop the retries of a failed creation', async () => {
     const fixture = new Fixture({ settings: { retryStartMs: 200 }, objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {
       throw new RpcError(CODES.Internal, 'no')

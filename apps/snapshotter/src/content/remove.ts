@@ -55,7 +55,7 @@ async function clear(run: ContentRun, content: Content): Promise<void> {
   })
 }
 
-/** Records an event. A driver that is away, or a run that is ended, says nothing about the snapshot. */
+/** Records a Warning event, unless the driver is disconnected. Throws if the run is aborted. */
 function report(run: ContentRun, content: Content, message: string): void {
   run.signal.throwIfAborted()
   const { driver, kind } = run.deps

@@ -13,14 +13,14 @@ import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 import type { SecretWatch } from './secret-watch.ts'
 
-/** The dependencies of the controller of one kind. */
+/** The dependencies of the controller of one kind of contents. */
 export interface ContentDeps {
   readonly kind: Kind
   readonly driverName: string
   readonly naming: Naming
   readonly extraMetadata: boolean
   readonly timeoutMs: number
-  /** Refuses writes once this process no longer leads. */
+  /** The API client. It refuses writes after this process has lost the lease. */
   readonly api: KubeClient
   readonly calls: SnapshotClient
   readonly driver: Driver
@@ -34,19 +34,19 @@ export interface ContentDeps {
   readonly log: Logger
 }
 
-/** One run over one content. */
+/** One run of the reconciler for one content. */
 export interface ContentRun extends Run {
   readonly key: string
   readonly deps: ContentDeps
 }
 
-/** The content with its class, as the caches have them now. */
+/** Returns the content together with its cached class, as the input of `decide`. */
 export function viewOf(content: Content, { kind, driverName, classes }: ContentDeps): ContentView {
   const { className } = content
   return { content, kind, driverName, klass: className === undefined ? undefined : classes.get(className) }
 }
 
-/** The content was deleted or recreated. */
+/** Thrown if the content was deleted or recreated. */
 export class ContentGoneError extends Error {
   override readonly name = 'ContentGoneError'
 }

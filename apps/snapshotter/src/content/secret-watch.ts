@@ -26,7 +26,7 @@ export class SecretWatch {
     this.#clock = clock
   }
 
-  /** The content waits for the Secret. Returns the cause that ends its wait. */
+  /** Records that the content waits for the Secret. Returns the cause to wait for. */
   add(ref: SecretRef, contentKey: string): Cause {
     const name = `${ref.namespace}/${ref.name}`
     const known = this.#waiting.get(name)
@@ -35,7 +35,7 @@ export class SecretWatch {
     return { on: 'secret', name }
   }
 
-  /** The content no longer waits for a Secret. */
+  /** Ends all waits of the content. */
   forget(contentKey: string): void {
     for (const keys of this.#waiting.values()) keys.delete(contentKey)
   }
@@ -58,7 +58,7 @@ export class SecretWatch {
     this.#clock.schedule(PERIOD_MS, () => void look())
   }
 
-  /** Any answer other than `NotFound` is a reason to try again. */
+  /** Reports whether the Secret is missing. Any other error ends the wait, so that the contents are retried. */
   async #isMissing(ref: SecretRef, signal: AbortSignal | undefined): Promise<boolean> {
     try {
       await this.#api.get(SECRETS, ref, { signal, priority: 'spare' })

@@ -3,7 +3,7 @@ import type { Content } from '../caches/content.ts'
 import { decide, isDeletionStep } from './decide.ts'
 import { type ContentDeps, viewOf } from './run.ts'
 
-/** How pending contents are reported. */
+/** Returns the table from which reports describe pending contents. */
 export function contentTable(deps: ContentDeps): PendingTable {
   const { kind, contents, memory } = deps
   return {
@@ -34,7 +34,7 @@ function subjectOf(content: Content, deps: ContentDeps): Subject | undefined {
   }
 }
 
-/** The reason when the driver refuses nothing: its snapshot exists and is not ready. */
+/** Returns why a content without an error is pending: its class is missing, or its snapshot is not ready. */
 function obstacleOf({ status, className }: Content, { classes }: ContentDeps): string | undefined {
   if (className !== undefined && classes.get(className) === undefined) return 'ClassMissing'
   return status?.handle !== undefined && status.ready === false && !status.hasError ? 'SnapshotNotReady' : undefined

@@ -30,7 +30,7 @@ describe('contentTrigger', () => {
     ['the deletion', {}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
     ['a snapshot that becomes ready', {}, READY],
     ['the handles of the member of a group', MEMBER, HANDLES],
-  ])('works on a content after %s', (_, before, after) => {
+  ])('enqueues a content after %s', (_, before, after) => {
     expect(updated(before, after)).toEqual(['c'])
   })
 
@@ -42,12 +42,12 @@ describe('contentTrigger', () => {
     expect(updated(before, after)).toEqual([])
   })
 
-  it('ignores its own status writes, but not a deletion that a write shows', () => {
+  it('ignores own status writes, unless their result shows a deletion', () => {
     expect(updated({}, READY, 'own')).toEqual([])
     expect(updated({}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, 'own')).toEqual(['c'])
   })
 
-  it('works on each content at a resync, unless nothing is to be done with it', () => {
+  it('enqueues each content with pending work at a resync', () => {
     expect(updated({}, {}, 'resync')).toEqual(['c'])
     const resting = contentTrigger(() => true)
     expect(resting({ type: 'added', object: contentOf(vsc()) })).toEqual([])

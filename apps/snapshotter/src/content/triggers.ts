@@ -4,7 +4,7 @@ import type { Content } from '../caches/content.ts'
 
 type Update = InformerEvent<Content> & { readonly type: 'updated' }
 
-/** The content that an event asks to work on. `isAtRest` leaves out contents with which nothing is to be done. */
+/** Returns a trigger that enqueues a changed content, unless `isAtRest` reports that it has no pending work. */
 export function contentTrigger(isAtRest: (content: Content) => boolean) {
   return (event: InformerEvent<Content>): readonly string[] => {
     switch (event.type) {
@@ -21,7 +21,7 @@ export function contentTrigger(isAtRest: (content: Content) => boolean) {
 }
 
 /**
- * Reports whether an update may need work. Finalizers, our annotation and most of the status do not matter: the snapshotter
+ * Reports whether an update may need work. Ignores finalizers, our annotation and most of the status: the snapshotter
  * writes them itself, and its own writes must not end the back-off.
  */
 function matters({ before, after, cause }: Update): boolean {
@@ -33,7 +33,7 @@ function matters({ before, after, cause }: Update): boolean {
   return becomesReady || (!isMemberWithHandles(before) && isMemberWithHandles(after))
 }
 
-/** The snapshot-controller has written the handles of the member of a group, so the driver can be asked about it. */
+/** Reports whether the snapshot-controller has written the handles of a group member, so that it can be checked. */
 function isMemberWithHandles({ status }: Content): boolean {
   return status?.groupHandle !== undefined && status.handle !== undefined
 }

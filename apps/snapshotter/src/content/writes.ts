@@ -3,20 +3,19 @@ import { type KubeObject, type Patch, removeFinalizerPatch } from '@csi-sidecars
 import type { Content } from '../caches/content.ts'
 import { ContentGoneError, type ContentRun, explain } from './run.ts'
 
-/** How often a write is repeated in one run because another writer has changed the content. */
+/** The number of attempts of a write in one run if other clients change the content at the same time. */
 const CONFLICT_TRIES = 5
 
 interface Write {
-  /** The change that the newest state of the content demands. Undefined: nothing is left to write. */
+  /** Returns the patch for the newest state of the content. Undefined if there is nothing to write. */
   readonly change: (latest: Content) => Patch | undefined
   readonly subresource?: 'status'
   readonly priority?: RequestPriority | undefined
 }
 
 /**
- * Writes a change and returns the content after it. A conflict costs one read, not another call of the driver: the change
- * is computed again from the newest state. Throws ContentGoneError if the content was deleted or recreated, and the error
- * that users of the Go original know for a refused write.
+ * Writes a change and returns the changed content. After a conflict, reads the content and computes the change again,
+ * without another call to the driver. Throws ContentGoneError if the content was deleted or recreated.
  */
 async function write(run: ContentRun, content: Content, { change, ...options }: Write): Promise<Content> {
   const { api, kind, contents, project } = run.deps
@@ -34,7 +33,7 @@ async function write(run: ContentRun, content: Content, { change, ...options }: 
     } catch (error) {
       run.signal.throwIfAborted()
       if (isMissing(error)) throw new ContentGoneError(`${run.key} is gone`, { cause: error })
-      // A JSON patch whose test fails is invalid.
+      // The API server answers `Invalid` if a test in a JSON patch fails.
       const isOutdated = isConflict(error) || (patch.kind === 'json' && isInvalid(error))
       if (!isOutdated || left <= 1)
         return explain(run, `snapshot controller failed to update ${run.key} on API server`)(error)
@@ -43,7 +42,7 @@ async function write(run: ContentRun, content: Content, { change, ...options }: 
   }
 }
 
-/** The newest known state of this very content. */
+/** Returns the newest cached state of the content, or `content` if the cache has no object with its UID. */
 export function newest({ key, deps }: ContentRun, content: Content): Content {
   const cached = deps.contents.store.get(key)
   return cached?.uid === content.uid ? cached : content
@@ -63,7 +62,7 @@ async function read(run: ContentRun, content: Content): Promise<Content> {
   throw new ContentGoneError(`${run.key} is gone`)
 }
 
-/** Adds or removes the annotation that a creation is under way. */
+/** Adds or removes the annotation that a creation may be running. */
 export async function writeMark(run: ContentRun, content: Content, present: boolean): Promise<Content> {
   const { beingCreated } = run.deps.kind.names
   const change: Write['change'] = ({ uid, beingCreated: marked }) =>
@@ -73,9 +72,7 @@ export async function writeMark(run: ContentRun, content: Content, present: bool
   return await write(run, content, { change })
 }
 
-/**
- * Writes fields of the status. The `resourceVersion` guards the write, because the fields depend on the whole status.
- */
+/** Writes fields of the status. The patch carries the `resourceVersion`, as the fields depend on the whole status. */
 export async function writeStatus(
   run: ContentRun,
   content: Content,

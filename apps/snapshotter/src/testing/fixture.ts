@@ -31,13 +31,13 @@ export interface FixtureOptions {
   readonly objects?: readonly (readonly [Resource<KubeObject>, KubeObject])[]
 }
 
-/** A cluster, a storage and at most one snapshotter at a time. */
+/** A fake cluster with a storage and at most one snapshotter process at a time. */
 export class Fixture {
   readonly clock = new FakeClock({ now: Date.UTC(2026, 0, 1) })
   readonly api: FakeApi<ApiError>
   readonly storage = new Storage()
   readonly scripts = new Map<string, Script>()
-  /** Calls of the driver and writes of the snapshotter, in the order in which they were sent. */
+  /** Calls to the driver and writes to the API server, in the order in which the snapshotter sent them. */
   readonly wire: string[] = []
   readonly calls: SeenCall[] = []
   readonly events: { readonly target: EventTarget; readonly text: string }[] = []
@@ -53,7 +53,7 @@ export class Fixture {
     for (const [resource, object] of objects) this.api.put(resource, object)
   }
 
-  /** A running snapshotter whose requests are answered, and whose events are delivered, at once. */
+  /** Starts a snapshotter whose requests are answered at once, and whose watch events arrive at once. */
   static async running(options: FixtureOptions = {}): Promise<Fixture> {
     const fixture = new Fixture(options)
     await fixture.start()
@@ -77,7 +77,7 @@ export class Fixture {
     this.process = undefined
   }
 
-  /** The process after the start. */
+  /** Returns the running process. Throws if no process runs. */
   get running(): Process {
     if (this.process === undefined) throw new Error('no process runs')
     return this.process
@@ -98,7 +98,7 @@ export class Fixture {
     await this.clock.settle()
   }
 
-  /** Another writer removes all finalizers of a deleted object. */
+  /** Removes all finalizers of an object, as another client might, and deletes the object. */
   async strip(resource: Resource<KubeObject>, name: string): Promise<void> {
     await this.edit(resource, name, { metadata: { finalizers: null } })
     await this.delete(resource, name)
@@ -121,7 +121,7 @@ export class Fixture {
   }
 }
 
-/** One life of the snapshotter, between a gate and watches that lag. */
+/** One process of the snapshotter. Its requests wait at a gate, and its watches lag. */
 export class Process {
   readonly gate = new StepGate()
   readonly driver: GatedDriver
@@ -129,7 +129,7 @@ export class Process {
   readonly metrics = new Metrics()
   readonly ended: Promise<void>
   readonly resync: () => void
-  /** Reports whether the cache has this very content. */
+  /** Reports whether the cache has the content with the same UID. */
   readonly knows: (object: KubeObject) => boolean
   readonly #client: InProcessClient<ApiError>
   readonly #stop = new AbortController()
@@ -200,7 +200,7 @@ export class Process {
     this.gate.open()
   }
 
-  /** Watches keep back their changes from now on. */
+  /** Makes the watches withhold all later changes. */
   lag(): void {
     this.#client.watchesLag = true
   }
@@ -213,7 +213,7 @@ export class Process {
     return this.gate.inFlight.find((each) => each.label.startsWith(label))
   }
 
-  /** Starts no further keys. Running work continues to its end. */
+  /** Starts no further work. Running work continues to its end. */
   stop(): void {
     this.#stop.abort(new CancelledError('asked to stop'))
   }
@@ -224,7 +224,7 @@ export class Process {
     this.#cut.abort(new CancelledError('the lease is lost'))
   }
 
-  /** Ends as if killed. A request that was sent has taken effect or never will. */
+  /** Kills the process. A request that has not taken effect by now never will. */
   kill(): void {
     this.gate.close()
   }
@@ -240,7 +240,7 @@ function cachesOf(kind: Kind, common: Common): KindCaches {
   }
 }
 
-/** `mark`, `unmark`, `status`, `error`, `clear` or `release`: what a patch is for. */
+/** Returns the purpose of a patch: `mark`, `unmark`, `status`, `error`, `clear` or `release`. */
 function writeText(what: string, body: unknown): string {
   const text = JSON.stringify(body)
   if (what.endsWith('/status')) {

@@ -10,7 +10,7 @@ import type { SeenCall } from './storage.ts'
 
 export const CONTENTS = ['a', 'b']
 
-/** The driver may still work on the call. */
+/** Codes after which the driver may still be working on the call. */
 const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'Unavailable', 'ResourceExhausted', 'Aborted'] as const
 const CERTAIN = Object.keys(CODES).filter(
   (name): name is CodeName => name !== 'OK' && !(UNCERTAIN as readonly string[]).includes(name),
@@ -22,11 +22,11 @@ const REFUSALS = [
   [500, 'InternalError', 'etcd is away'],
 ] as const
 
-/** A fixture whose snapshotter stops at each request, with checks that hold at every moment. */
+/** A fixture whose snapshotter stops at each request. `checkAlways` must pass at every moment. */
 export class Model extends Fixture {
-  /** Names of snapshots that a snapshotter cannot know. A test that adds a name gives the reason. */
+  /** Names of snapshots that may be left over, because a snapshotter cannot know of them. */
   readonly #excused = new Set<string>()
-  /** Names of snapshots whose content was stripped during the creation: one process knows of them. */
+  /** Names of snapshots whose content lost its finalizers. Only the running process knows of these snapshots. */
   readonly #fragile = new Set<string>()
   readonly #policies = new Map<string, string>()
   #refs = 0
@@ -63,7 +63,7 @@ export class Model extends Fixture {
     return this.find(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
-  /** `again`: for the same VolumeSnapshot as before. */
+  /** Creates a content. `again`: for the same VolumeSnapshot as the last content of this name. */
   createContent(name: string, { policy, again }: { readonly policy: string; readonly again: boolean }): void {
     if (this.contentOf(name) !== undefined) return
     if (!again) this.#refs += 1
@@ -77,19 +77,19 @@ export class Model extends Fixture {
     )
   }
 
-  /** A user deletes the VolumeSnapshot. */
+  /** Annotates and deletes a content, as the snapshot-controller does after a user has deleted the VolumeSnapshot. */
   removeContent(name: string): void {
     const annotations = { [SNAPSHOT_NAMES.beingDeleted]: 'yes' }
     this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
     this.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
-  /** A user removes the finalizers by hand and deletes the content. */
+  /** Removes the finalizers of a content and deletes it, as a user may do by hand. */
   stripContent(name: string): void {
     const content = this.contentOf(name)
     if (content === undefined) return
     const snapshot = nameOf(content)
-    // A snapshot in the status is kept for the user. A process that does not know the content cannot act.
+    // A snapshot whose handle is in the status is kept. A process that never cached the content cannot act.
     const isKept = content.status?.snapshotHandle !== undefined
     if (isKept || this.process?.knows(content) !== true) this.#excused.add(snapshot)
     else this.#fragile.add(snapshot)
@@ -102,7 +102,7 @@ export class Model extends Fixture {
     return flights[pick % flights.length]
   }
 
-  /** Answers with a failure that fits: after the effect only the answer is lost. */
+  /** Fails a request or a call. If it has already taken effect, only its answer is lost. */
   failFlight(flight: InFlight, fault: number): void {
     if (!flight.label.startsWith('call ')) {
       const lost = new ApiError({ code: 0, reason: '', message: 'connection reset', outcomeUnknown: true })
@@ -112,13 +112,13 @@ export class Model extends Fixture {
     const names: readonly CodeName[] = flight.applied ? UNCERTAIN : [...UNCERTAIN, ...CERTAIN]
     const code = names[fault % names.length] ?? 'Aborted'
     const [, method, snapshot = ''] = flight.label.split(' ')
-    // A creation that has failed for sure leaves nothing behind, unless the call only asked about a snapshot.
+    // A creation that finally fails leaves no snapshot, unless the handle of the snapshot is already stored.
     if (CERTAIN.includes(code) && method === 'CreateSnapshot' && !this.#isStored(snapshot))
       this.storage.abandon(snapshot)
     flight.answer(new RpcError(CODES[code], 'no'))
   }
 
-  /** Faults are over: everything is answered and delivered, and time passes. */
+  /** Ends all faults, answers all requests, delivers all events, and lets enough time pass to converge. */
   async calmDown(): Promise<void> {
     await this.startStepwise()
     this.storage.ready = true
@@ -168,7 +168,7 @@ export class Model extends Fixture {
     this.#fragile.clear()
   }
 
-  /** An error that is thrown here would count as an answer of the driver. */
+  /** Checks a call. Remembers a violation, because a thrown error would count as an answer of the driver. */
   #check({ method, request }: SeenCall): void {
     try {
       if (method === 'DeleteSnapshot') this.#checkDelete((request as { snapshotId: string }).snapshotId)
@@ -192,7 +192,7 @@ export class Model extends Fixture {
     const content = CONTENTS.map((name) => this.contentOf(name)).find((each) => each && nameOf(each) === snapshot)
     if (content === undefined || content.status?.snapshotHandle !== undefined) return
     const isMarked = content.metadata?.annotations?.[SNAPSHOT_NAMES.beingCreated] !== undefined
-    // The content may have been recreated under its name, for the same VolumeSnapshot, since the mark was written.
+    // The content may have been recreated for the same VolumeSnapshot since the annotation was written.
     invariant(isMarked || this.process?.knows(content) !== true, `${snapshot} is created without a mark`)
   }
 }

@@ -8,7 +8,7 @@ export interface RunOptions {
   readonly flags?: readonly string[]
 }
 
-/** Runs the whole snapshotter in this process, from its command line to its end, for which the signal may ask. */
+/** Runs the whole snapshotter in this process, until it ends by itself or the signal aborts. */
 export function snapshotterToItsEnd(
   { kubeconfig, socket, flags = [] }: RunOptions,
   signal?: AbortSignal,
@@ -20,7 +20,7 @@ export function snapshotterToItsEnd(
   )
 }
 
-/** Runs it until the signal asks it to end. An earlier end is a failure. */
+/** Runs the snapshotter until the signal aborts. Throws if the snapshotter ends earlier. */
 export async function runSnapshotter(options: RunOptions, signal: AbortSignal): Promise<void> {
   const { ending, log } = await snapshotterToItsEnd(options, signal)
   if (!signal.aborted) throw new Error(`csi-snapshotter ended with ${JSON.stringify(ending)}:\n${log}`)

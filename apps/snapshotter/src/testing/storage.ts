@@ -15,20 +15,20 @@ import { DRIVER } from './objects.ts'
 
 interface Stored {
   readonly id: string
-  /** Empty for a snapshot that was not created here. */
+  /** The name of the snapshot. Empty for a pre-provisioned snapshot. */
   readonly name: string
   readonly volumes: readonly string[]
   readonly members: readonly string[]
 }
 
-/** The storage behind the driver. It outlives every process. */
+/** The storage behind the driver. It outlives every process of the snapshotter. */
 export class Storage {
   readonly snapshots = new Map<string, Stored>()
-  /** Every snapshot that was ever created, by its name. */
+  /** The names of all snapshots that were ever created. */
   readonly created: string[] = []
   readonly deleted: string[] = []
   ready = true
-  /** True if the driver lists snapshots. */
+  /** True if the driver has the capability LIST_SNAPSHOTS. */
   lists = true
 
   add(id: string, members: readonly string[] = []): void {
@@ -46,7 +46,7 @@ export class Storage {
     return stored
   }
 
-  /** The driver gives up a creation. */
+  /** Removes a snapshot whose creation the driver has given up. */
   abandon(name: string): void {
     for (const [id, each] of this.snapshots) if (each.name === name) this.snapshots.delete(id)
   }
@@ -76,10 +76,10 @@ export interface SeenCall {
   readonly request: unknown
 }
 
-/** Takes the place of the own answer of the driver. It throws to refuse. Undefined gives the call back. */
+/** Returns or throws a test's answer to a call. Undefined stands for the normal answer of the driver. */
 export type Script = (request: never) => unknown
 
-/** The driver of one process. Every call except that for its name passes the gate. */
+/** The driver of one snapshotter process. Every call except GetPluginInfo waits at the gate. */
 export class GatedDriver {
   readonly #storage: Storage
   readonly #gate: StepGate

@@ -10,7 +10,7 @@ import { eventually } from '../../harness/waiting.ts'
 
 export const BUNDLE = resolve(import.meta.dirname, '../../../../apps/kubectl-csi/dist/kubectl-csi.cjs')
 
-/** The permissions that docs/operations.md lists. */
+/** The permissions that docs/operations.md lists for kubectl-csi. */
 export const READER: readonly PolicyRule[] = [
   {
     apiGroups: [''],
@@ -34,18 +34,18 @@ export interface Answer {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
-  /** Which object waits for what, and since when. */
+  /** The first line of the output: which object waits for what, and since when. */
   readonly first: string
 }
 
 export interface Asking {
-  /** A user who may read, and nothing else. */
+  /** A user with only read permissions. */
   readonly user: User
   readonly kubeconfig: string
   readonly ask: (...args: readonly string[]) => Promise<Answer>
 }
 
-/** kubectl-csi, run by a user with these permissions. */
+/** Creates a user with these permissions. `ask` runs kubectl-csi as this user. */
 export async function asking(t: TestContext, rules: readonly PolicyRule[] = READER): Promise<Asking> {
   const user = await userWith(t, rules)
   const kubeconfig = join(t.folder, `${user.name}.json`)
@@ -62,8 +62,8 @@ export async function asking(t: TestContext, rules: readonly PolicyRule[] = READ
 const AGE = String.raw`has been waiting (?:at least )?(?:\d+[dhms])+ for`
 
 /**
- * Repeats until the first line reports the wait. The line names object, waiter and age, the exit code is 1, and nothing
- * was written.
+ * Repeats `explain` until its first line reports the wait. Asserts that the line names object, waiter and age, that the
+ * exit code is 1, and that nothing was written.
  */
 export async function explained(
   t: TestContext,
@@ -96,7 +96,7 @@ export async function explained(
   return { ...answer, ask }
 }
 
-/** Asserts by the server's audit log that there were only gets and lists. */
+/** Asserts by the API server's audit log that the user has sent only gets and lists. */
 export function onlyReads(t: TestContext, user: User): void {
   const verbs = t.cluster.auditOf([user]).map((line) => verbOf(JSON.parse(line)))
   equal(verbs.length > 0, true)
@@ -106,7 +106,7 @@ export function onlyReads(t: TestContext, user: User): void {
   )
 }
 
-/** The real server's audit line has a verb, the emulator's entry a method. */
+/** Returns the verb of an audit entry. Entries of a real API server have `verb`, entries of the emulator `method`. */
 function verbOf(entry: { readonly verb?: string; readonly method?: string }): string | undefined {
   return entry.verb ?? entry.method?.toLowerCase()
 }

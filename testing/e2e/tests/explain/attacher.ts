@@ -17,7 +17,7 @@ import { bound } from '../resizer/scene.ts'
 import { type Answer, asking, explained } from './ask.ts'
 import { createLeader, DRIVER_CRASHES, led } from './leader.ts'
 
-/** The stuck states of docs/operations.md that are about attachments, staged, and what `explain` says of them. */
+/** Tests that stage the stuck states of attachments in docs/operations.md, and check the answers of `explain`. */
 
 const test = testsOf('attacher', 'explain')
 
@@ -35,7 +35,7 @@ function explainedAttachment(t: TestContext, waitsFor: RegExp): Promise<Answer> 
   return explained(t, ['va', va], { object: `VolumeAttachment ${va}`, waiter, waitsFor })
 }
 
-test('a node without the driver', async (t) => {
+test('explains a node without the driver', async (t) => {
   await scene(t)
   const node = await t.createNode('bare', { driver: 'other.example.com' })
   await attach(t, { node })
@@ -45,7 +45,7 @@ test('a node without the driver', async (t) => {
   match(stdout, /How sure: certain/)
 })
 
-test('a node without any driver, whose list the API server stores as null', { target: 'real' }, async (t) => {
+test('explains a node without any driver, whose list the API server stores as null', { target: 'real' }, async (t) => {
   await scene(t)
   const node = t.name('empty')
   await t.create(CSI_NODES, csiNode(node, {}))
@@ -55,7 +55,7 @@ test('a node without any driver, whose list the API server stores as null', { ta
   match(stdout, /\.spec\.drivers\[\*\]\.name: \(none\)/)
 })
 
-test('a secret that is missing', async (t) => {
+test('explains a missing Secret of an attachment', async (t) => {
   const at = await scene(t)
   const controllerPublishSecretRef = { name: t.name('no'), namespace: 'default' }
   await attach(t, at, { pv: { csi: { controllerPublishSecretRef } } })
@@ -63,7 +63,7 @@ test('a secret that is missing', async (t) => {
   await explainedAttachment(t, new RegExp(`Secret default/${t.name('no')}, which cannot be read`))
 })
 
-test('a driver that disconnects ends the leader', async (t) => {
+test('explains that no process leads after a driver has disconnected', async (t) => {
   const args = [...ELECTED, ...(t.ours ? ['--driver-grace-period=1s'] : [])]
   const at = await scene(t, { args })
   await led(t)
@@ -72,7 +72,7 @@ test('a driver that disconnects ends the leader', async (t) => {
   await explainedAttachment(t, /a leader, and no replica leads/)
 })
 
-test('a driver whose container crashes in the pod of the leader', async (t) => {
+test('explains a driver whose container crashes in the pod of the leader', async (t) => {
   const hostname = t.name('pod')
   const at = await scene(t, { args: ELECTED, hostname })
   await createLeader(t, { name: hostname, status: DRIVER_CRASHES })
@@ -84,7 +84,7 @@ test('a driver whose container crashes in the pod of the leader', async (t) => {
   match(stdout, /\.status\.containerStatuses\[csi-driver\]: not ready, waiting: CrashLoopBackOff/)
 })
 
-test('a driver that listens and hangs', async (t) => {
+test('explains a driver that listens and hangs', async (t) => {
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
   await attach(t, at)
@@ -92,7 +92,7 @@ test('a driver that listens and hangs', async (t) => {
   await explainedAttachment(t, new RegExp(`driver ${t.driverName} to answer, which takes longer than the time-out`))
 })
 
-test('a node that supports no more volumes', async (t) => {
+test('explains a node that supports no more volumes', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'max volumes reached' })
   await attach(t, at)
@@ -102,7 +102,7 @@ test('a node that supports no more volumes', async (t) => {
   match(stdout, /max volumes reached/)
 })
 
-test('a message of a driver with bidirectional controls, which no terminal gets', async (t) => {
+test('prints no bidirectional control characters from the message of a driver', async (t) => {
   const at = await scene(t)
   const message = 'max\u202evolumes\u2066reached\u200f'
   at.driver.on('ControllerPublishVolume', { code: 8, message })
@@ -117,13 +117,13 @@ test('a message of a driver with bidirectional controls, which no terminal gets'
   doesNotMatch(json, /\p{Bidi_Control}/u)
 })
 
-/** A pod with a claim, as it is scheduled to a node. */
+/** Creates a pod that uses a claim and is scheduled to a node. */
 function podOn(t: TestContext, what: string, { pvc, node }: { pvc: string; node: string }): Promise<Pod> {
   const made = pod('default', t.name(what), [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }])
   return t.create(PODS, { ...made, spec: { ...made.spec, nodeName: node } } as Pod)
 }
 
-test('a pod whose volume is attached to another node', async (t) => {
+test('explains a pod whose volume is attached to another node', async (t) => {
   const at = await scene(t)
   const { pv, pvc } = await bound(t)
   await t.createAttachment('va', { pv, node: at.node })
@@ -151,7 +151,7 @@ test('a pod whose volume is attached to another node', async (t) => {
   match(stdout, /Multi-Attach error for volume/)
 })
 
-test('a pod whose volume a pod in Terminating has, on a node that is not ready', async (t) => {
+test('explains a pod whose volume is used by a terminating pod on an unready node', async (t) => {
   const at = await scene(t)
   const { pv, pvc } = await bound(t)
   await t.createAttachment('va', { pv, node: at.node })
@@ -161,7 +161,7 @@ test('a pod whose volume a pod in Terminating has, on a node that is not ready',
   await t.api.merge(NODES, { name: at.node, subresource: 'status' }, { status: { conditions: [ready] } })
   await podOn(t, 'old', { pvc, node: at.node })
   await podOn(t, 'late', { pvc, node: t.name('other') })
-  // No kubelet ends it within its grace period, which is over at its `deletionTimestamp`.
+  // No kubelet ends the pod within its grace period, which ends at its `deletionTimestamp`.
   await t.api.call('DELETE', `/api/v1/namespaces/default/pods/${old}`, { body: { gracePeriodSeconds: 1 } })
   await t.api.until(PODS, { namespace: 'default', name: old }, ({ metadata }) => metadata?.deletionTimestamp != null)
   const { ask } = await explained(t, ['pod', late], {
@@ -179,12 +179,12 @@ test('a pod whose volume a pod in Terminating has, on a node that is not ready',
   })
 })
 
-test('a PersistentVolume that is deleted while it is attached', async (t) => {
+test('explains a PersistentVolume that is deleted while it is attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
-  // The order matters, because the attacher restores its finalizer on a volume that is not being deleted.
+  // `strip` deletes first, because the attacher restores its finalizer on a volume that is not being deleted.
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
-  // The attacher has to have seen that before it detaches.
+  // The attacher must notice the deletion of the volume before it detaches.
   await pause(4 * WATCHES_DIFFER_MS)
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await untilAttachment(t, ({ status }) => status?.detachError !== undefined)
@@ -193,7 +193,7 @@ test('a PersistentVolume that is deleted while it is attached', async (t) => {
   match(stdout, /destroy its data[\s\S]*Then, and only then[\s\S]*kubectl patch volumeattachment/)
 })
 
-test("another controller's finalizer", async (t) => {
+test('explains a finalizer of another controller', async (t) => {
   const at = await scene(t)
   const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
@@ -205,7 +205,7 @@ test("another controller's finalizer", async (t) => {
   })
 })
 
-test('no process leads', async (t) => {
+test('explains that no process leads', async (t) => {
   const at = await scene(t, { args: ELECTED })
   await led(t)
   await at.attacher.endBy('SIGKILL')

@@ -16,11 +16,11 @@ import { asking, BUNDLE, onlyReads, READER } from './ask.ts'
 const ROOT = resolve(import.meta.dirname, '../../../..')
 const KUBECTL = join(controlPlaneFolder(ROOT), 'kubectl')
 
-/** The common behaviour of all explanations: exit codes, permissions, many objects. */
+/** Tests of the common behaviour of all explanations: exit codes, permissions, many objects. */
 
 const test = testsOf('attacher', 'explain')
 
-test('a volume that is attached: well, exit code 0, and nothing written', async (t) => {
+test('reports that an attached volume is well, with exit code 0 and without a write', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
   const { ask, user } = await asking(t)
@@ -32,7 +32,7 @@ test('a volume that is attached: well, exit code 0, and nothing written', async 
   onlyReads(t, user)
 })
 
-test('a name that does not exist, an unknown kind: one line, exit code 2', async (t) => {
+test('prints one line and ends with exit code 2 for an unknown name or kind', async (t) => {
   const { ask } = await asking(t)
   const lines = [
     { args: ['pod', 'no'], stderr: 'kubectl-csi: Pod default/no does not exist\n' },
@@ -49,7 +49,7 @@ test('a name that does not exist, an unknown kind: one line, exit code 2', async
   }
 })
 
-test('a refused read is named and omits only its part', async (t) => {
+test('lists a refused read, and still answers by the other objects', async (t) => {
   await scene(t)
   const node = await t.createNode('bare', { driver: 'other.example.com' })
   const { va } = await attach(t, { node })
@@ -68,7 +68,7 @@ test('a refused read is named and omits only its part', async (t) => {
   onlyReads(t, user)
 })
 
-test('a user without read permission: unknown, exit code 2', async (t) => {
+test('answers unknown with exit code 2 if the user has no read permission', async (t) => {
   await scene(t)
   const { ask } = await asking(t, [])
   const one = await ask('explain', 'pv', 'any')
@@ -78,7 +78,7 @@ test('a user without read permission: unknown, exit code 2', async (t) => {
   match(all.stdout, /persistentvolumes: .*forbidden/)
 })
 
-test('stuck lists the waiting objects by reason', { alone: true }, async (t) => {
+test('lists the stuck objects by reason', { alone: true }, async (t) => {
   const at = await scene(t)
   await attach(t, { node: t.name('nowhere') })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
@@ -101,7 +101,7 @@ test('stuck lists the waiting objects by reason', { alone: true }, async (t) => 
   onlyReads(t, user)
 })
 
-test('the lines of docs/operations.md and apps/kubectl-csi/README.md, as a reader copies them', {
+test('runs the commands of docs/operations.md and apps/kubectl-csi/README.md as a reader copies them', {
   target: 'real',
 }, async (t) => {
   const { pvc } = await bound(t)
@@ -123,7 +123,7 @@ test('the lines of docs/operations.md and apps/kubectl-csi/README.md, as a reade
   }
 })
 
-test('kubectl finds it as its plugin, and shows in one line why there is no answer', { target: 'real' }, async (t) => {
+test('runs as a plugin of kubectl, and reports a failure in one line', { target: 'real' }, async (t) => {
   const PATH = [pluginFolder(t), dirname(process.execPath)].join(':')
   const env = { PATH, KUBECONFIG: t.kubeconfig('https://127.0.0.1:1', 'x'), HOME: t.folder }
   const { code, stderr } = await runToEnd(KUBECTL, ['csi', 'explain', 'pv', 'any'], { env })
@@ -141,10 +141,10 @@ function pluginFolder(t: TestContext): string {
 
 const MANY = 10_000
 const WITHIN_MS = 2_000
-/** Another process may use the machine at the same moment. */
+/** The maximum number of measurements, because another process may slow down the machine. */
 const TRIES = 3
 
-test('10,000 attachments that are stuck: an answer within two seconds', {
+test('answers within two seconds about 10,000 stuck attachments', {
   alone: true,
   within: 300_000,
   long: true,
@@ -166,7 +166,7 @@ test('10,000 attachments that are stuck: an answer within two seconds', {
   })
 })
 
-/** Many attachments of a driver without an attacher, so that no sidecar disturbs the measurement. */
+/** Creates many attachments of a driver without an attacher, so that no sidecar disturbs the measurement. */
 async function many(t: TestContext, then: () => Promise<void>): Promise<void> {
   const metadata = { labels: { of: t.id } }
   try {

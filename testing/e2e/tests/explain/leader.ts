@@ -2,7 +2,7 @@ import { LEASES, type Lease, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import { leaseName } from '../../harness/subject.ts'
 
-/** Waits for a leader: whatever ends it from now on leaves its Lease. */
+/** Waits until a leader holds the Lease, so that the Lease remains when the leader ends. */
 export async function led(t: TestContext): Promise<void> {
   const held = ({ spec }: Lease): boolean => (spec?.holderIdentity ?? '') !== ''
   await t.api.until(LEASES, { namespace: 'default', name: leaseName('attacher', t.driverName) }, held)
@@ -16,7 +16,7 @@ interface Leader {
 
 const container = (name: string, args: readonly string[] = []): object => ({ name, image: 'none', args })
 
-/** The pod in which a leader runs, as a kubelet would report it. */
+/** Creates the pod of a leader, with the status that a kubelet would report. */
 export async function createLeader(t: TestContext, { name, args, status }: Leader): Promise<void> {
   const pod: Pod = {
     apiVersion: 'v1',

@@ -12,13 +12,13 @@ import { explained, READER } from './ask.ts'
 import { createLeader } from './leader.ts'
 
 /**
- * The route through the API server's proxy to a leader. The emulator has none; a real one connects to the pod's address,
- * which it refuses to do for the loopback.
+ * Tests of requests to a leader through the API server's proxy to pods. The emulator has no such proxy, and a real API
+ * server refuses to connect to a loopback address.
  */
 
 const test = testsOf('attacher', 'explain')
 
-test('reads from the leader, through the proxy to its pod', { target: 'real' }, async (t) => {
+test('reads the pending work of the leader through the proxy to its pod', { target: 'real' }, async (t) => {
   const address = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
     .find(({ family, internal }) => family === 'IPv4' && !internal)?.address

@@ -18,7 +18,7 @@ import {
 } from '../resizer/scene.ts'
 import { type Answer, explained } from './ask.ts'
 
-/** The stuck states of docs/operations.md that are about claims, staged, and what `explain` says of them. */
+/** Tests that stage the stuck states of claims in docs/operations.md, and check the answers of `explain`. */
 
 const test = testsOf('resizer', 'explain')
 
@@ -28,7 +28,7 @@ function explainedClaim(t: TestContext, waitsFor: RegExp): Promise<Answer> {
   return explained(t, ['pvc', pvc], { object: `PersistentVolumeClaim default/${pvc}`, waiter, waitsFor })
 }
 
-/** A claim that asks for more than it has, of a driver that answers so. */
+/** Requests the expansion of a claim. The driver answers ControllerExpandVolume with `answer`. */
 async function growing(t: TestContext, answer: Script, meanwhile?: () => Promise<unknown>): Promise<void> {
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerExpandVolume', answer)
@@ -37,7 +37,7 @@ async function growing(t: TestContext, answer: Script, meanwhile?: () => Promise
   await request(t, '2Gi')
 }
 
-test('a claim in use, of a driver that expands offline only', async (t) => {
+test('explains a claim in use whose driver expands only offline', async (t) => {
   await growing(t, { code: 9, message: 'in use' }, async () => {
     await usedBy(t)
     await pause(300)
@@ -47,27 +47,27 @@ test('a claim in use, of a driver that expands offline only', async (t) => {
   match(stdout, /only supports offline expansion and volume is currently in-use/)
 })
 
-test('a VolumeAttributesClass that is missing', async (t) => {
+test('explains a missing VolumeAttributesClass', async (t) => {
   await modifying(t)
   await want(t, t.name('platinum'))
   await untilState(t, 'Pending')
   await explainedClaim(t, new RegExp(`VolumeAttributesClass ${t.name('platinum')}, which does not exist`))
 })
 
-test('a size that the driver never supports', async (t) => {
+test('explains a size that the driver never supports', async (t) => {
   await growing(t, { code: 11, message: 'too large' })
   await untilClaim(t, (claim) => statusWord(claim) === 'ControllerResizeInfeasible')
   const { stdout } = await explainedClaim(t, /it will never expand the volume to 2Gi/)
   match(stdout, /too large/)
 })
 
-test('a driver that hangs in an expansion', async (t) => {
+test('explains a driver that hangs in an expansion', async (t) => {
   await growing(t, 'hang')
   await untilEvent(t, 'DeadlineExceeded')
   await explainedClaim(t, /to answer, which takes longer than the time-out/)
 })
 
-test('a secret that is missing', async (t) => {
+test('explains a missing Secret of an expansion', async (t) => {
   await scene(t)
   const controllerExpandSecretRef = { name: t.name('no'), namespace: 'default' }
   await raised(t, { pv: { csi: { controllerExpandSecretRef } } })

@@ -30,12 +30,12 @@ import {
 } from '../snapshotter/scene.ts'
 import { asking, explained } from './ask.ts'
 
-/** The states of snapshots, restores and clones in docs/operations.md, staged, and the answers of `explain`. */
+/** Tests that stage the states of snapshots, restores and clones in docs/operations.md, and check `explain`. */
 
 const AS_SOURCE = `${SNAPSHOT}-as-source-protection`
 
 interface State {
-  /** Stages the state. */
+  /** Creates the objects and faults of the state. */
   readonly stage: (t: TestContext) => Promise<unknown>
   readonly of: 'vs' | 'vsc' | 'pvc'
   /** The waiting party. Default: the snapshotter. */
@@ -77,7 +77,7 @@ async function boundClaim(t: TestContext): Promise<void> {
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { ...claimRef(t), subresource: 'status' }, { status: { phase: 'Bound' } })
 }
 
-/** A claim with a source. */
+/** Creates a claim with a data source. */
 async function fromSource(t: TestContext, kind: string, name: string): Promise<void> {
   await createStorageClass(t)
   const dataSource: NonNullable<PersistentVolumeClaim['spec']>['dataSource'] = {
@@ -88,7 +88,7 @@ async function fromSource(t: TestContext, kind: string, name: string): Promise<v
   await createClaim(t, { spec: { dataSource } })
 }
 
-/** A content of a driver that answers so. */
+/** Creates a content. The driver answers CreateSnapshot with `answer`. */
 async function answering(t: TestContext, answer: Answer, metadata?: object): Promise<void> {
   await installCrds(t)
   await createClass(t)
@@ -330,7 +330,7 @@ for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.e
   })
 }
 
-test('explains nothing of a ready snapshot', async (t) => {
+test('reports that nothing is stuck about a ready snapshot', async (t) => {
   await installCrds(t)
   await createContent(t)
   await setStatus(t, t.name('content'), { readyToUse: true, snapshotHandle: 'snap-1' })

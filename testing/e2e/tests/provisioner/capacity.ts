@@ -47,7 +47,7 @@ interface Setup extends SidecarSetup {
 const answer = (driver: Driver, availableCapacity: bigint): void =>
   driver.on('GetCapacity', { reply: { availableCapacity } })
 
-/** A provisioner that publishes capacity in a namespace of the test, and a class with late binding. */
+/** Creates a class with late binding, and starts a provisioner that publishes capacity in a namespace of the test. */
 async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup = {}): Promise<Scene> {
   await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('ns') } })
   await createNodes(t, sites)
@@ -66,13 +66,13 @@ async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup
   })
 }
 
-/** The original makes one write in a second by default. */
+/** The rate of writes for both implementations. The default of the Go original is one write in a second. */
 const LIMITS = ['--kube-api-capacity-qps=100', '--kube-api-capacity-burst=100']
 
 const objectsOf = (t: TestContext): Promise<readonly CSIStorageCapacity[]> =>
   t.api.list(CSI_STORAGE_CAPACITIES, t.name('ns'))
 
-/** The objects as `class topology capacity`, with the id of the test taken off. */
+/** Returns the objects as `class topology capacity`, without the ID of the test. */
 async function shown(t: TestContext): Promise<string> {
   const all = await objectsOf(t)
   const lines = all.map(({ storageClassName, nodeTopology, capacity, maximumVolumeSize }) => {
@@ -132,7 +132,7 @@ test('--capacity-for-immediate-binding adds classes with immediate binding', asy
   await published(t, 'class z1 1Gi, class z2 1Gi, immediate z1 1Gi, immediate z2 1Gi')
 })
 
-test('a poll writes changed capacities alone, and puts edited objects right', async (t) => {
+test('a poll writes only changed capacities, and repairs edited objects', async (t) => {
   const { driver, sidecar } = await ready(t, { args: ['--capacity-poll-interval=1s'] })
   await published(t, 'class z1 1Gi, class z2 1Gi')
   const writes = (): number => sidecar.gate.writes('csistoragecapacities').length
@@ -170,7 +170,7 @@ test('a deleted object and an object that loses its label are created again at o
   await eventually('the metrics 2, 2, 0', async () => (await numbers()) === '2,2,0')
 })
 
-test('objects of earlier processes are used or deleted, and those of others stay', async (t) => {
+test('objects of earlier processes are used or deleted, and objects of other managers stay', async (t) => {
   await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('early') } })
   const make = (name: string, storageClassName: string, managedBy = 'external-provisioner') =>
     t.create(CSI_STORAGE_CAPACITIES, {
@@ -211,7 +211,7 @@ test('a driver without topology keeps one object without labels', { only: 'ours'
   )
 })
 
-test('a failing topology is asked again, and the other topology has its object', async (t) => {
+test('GetCapacity is repeated for a failing topology, and the other topology has its object', async (t) => {
   const { driver } = await ready(t, {
     args: ['--retry-interval-start=300ms'],
     prepare: (each) =>
@@ -226,7 +226,7 @@ test('a failing topology is asked again, and the other topology has its object',
   ok(asked(driver).length >= 7)
 })
 
-test('a failing topology is asked no more often than its back-off and the polls allow', { only: 'ours' }, async (t) => {
+test('retries for a failing topology are not faster than back-off and polls', { only: 'ours' }, async (t) => {
   const { driver } = await ready(t, {
     sites: { a: SITES.a },
     args: ['--retry-interval-start=1s', '--retry-interval-max=1s', '--capacity-poll-interval=1s'],
@@ -237,7 +237,7 @@ test('a failing topology is asked no more often than its back-off and the polls 
   ok(asked(driver).length <= 11, `${asked(driver).length} calls`)
 })
 
-test('creations and deletions of volumes ask for the capacity of their topology', async (t) => {
+test('creations and deletions of volumes refresh the capacity of their topology', async (t) => {
   const { driver } = await ready(t, {
     prepare: (each) =>
       each.on('CreateVolume', ({ request }, nth) =>
@@ -258,7 +258,7 @@ test('creations and deletions of volumes ask for the capacity of their topology'
   const settled = (expected: string) => eventually(`questions ${expected}`, () => news() === expected || undefined)
   const ref = { 'volume.kubernetes.io/selected-node': t.name('a') }
   await createClaim(t, { annotations: ref })
-  // The failure concerns each topology of the class, and the volume its own topology.
+  // The failed creation refreshes each topology of the class, and the created volume only its own topology.
   await settled('z1,z2,z2')
   const affinity = (zone: string) => ({
     required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [zone] }] }] },

@@ -42,7 +42,7 @@ test('a claim gets a volume, two events and a PersistentVolume', async (t) => {
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-test('claims of other provisioners, bound claims and classes of others are left alone', async (t) => {
+test('claims and classes of other provisioners, and bound claims, are left alone', async (t) => {
   const { driver } = await scene(t)
   await createClass(t, { provisioner: 'other.example.com' }, 'other')
   await createClaim(t, { suffix: '-other', annotations: { 'volume.kubernetes.io/storage-provisioner': 'other' } })
@@ -52,7 +52,7 @@ test('claims of other provisioners, bound claims and classes of others are left 
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-test('a claim with late binding waits for its node, and any change of the claim is a try', async (t) => {
+test('a claim with late binding is provisioned when a node is selected', async (t) => {
   const { driver } = await scene(t, { class: { volumeBindingMode: 'WaitForFirstConsumer' } })
   const uid = await createClaim(t)
   await pause(300)
@@ -72,7 +72,7 @@ test('the beta annotations name provisioner and class', async (t) => {
   equal(pv.spec?.storageClassName, t.name('class'))
 })
 
-test('a retry does not wait when the class is recreated after an infeasible request', async (t) => {
+test('an infeasible claim is retried at once when its class is recreated', async (t) => {
   const { driver } = await scene(t, {
     prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 3, message: 'no' } : { reply: {} })),
   })
@@ -89,7 +89,7 @@ test('a retry does not wait when the class is recreated after an infeasible requ
   await provisioned(t, uid)
 })
 
-test('an infeasible claim is tried again after --retry-interval-max', { only: 'ours' }, async (t) => {
+test('an infeasible claim is retried after --retry-interval-max', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, {
     args: ['--retry-interval-max=1s'],
     prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 3, message: 'no' } : { reply: {} })),

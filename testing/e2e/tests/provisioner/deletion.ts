@@ -33,7 +33,7 @@ test('volumes that are retained or of other provisioners are kept', async (t) =>
   equal([...new Set(volumes)], [`${name}-handle`])
 })
 
-test('the finalizer is added to bound volumes and removed from retained ones', async (t) => {
+test('the finalizer is added to bound volumes and removed from retained volumes', async (t) => {
   await scene(t)
   const metadata = { annotations: { 'pv.kubernetes.io/provisioned-by': t.driverName } }
   const name = await t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy: 'Delete' })
@@ -45,7 +45,7 @@ test('the finalizer is added to bound volumes and removed from retained ones', a
   await t.api.until(PERSISTENT_VOLUMES, { name }, (pv) => !has(pv))
 })
 
-test('an attached volume waits for its detach', async (t) => {
+test('a released volume is deleted only after its detach', async (t) => {
   const { driver, sidecar } = await scene(t, {
     controller: ['PUBLISH_UNPUBLISH_VOLUME'],
     args: ['--retry-interval-start=2s'],
@@ -63,7 +63,7 @@ test('an attached volume waits for its detach', async (t) => {
   await deleted(t, name)
 })
 
-test('a failed deletion is an event and is tried again', async (t) => {
+test('a failed deletion causes an event and a retry', async (t) => {
   const { driver } = await scene(t, {
     prepare: (each) => each.on('DeleteVolume', (_, nth) => (nth === 0 ? { code: 5, message: 'who?' } : { reply: {} })),
   })
@@ -74,7 +74,7 @@ test('a failed deletion is an event and is tried again', async (t) => {
   equal(driver.callsOf('DeleteVolume').length >= 2, true)
 })
 
-test('SIGTERM waits for a running call and saves its result', { only: 'ours' }, async (t) => {
+test('after SIGTERM, a running DeleteVolume call is finished and its result is saved', { only: 'ours' }, async (t) => {
   const { driver, sidecar } = await scene(t, {
     prepare: (each) => each.on('DeleteVolume', { reply: {}, after: 800 }),
   })
@@ -85,7 +85,7 @@ test('SIGTERM waits for a running call and saves its result', { only: 'ours' }, 
   equal(driver.callsOf('DeleteVolume').length, 1)
 })
 
-test('a volume that is deleted first waits for its claim', async (t) => {
+test('a PersistentVolume that is deleted while it is bound waits for its release', async (t) => {
   const { driver } = await scene(t)
   const metadata = { annotations: { 'pv.kubernetes.io/provisioned-by': t.driverName }, finalizers: [FINALIZER] }
   const name = await t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy: 'Delete' })
@@ -100,7 +100,7 @@ const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 const OTHER = 'other.example.com'
 
-test('the annotations decide whose volume it is, and the driver of the source only without them', async (t) => {
+test('the annotations decide which provisioner owns a volume, and without them the CSI driver decides', async (t) => {
   const { driver } = await scene(t)
   const foreign = { csi: { driver: OTHER, volumeHandle: 'h' } }
   const cases: readonly (readonly [what: string, annotations: object, spec: object, ours: boolean])[] = [
@@ -118,7 +118,7 @@ test('the annotations decide whose volume it is, and the driver of the source on
   equal(handles, new Set(['a', 'b', 'e'].map((what) => `${t.name(what)}-handle`).concat('h')))
 })
 
-test('the calls and the requests of a deletion have their order', async (t) => {
+test('a deletion first calls the driver, then deletes the object and removes the finalizer', async (t) => {
   const { driver, sidecar } = await scene(t)
   const name = await released(t)
   await deleted(t, name)
@@ -131,7 +131,7 @@ test('the calls and the requests of a deletion have their order', async (t) => {
   equal((writes[0]?.time ?? 0) >= (call?.end ?? Number.POSITIVE_INFINITY), true)
 })
 
-test('a volume without a CSI source is an event', async (t) => {
+test('a volume without a CSI source causes an event', async (t) => {
   await scene(t)
   const name = t.name('pv')
   await t.create(PERSISTENT_VOLUMES, {
@@ -150,14 +150,14 @@ test('a volume without a CSI source is an event', async (t) => {
   equal([type, reason], ['Warning', 'VolumeFailedDelete'])
 })
 
-test('a driver without CREATE_DELETE_VOLUME is an event for volumes', async (t) => {
+test('a driver without CREATE_DELETE_VOLUME causes an event for volumes', async (t) => {
   await scene(t, { driver: await t.driver({ controller: [] }) })
   const text =
     'CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported'
   equal((await eventOf(t, await released(t), text)).reason, 'VolumeFailedDelete')
 })
 
-test('without annotations the class names the Secret, by templates of the claim', async (t) => {
+test('without annotations, the class names the deletion Secret, by templates of the claim', async (t) => {
   const parameters = {
     'csi.storage.k8s.io/secret-name': t.name(`for-\${pvc.name}`),
     'csi.storage.k8s.io/secret-namespace': `\${pvc.namespace}`,
@@ -184,7 +184,7 @@ test('without annotations the class names the Secret, by templates of the claim'
   await eventOf(t, name, `failed to get secretreference for volume ${name}: ${why}`)
 })
 
-test('a deletion Secret that is gone, and half a pair, do not keep the volume', async (t) => {
+test('a missing or incomplete deletion Secret does not block the deletion', async (t) => {
   const { driver, sidecar } = await scene(t)
   const annotations = (name: string, namespace: string): object => ({
     'volume.kubernetes.io/provisioner-deletion-secret-name': name,
@@ -203,7 +203,7 @@ test('a deletion Secret that is gone, and half a pair, do not keep the volume', 
   await sidecar.line(`failed to get credentials for volume ${gone}: error getting secret none in namespace default`)
 })
 
-test('policies other than Delete lose the finalizer, also during the deletion', async (t) => {
+test('volumes with the policy Retain lose the finalizer, even while they are being deleted', async (t) => {
   const { driver } = await scene(t)
   const spec = { persistentVolumeReclaimPolicy: 'Retain' }
   const annotations = { [PROVISIONED_BY]: t.driverName }
@@ -219,7 +219,7 @@ test('policies other than Delete lose the finalizer, also during the deletion', 
   equal(driver.callsOf('DeleteVolume').length, 0)
 })
 
-test('a finalizer of another writer keeps the object, which is not worked on again', async (t) => {
+test('a finalizer of another client keeps the object, and the driver is not called again', async (t) => {
   const { driver } = await scene(t)
   const metadata = {
     annotations: { [PROVISIONED_BY]: t.driverName },
@@ -235,7 +235,7 @@ test('a finalizer of another writer keeps the object, which is not worked on aga
 })
 
 for (const kind of ['DELETE', 'PATCH'] as const) {
-  test(`a refused ${kind} of a PersistentVolume in conflict is repeated`, async (t) => {
+  test(`after a conflict, the ${kind} of a PersistentVolume is repeated`, async (t) => {
     const { driver, sidecar } = await scene(t, { args: ['--retry-interval-start=100ms'] })
     const refused = sidecar.gate.inject(`${kind} persistentvolumes`, refusal(409, 'Conflict', 'changed'), { times: 1 })
     await deleted(t, await released(t))

@@ -34,7 +34,7 @@ async function crash(t: TestContext, { sidecar, driver }: Scene): Promise<void> 
   await t.sidecar({ driver, args: FLAGS })
 }
 
-test('a process that is killed during the call leaks no volume', async (t) => {
+test('a process that is killed during CreateVolume leaks no volume', async (t) => {
   const at = await scene(t, { args: FLAGS, prepare: (each) => each.on('CreateVolume', 'hang') })
   const uid = await createClaim(t)
   await calls(at.driver, 'CreateVolume')
@@ -43,7 +43,7 @@ test('a process that is killed during the call leaks no volume', async (t) => {
   await provisioned(t, uid)
 })
 
-test('a process that is killed before the PersistentVolume leaks no volume', async (t) => {
+test('a process that is killed before the PersistentVolume is stored leaks no volume', async (t) => {
   const at = await scene(t, { args: FLAGS })
   at.sidecar.gate.inject('POST persistentvolumes', { kind: 'wait', for: new Promise(() => {}) })
   const uid = await createClaim(t)
@@ -52,7 +52,7 @@ test('a process that is killed before the PersistentVolume leaks no volume', asy
   await provisioned(t, uid)
 })
 
-test('the finalizer is removed after the PersistentVolume and after a final answer', async (t) => {
+test('the finalizer of the claim is removed after the PersistentVolume is stored', async (t) => {
   const { driver } = await scene(t, {
     args: FLAGS,
     prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} })),
@@ -65,7 +65,7 @@ test('the finalizer is removed after the PersistentVolume and after a final answ
   await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), ({ metadata }) => isFree(metadata?.finalizers))
 })
 
-/** Makes the driver keep its volumes, and returns their IDs. */
+/** Makes the driver remember its volumes, and returns the IDs of the existing volumes. */
 function keepVolumes(driver: Driver): ReadonlySet<unknown> {
   const volumes = new Set<unknown>()
   driver.on('CreateVolume', ({ request }) => {
@@ -133,7 +133,7 @@ for (const [kind, nth, where] of REQUESTS) {
   }
 }
 
-test('a volume that a broken class makes unreachable is followed up', async (t) => {
+test('a running creation of a deleted claim is finished although its class has become invalid', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-max=1s'] })
   driver.on('CreateVolume', { code: 4, message: 'slow' })
   const uid = await createClaim(t)
@@ -146,7 +146,7 @@ test('a volume that a broken class makes unreachable is followed up', async (t) 
   await provisioned(t, uid)
 })
 
-/** PersistentVolumes that another process stores during a creation: their fate, and that of the volume. */
+/** PersistentVolumes that another process stores during a creation, and whether the new volume is kept. */
 const RIVALS: readonly (readonly [
   what: string,
   rival: { handle: string; dying?: true; claim?: string },
@@ -159,7 +159,7 @@ const RIVALS: readonly (readonly [
 ]
 
 for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {
-  test(`a PersistentVolume that takes the name and names ${what}`, async (t) => {
+  test(`decides about a new volume if the PersistentVolume of its name refers to ${what}`, async (t) => {
     const { driver, sidecar } = await scene(t)
     const hold = sidecar.gate.holdWatches('persistentvolumes')
     const { promise: stored, resolve } = Promise.withResolvers<void>()

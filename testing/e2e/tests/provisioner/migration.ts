@@ -15,18 +15,18 @@ interface Plugin {
   readonly name: string
   readonly driver: string
   readonly class: Partial<StorageClass>
-  /** The parameters of the request. */
+  /** The expected parameters of CreateVolume. */
   readonly parameters: Readonly<Record<string, string>> | undefined
   readonly fsType?: string
-  /** The topologies of the request, if the driver has topology. */
+  /** The expected topologies of CreateVolume, if the driver has topology. */
   readonly requisite?: readonly Readonly<Record<string, string>>[]
-  /** The answer of the driver. */
+  /** The volume in the driver's answer to CreateVolume. */
   readonly volume: object
   readonly source: Partial<PersistentVolumeSpec>
   readonly labels?: Readonly<Record<string, string>>
   readonly affinity?: Readonly<Record<string, readonly string[]>>
   readonly annotations?: Readonly<Record<string, string>>
-  /** The volume id of DeleteVolume. Default: the created one. */
+  /** The expected volume ID of DeleteVolume. Default: the ID of the created volume. */
   readonly deleted?: RegExp
 }
 
@@ -126,7 +126,7 @@ const PLUGINS: readonly Plugin[] = [
   },
 ]
 
-/** A provisioner of a driver that has taken over for an in-tree plugin, and the class of the plugin. */
+/** Starts a provisioner whose driver replaces a migrated in-tree plugin, and creates a class of the plugin. */
 async function ready(t: TestContext, plugin: Plugin, parts: Partial<StorageClass> = plugin.class): Promise<Driver> {
   const { driver: name, requisite, volume } = plugin
   const driver = await t.driver({ name, controller: ['CREATE_DELETE_VOLUME'], topology: requisite !== undefined })
@@ -192,7 +192,7 @@ for (const plugin of PLUGINS) {
 
 const [, gce] = PLUGINS
 
-test('a class with zones and topologies is an event', { alone: true }, async (t) => {
+test('a class with zones and topologies causes an event', { alone: true }, async (t) => {
   if (gce === undefined) return
   const driver = await ready(t, gce, { ...gce.class, parameters: { zones: 'a,b' } })
   await createClaim(t, { annotations: annotations(gce) })
@@ -202,7 +202,7 @@ test('a class with zones and topologies is an event', { alone: true }, async (t)
   equal(driver.callsOf('CreateVolume').length, 0)
 })
 
-test('a volume that cannot be an in-tree volume is deleted', { alone: true, only: 'ours' }, async (t) => {
+test('a volume that cannot be translated to an in-tree volume is deleted', { alone: true, only: 'ours' }, async (t) => {
   if (gce === undefined) return
   const driver = await ready(t, { ...gce, volume: { ...gce.volume, volumeId: 'strange' } })
   await createClaim(t, { annotations: annotations(gce) })

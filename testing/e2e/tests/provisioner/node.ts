@@ -22,7 +22,7 @@ import {
 
 const test = testsOf('provisioner', 'node')
 const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
-/** A wait that no test sees the end of. */
+/** A delay that is longer than any test. */
 const LONG = '--node-deployment-base-delay=30s'
 
 interface Site {
@@ -39,7 +39,7 @@ interface SiteSetup {
   readonly prepare?: (driver: Driver) => void
 }
 
-/** One node with its driver and its provisioner. */
+/** Starts the driver and the provisioner of one node. */
 async function site(t: TestContext, setup: SiteSetup = {}): Promise<Site> {
   const { what = 'a', args = [], env = {}, segments, prepare } = setup
   const node = t.name(what)
@@ -70,7 +70,7 @@ const on = (node: string) => ({ annotations: { [SELECTED_NODE]: node } })
 const creates = ({ driver }: Pick<Site, 'driver'>): number => driver.callsOf('CreateVolume').length
 const segments = (...hosts: string[]) => hosts.map((host) => ({ segments: { host } }))
 
-test('the claim of a node is provisioned there, and no node is read', async (t) => {
+test('a claim is provisioned on its selected node, and no Nodes are read', async (t) => {
   await createClass(t, LATE)
   const here = await site(t)
   const other = await site(t, { what: 'b' })
@@ -83,7 +83,7 @@ test('the claim of a node is provisioned there, and no node is read', async (t) 
   equal(here.sidecar.gate.openWatches('nodes') + here.sidecar.gate.openWatches('csinodes'), 0)
 })
 
-test('--strict-topology --immediate-topology=false leaves the request as it is', async (t) => {
+test('--strict-topology and --immediate-topology=false do not change the topology of the request', async (t) => {
   await createClass(t, LATE)
   const here = await site(t, { args: ['--strict-topology', '--immediate-topology=false'] })
   await provision(t, on(here.node))
@@ -92,7 +92,7 @@ test('--strict-topology --immediate-topology=false leaves the request as it is',
   equal(call?.request['accessibility_requirements'], { requisite: topologies, preferred: topologies })
 })
 
-test('one of the nodes takes a claim with immediate binding, after a question for its capacity', async (t) => {
+test('one of the nodes takes a claim with immediate binding after a GetCapacity call', async (t) => {
   const parameters = { type: 'ssd', 'csi.storage.k8s.io/fstype': 'xfs' }
   await createClass(t, { parameters })
   const sites = [await site(t), await site(t, { what: 'b' })]
@@ -158,7 +158,7 @@ test('a claim is taken although the capacity is unknown', async (t) => {
   equal(await selected(t), here.node)
 })
 
-test('a request that cannot be made is taken, so that its event is seen', async (t) => {
+test('a claim with an invalid class is taken, so that its event reports the error', async (t) => {
   await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
   const here = await site(t)
   await createClaim(t)
@@ -166,7 +166,7 @@ test('a request that cannot be made is taken, so that its event is seen', async 
   await eventOf(t, claimRef(t).name, 'found unknown parameter key')
 })
 
-test('ResourceExhausted frees the claim, and all begins again', async (t) => {
+test('after ResourceExhausted, the claim loses its selected node and is taken again', async (t) => {
   await createClass(t)
   const here = await site(t, {
     prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 8, message: 'full' } : { reply: {} })),
@@ -176,7 +176,7 @@ test('ResourceExhausted frees the claim, and all begins again', async (t) => {
   await eventOf(t, claimRef(t).name, 'rpc error: code = ResourceExhausted desc = full')
 })
 
-test('a node gives up once another node has the claim, and waits again when the claim is free', async (t) => {
+test('a node gives up when another node is selected, and waits again when no node is selected', async (t) => {
   await createClass(t)
   const here = await site(t, { args: ['--node-deployment-base-delay=2s', '--node-deployment-max-delay=2s'] })
   await createClaim(t)
@@ -184,14 +184,14 @@ test('a node gives up once another node has the claim, and waits again when the 
     t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
   await select('other')
   await pause(100)
-  // The random delay may have been over before.
+  // The node may have called GetCapacity before, because its delay is random.
   const { length } = here.driver.callsOf('GetCapacity')
   await never('a question', () => here.driver.callsOf('GetCapacity').length > length, 2_400)
   await select(null)
   await taken(t, here.node)
 })
 
-test('a claim that waits for its node holds no worker', { only: 'ours' }, async (t) => {
+test('a claim that waits for the delay of this node occupies no worker', { only: 'ours' }, async (t) => {
   await createClass(t)
   const here = await site(t, { args: [LONG, '--node-deployment-max-delay=30s', '--worker-threads=1'] })
   await createClaim(t, { suffix: '-free' })
@@ -208,7 +208,7 @@ test('a claim with its class in the beta annotation is taken', { only: 'ours' },
   equal(await selected(t), here.node)
 })
 
-test('a node deletes the volumes that it can reach', async (t) => {
+test('a node deletes only the volumes that it can reach', async (t) => {
   await createClass(t)
   const here = await site(t)
   const affinity = (values: readonly string[]) => ({

@@ -16,12 +16,12 @@ import {
   scene,
 } from './scene.ts'
 
-// The original ends, or never answers its users, in several of these.
+// The Go original ends, or reports no event, in several of these tests.
 const test = testsOf('provisioner', 'odd answers and objects', { only: 'ours' })
 
 const MANY = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`key-${index}`, 'x'.repeat(100)]))
 
-/** Parts of the answered volume, and the event of the claim. Without an event the claim gets its volume. */
+/** Parts of the volume in the driver's answer, and the event of the claim. Undefined: the claim gets its volume. */
 const ANSWERS: readonly (readonly [what: string, volume: object | undefined, event: string | undefined])[] = [
   ['no volume', undefined, 'the CSI driver answered CreateVolume without a volume'],
   ['no ID', { volumeId: '' }, 'the CSI driver answered CreateVolume without a volume'],
@@ -38,7 +38,7 @@ const ANSWERS: readonly (readonly [what: string, volume: object | undefined, eve
   ],
 ]
 
-test('no answer to CreateVolume ends the process or keeps other claims from their volumes', async (t) => {
+test('strange answers to CreateVolume neither end the process nor block other claims', async (t) => {
   const { driver, sidecar } = await scene(t, { topology: true, args: ['--immediate-topology=false'] })
   for (const [index, [what, parts, event]] of ANSWERS.entries()) {
     const suffix = `-${index}`
@@ -54,7 +54,7 @@ test('no answer to CreateVolume ends the process or keeps other claims from thei
   equal(sidecar.exit, undefined)
 })
 
-test('no code and no text of an error ends the process', async (t) => {
+test('strange error codes and error messages do not end the process', async (t) => {
   const { driver, sidecar } = await scene(t)
   const answers = [
     { code: 0, message: '' },
@@ -73,7 +73,7 @@ test('no code and no text of an error ends the process', async (t) => {
   equal(sidecar.exit, undefined)
 })
 
-/** Sizes of claims, and the requested bytes. */
+/** Sizes of claims, and the bytes that CreateVolume requests. */
 const SIZES = [
   ['1m', '1'],
   ['0.1', '1'],
@@ -91,7 +91,7 @@ test('each size that the API accepts is requested', async (t) => {
   }
 })
 
-test('classes in the beta annotation serve claims, also after the field', async (t) => {
+test('the class in the beta annotation takes precedence over the field', async (t) => {
   const { driver } = await scene(t)
   await createClass(t, { parameters: { from: 'annotation' } }, 'beta')
   const annotations = { 'volume.beta.kubernetes.io/storage-class': t.name('beta') }

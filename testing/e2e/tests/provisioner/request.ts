@@ -23,7 +23,7 @@ function pair(use: string, name: string, namespace = `\${pvc.namespace}`): Recor
   return { [`csi.storage.k8s.io/${use}secret-name`]: name, [`csi.storage.k8s.io/${use}secret-namespace`]: namespace }
 }
 
-/** The request for a claim. */
+/** Creates a claim and returns its CreateVolume request. */
 async function requestOf(t: TestContext, setup: SceneSetup = {}, spec: Partial<Spec> = {}): Promise<Plain> {
   const { driver } = await scene(t, setup)
   await provision(t, { spec })
@@ -71,7 +71,7 @@ test('--extra-create-metadata adds the names of claim and PersistentVolume', asy
   })
 })
 
-test('the Secret of the provisioner is sent, and all references are stored', async (t) => {
+test('the Secret of the provisioner is sent, and the volume stores all references to Secrets', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const parameters = { ...pair('provisioner-', secret.name), ...pair('', `all-\${pvc.name}`) }
   const { driver } = await scene(t, { class: { parameters } })
@@ -87,7 +87,7 @@ test('the Secret of the provisioner is sent, and all references are stored', asy
   equal(annotations['volume.kubernetes.io/controller-modify-secret-name'], all.name)
 })
 
-/** Claims and classes for which no call is made, and the event that says so. */
+/** Claims and classes for which CreateVolume is not called, and the event of the claim. */
 const REFUSED: readonly (readonly [text: string, setup: SceneSetup, spec?: Partial<Spec>])[] = [
   [
     'failed to strip CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/x" with reserved namespace csi.storage.k8s.io/',
@@ -132,7 +132,7 @@ const REFUSED: readonly (readonly [text: string, setup: SceneSetup, spec?: Parti
     { controller: ['MODIFY_VOLUME'] },
     { volumeAttributesClassName: 'none' },
   ],
-  // The first of several faults is reported.
+  // The event reports only the first of several faults.
   [
     'error getting secret first in namespace default: secrets "first" not found',
     {
@@ -189,7 +189,7 @@ for (const [index, [text, setup, spec = {}]] of REFUSED.entries()) {
   })
 }
 
-test('a driver without CREATE_DELETE_VOLUME is an event for claims', async (t) => {
+test('a driver without CREATE_DELETE_VOLUME causes an event for claims', async (t) => {
   await scene(t, { driver: await t.driver({ controller: [] }) })
   await createClaim(t)
   const text =
@@ -197,7 +197,7 @@ test('a driver without CREATE_DELETE_VOLUME is an event for claims', async (t) =
   await eventOf(t, claimRef(t).name, text)
 })
 
-test('--volume-name-prefix and --volume-name-uuid-length make the name', async (t) => {
+test('--volume-name-prefix and --volume-name-uuid-length determine the name of the volume', async (t) => {
   const { driver } = await scene(t, { args: ['--volume-name-prefix=vol', '--volume-name-uuid-length=8'] })
   const uid = await createClaim(t)
   const [call] = await calls(driver, 'CreateVolume')
@@ -206,7 +206,7 @@ test('--volume-name-prefix and --volume-name-uuid-length make the name', async (
   await t.api.until(PERSISTENT_VOLUMES, { name }, () => true)
 })
 
-test('templates, the default pair and the old keys name secrets', async (t) => {
+test('templates, the default parameters and the deprecated keys name Secrets', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const parameters = {
     csiProvisionerSecretName: `$\{pvc.annotations['example.com/secret']}`,
@@ -219,7 +219,7 @@ test('templates, the default pair and the old keys name secrets', async (t) => {
   const pv = await provision(t, { annotations: { 'example.com/secret': secret.name } })
   const { request } = driver.callsOf('CreateVolume')[0] ?? {}
   equal(request?.['secrets'], { user: 'u' })
-  // The old keys are parameters for the driver, too.
+  // The deprecated keys are sent to the driver, too.
   equal(Object.keys(request?.['parameters'] ?? {}).sort(), [
     'csiProvisionerSecretName',
     'csiProvisionerSecretNamespace',
@@ -247,7 +247,7 @@ test('the parameters of a VolumeAttributesClass are sent, and the volume names t
   equal(pv.spec?.volumeAttributesClassName, class_)
 })
 
-test('without its gate the VolumeAttributesClass is ignored', async (t) => {
+test('without its feature gate, the VolumeAttributesClass is ignored', async (t) => {
   t.requires('volumeattributesclasses')
   const { driver } = await scene(t, { args: ['--feature-gates=VolumeAttributesClass=false'] })
   const pv = await provision(t, { spec: { volumeAttributesClassName: 'none' } })
@@ -270,7 +270,7 @@ test('a VolumeAttributesClass of another driver is refused', async (t) => {
   await eventOf(t, claimRef(t).name, text)
 })
 
-/** Access modes of claims, in the request without and with SINGLE_NODE_MULTI_WRITER. */
+/** Access modes of claims, and the modes in the request without and with SINGLE_NODE_MULTI_WRITER. */
 const ACCESS = [
   ['ReadWriteOnce', 'SINGLE_NODE_WRITER', 'SINGLE_NODE_MULTI_WRITER'],
   ['ReadOnlyMany', 'MULTI_NODE_READER_ONLY', 'MULTI_NODE_READER_ONLY'],
@@ -282,7 +282,7 @@ for (const [column, controller] of [
   [1, []],
   [2, ['SINGLE_NODE_MULTI_WRITER']],
 ] as const) {
-  test(`access modes with the capabilities [${controller}]`, async (t) => {
+  test(`the access modes of the request follow the capabilities [${controller}]`, async (t) => {
     const { driver } = await scene(t, { controller: [...controller] })
     for (const [mode] of ACCESS) await provision(t, { suffix: `-${mode.toLowerCase()}`, spec: { accessModes: [mode] } })
     const modes = driver.callsOf('CreateVolume').map(({ request }) => {
@@ -296,7 +296,7 @@ for (const [column, controller] of [
   })
 }
 
-test('file systems come from the class, also by the old name, or from the flag', async (t) => {
+test('the file system comes from the class, also by the deprecated key, or from the flag', async (t) => {
   const { driver, sidecar } = await scene(t, { args: ['--default-fstype=ext4'] })
   const classes = { empty: { 'csi.storage.k8s.io/fstype': '' }, old: { FSType: 'xfs' }, none: {} }
   for (const [name, parameters] of Object.entries(classes)) {
@@ -316,7 +316,7 @@ test('file systems come from the class, also by the old name, or from the flag',
   equal(sidecar.linesWith(line).length, 1)
 })
 
-/** Sizes that a driver answers for a claim of 1k, and the capacity of the volume. */
+/** Sizes in the driver's answer for a claim of 1k, and the capacity of the PersistentVolume. */
 const SIZES: readonly (readonly [answer: bigint, capacity: string])[] = [
   [0n, '1k'],
   [1000n, '1k'],
@@ -328,7 +328,7 @@ const SIZES: readonly (readonly [answer: bigint, capacity: string])[] = [
   [9_223_372_036_854_775_807n, '9223372036854775807'],
 ]
 
-test('the volume has the size of the answer', async (t) => {
+test('the PersistentVolume has the size that the driver returns', async (t) => {
   const { driver } = await scene(t)
   for (const [index, [capacityBytes, capacity]] of SIZES.entries()) {
     driver.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request, { capacityBytes }) } }))
@@ -337,7 +337,7 @@ test('the volume has the size of the answer', async (t) => {
   }
 })
 
-test('the volume has the mount options, the volume mode and the attributes', async (t) => {
+test('the PersistentVolume has the mount options, the volume mode and the attributes', async (t) => {
   const { driver } = await scene(t, {
     args: ['--controller-publish-readonly', '--default-fstype=ext4'],
     class: { mountOptions: ['ro'], reclaimPolicy: 'Retain' },

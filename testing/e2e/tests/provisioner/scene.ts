@@ -32,7 +32,7 @@ export interface SceneSetup extends SidecarSetup {
   readonly prepare?: (driver: Driver) => void
 }
 
-/** A class, a driver that creates volumes, and the provisioner, watching. */
+/** Creates a class, and starts a driver and the provisioner. Returns when the provisioner watches. */
 export async function scene(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
   const { controller = [], topology = false, prepare, ...rest } = setup
   const driver = setup.driver ?? (await t.driver({ controller: [...CREATES, ...controller], topology }))
@@ -59,7 +59,7 @@ export function claimRef(t: TestContext, suffix = ''): Ref & { readonly namespac
   return { namespace: t.namespace, name: t.name(`pvc${suffix}`) }
 }
 
-/** A claim that the PV controller has given to this driver. Returns its UID. */
+/** Creates a claim with the annotation of the PV controller for this driver. Returns its UID. */
 export async function createClaim(t: TestContext, { suffix, annotations, spec }: ClaimParts = {}): Promise<string> {
   const made = await t.create(PERSISTENT_VOLUME_CLAIMS, {
     apiVersion: 'v1',
@@ -78,7 +78,7 @@ export async function createClaim(t: TestContext, { suffix, annotations, spec }:
   return made.metadata?.uid ?? ''
 }
 
-/** The PersistentVolume of a claim, once it exists. */
+/** Waits for the PersistentVolume of a claim, and returns it. */
 export function provisioned(t: TestContext, uid: string, within?: number): Promise<PersistentVolume> {
   return t.api.until(PERSISTENT_VOLUMES, { name: `pvc-${uid}`, within }, () => true)
 }
@@ -88,7 +88,7 @@ export async function provision(t: TestContext, parts: ClaimParts = {}): Promise
   return await provisioned(t, await createClaim(t, parts))
 }
 
-/** Waits until the driver has been called so often. */
+/** Waits until the driver has got `count` calls. */
 export function calls(driver: Driver, method: string, count = 1): Promise<Call[]> {
   return eventually(`${count} calls of ${method}`, () => {
     const found = driver.callsOf(method)
@@ -96,12 +96,12 @@ export function calls(driver: Driver, method: string, count = 1): Promise<Call[]
   })
 }
 
-/** The phase that the PV controller gives to a volume. */
+/** Sets the phase of a volume, as the PV controller does. */
 export async function setPhase(t: TestContext, name: string, phase: string): Promise<void> {
   await t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase } })
 }
 
-/** A released volume of the driver. Returns its name. */
+/** Creates a released volume of the driver. Returns its name. */
 export async function released(
   t: TestContext,
   { what = 'pv', annotations = {}, spec = {} }: { what?: string; annotations?: object; spec?: object } = {},
@@ -115,7 +115,7 @@ export async function released(
   return name
 }
 
-/** An event about an object, by a part of its message. */
+/** Waits for an event about an object whose message contains the text. */
 export function eventOf(t: TestContext, name: string, text: string): Promise<Event> {
   return eventually(`an event of ${name}: ${text}`, async () => {
     const events = await t.api.list(EVENTS, t.namespace)
@@ -125,7 +125,7 @@ export function eventOf(t: TestContext, name: string, text: string): Promise<Eve
   })
 }
 
-/** Waits until the volume is deleted as far as the provisioner is concerned: Kubernetes has a finalizer of its own. */
+/** Waits until the provisioner has deleted the volume. Finalizers of Kubernetes may still keep the object. */
 export function deleted(t: TestContext, name: string, within?: number): Promise<boolean> {
   const look = async (): Promise<boolean> => {
     const pv = await t.api.find(PERSISTENT_VOLUMES, { name })

@@ -37,11 +37,11 @@ const GROUP = 'snapshot.storage.k8s.io'
 const ALLOW = 'snapshot.storage.kubernetes.io/allow-volume-mode-change'
 const SNAPSHOT_FINALIZER = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection'
 const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protection'
-/** The example finalizer keeps an object in deletion. */
+/** A finalizer of the tests that keeps a deleted object. */
 const HELD = 'example.com/held'
 const SECOND = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
 
-/** A driver with sources: its volumes name the source that they were made from. */
+/** Starts a provisioner whose driver supports snapshots and clones, and returns the source of each volume. */
 async function ready(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
   await installCrds(t)
   const controller = setup.controller ?? ['CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME']
@@ -56,13 +56,13 @@ const withSource = ({ request }: Pick<Call, 'request'>) => ({
 interface SnapshotParts {
   readonly what?: string
   readonly finalizers?: readonly string[]
-  /** Undefined: the snapshot is not bound. */
+  /** The status of the snapshot. Undefined: the snapshot is not bound. */
   readonly status?: object | undefined
-  /** Null: there is no content. */
+  /** The VolumeSnapshotContent. Null: it does not exist. */
   readonly content?: { readonly annotations?: object; readonly spec?: object; readonly status?: object } | null
 }
 
-/** A ready snapshot of 1 GiB, unless the parts differ. Returns its name. */
+/** Creates a ready snapshot of 1 GiB, with changes by `parts`. Returns its name. */
 async function createSnapshot(t: TestContext, parts: SnapshotParts = {}): Promise<string> {
   const { what = 'snap', finalizers = [], content = {} } = parts
   const ref = { namespace: t.namespace, name: t.name(what) }
@@ -104,14 +104,14 @@ async function finalizersOf(t: TestContext, what = 'snap'): Promise<readonly str
 const unprotected = (t: TestContext, what?: string): Promise<true> =>
   eventually('no finalizer', async () => !(await finalizersOf(t, what)).includes(SNAPSHOT_FINALIZER))
 
-/** An event with exactly this message, and no call. */
+/** Asserts that the claim has an event with exactly this message, and that CreateVolume was not called. */
 async function refused(t: TestContext, message: string, suffix = ''): Promise<void> {
   const event = await eventOf(t, claimRef(t, suffix).name, message)
   equal([event.type, event.reason, event.message], ['Warning', 'ProvisioningFailed', message])
   equal(t.drivers[0]?.callsOf('CreateVolume').length, 0)
 }
 
-test('a restored volume names its snapshot, which has a finalizer during the call', async (t) => {
+test('a restore sends the handle of the snapshot, which has a finalizer during the call', async (t) => {
   let during: Promise<readonly string[]> | undefined
   await ready(t, {
     prepare: (driver) =>
@@ -132,7 +132,7 @@ test('a restored volume names its snapshot, which has a finalizer during the cal
 const OTHER_MODE = `requested volume default/CLAIM modifies the mode of the source volume but does not have permission to do so. `
 const BLOCK = { sourceVolumeMode: 'Block' }
 
-/** SNAP and CLAIM stand for the names. */
+/** Snapshots that cannot be restored, and the reason in the event. SNAP and CLAIM stand for names. */
 const REFUSED_SNAPSHOTS: readonly (readonly [why: string, parts: SnapshotParts, claim?: Partial<Spec>])[] = [
   ['snapshot SNAP not bound', { status: undefined }],
   ['error getting snapshotcontent SNAP for snapshot SNAP', { content: null }],
@@ -175,7 +175,7 @@ test('an event of the claim names the reason why its snapshot cannot be restored
   }
 })
 
-test('a missing snapshot and a wrong group of a snapshot are events', async (t) => {
+test('a missing snapshot and a wrong API group of a snapshot cause events', async (t) => {
   await ready(t)
   const name = t.name('none')
   await createClaim(t, { spec: restoring(t, 'none') })
@@ -190,7 +190,7 @@ test('a missing snapshot and a wrong group of a snapshot are events', async (t) 
   await refused(t, text, '-group')
 })
 
-test('an allowed change of the volume mode is made, and any change without the check', async (t) => {
+test('a change of the volume mode is possible if the snapshot content allows it', async (t) => {
   await ready(t)
   await createSnapshot(t, { content: { spec: BLOCK, annotations: { [ALLOW]: 'T' } } })
   await provision(t, { spec: restoring(t) })
@@ -216,7 +216,7 @@ test('a snapshot in deletion is restored only if the restore had begun', async (
   await unprotected(t, 'begun')
 })
 
-test('a provisioner without the permission to update snapshots restores them unprotected', async (t) => {
+test('a provisioner without the permission to update snapshots restores them without a finalizer', async (t) => {
   const rules = FACTS.provisioner.rules.map((rule) =>
     rule.resources.includes('volumesnapshots') ? { ...rule, verbs: ['get'] } : rule,
   )
@@ -225,7 +225,7 @@ test('a provisioner without the permission to update snapshots restores them unp
   await provision(t, { spec: restoring(t) })
 })
 
-test('a failed write of the finalizer is an event, and the call waits for it', async (t) => {
+test('a failed write of the finalizer causes an event and delays the call', async (t) => {
   const { driver, sidecar } = await ready(t, { args: SECOND })
   await createSnapshot(t)
   const failing = sidecar.gate.inject('PUT volumesnapshots', refusal(500, 'InternalError', 'broken'))
@@ -255,12 +255,12 @@ test('the last of two restores removes the finalizer of the snapshot', { only: '
   await unprotected(t)
 })
 
-test('the sweep frees the snapshots that no pending claim needs', async (t) => {
+test('the periodic search removes the finalizer from snapshots that no pending claim needs', async (t) => {
   await installCrds(t)
   const finalizers = [HELD, SNAPSHOT_FINALIZER]
   await createSnapshot(t, { what: 'forgotten', finalizers })
   await createSnapshot(t, { what: 'needed', finalizers })
-  // Another provisioner owns the claim.
+  // The claim belongs to another provisioner, but it needs the snapshot.
   const annotations = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com' }
   await createClaim(t, { annotations, spec: restoring(t, 'needed') })
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=500ms'] })
@@ -282,7 +282,7 @@ test('a snapshot that becomes ready is restored at once', { only: 'ours' }, asyn
   await provisioned(t, uid, 3_000)
 })
 
-test('a claim of another kind of source is left to its populator', async (t) => {
+test('a claim with another kind of data source is left to its populator', async (t) => {
   const { driver } = await ready(t)
   const dataSourceRef = { apiGroup: 'populator.example.com', kind: 'Data', name: 'x' }
   await createClaim(t, { spec: { dataSourceRef } })
@@ -291,7 +291,7 @@ test('a claim of another kind of source is left to its populator', async (t) => 
   await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
 })
 
-test('a driver without snapshots or clones is an event', async (t) => {
+test('a driver without snapshots or clones causes an event', async (t) => {
   await ready(t, { controller: [] })
   const text = (what: string): string => `CSI driver does not support ${what} capability is not reported`
   await createClaim(t, { spec: restoring(t) })
@@ -311,7 +311,7 @@ interface Original extends ClaimParts {
   readonly phase?: string
 }
 
-/** A bound claim with a volume of the driver. */
+/** Creates a bound claim with a volume of the driver. */
 async function createOriginal(
   t: TestContext,
   { pv, csi, claimPhase = 'Bound', phase = 'Bound', ...parts }: Original = {},
@@ -328,7 +328,7 @@ async function createOriginal(
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { ...ref, subresource: 'status' }, { status })
 }
 
-test('a clone names its source, whose claim has a finalizer and keeps it', async (t) => {
+test('a clone sends the handle of its source volume, and the source claim keeps a finalizer', async (t) => {
   const { driver } = await ready(t)
   await createClass(t, {}, 'other')
   await createOriginal(t)
@@ -374,7 +374,7 @@ test('an event of the claim names the reason why its source cannot be cloned', a
   }
 })
 
-test('a missing source claim and a source claim in deletion are events', async (t) => {
+test('a missing source claim and a source claim in deletion cause events', async (t) => {
   await ready(t)
   await createClaim(t, { spec: cloning(t) })
   const { name } = claimRef(t, '-source')
@@ -410,7 +410,7 @@ test('a deleted source claim is released once no clone is pending', async (t) =>
   ok((await t.api.find(PERSISTENT_VOLUMES, { name: t.name('pv-source') })) !== undefined)
 })
 
-test('an answer without the source is refused, and its volume is deleted', async (t) => {
+test('a volume without the requested content source is refused and deleted', async (t) => {
   const { driver } = await ready(t, {
     prepare: (each) => each.on('CreateVolume', (call, nth) => (nth === 0 ? { reply: {} } : withSource(call))),
   })
@@ -420,12 +420,12 @@ test('an answer without the source is refused, and its volume is deleted', async
   equal(driver.callsOf('DeleteVolume').length, 1)
 })
 
-test('a source in another namespace is refused without the gate', async (t) => {
+test('a data source in another namespace is refused without the feature gate', async (t) => {
   await ready(t)
   const dataSourceRef = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: 'x', namespace: 'other' }
   await createClaim(t, { spec: { dataSourceRef } })
   const { spec } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  // Most servers drop the namespace.
+  // Most API servers drop the namespace of a data source.
   if (spec?.dataSourceRef?.namespace === undefined) return
   await refused(t, 'dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled')
 })

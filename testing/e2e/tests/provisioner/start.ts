@@ -9,7 +9,7 @@ import { calls, createClaim, createClass, deleted, provision, provisioned, relea
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
 
-/** Arguments that do not parse, and the error. */
+/** Arguments that do not parse, and the error message. */
 const REFUSED: readonly (readonly [args: string, error: string])[] = [
   ['--nope=1', 'unknown flag: --nope'],
   ['-nope', "unknown shorthand flag: 'n' in -nope"],
@@ -52,7 +52,7 @@ const ACCEPTED = [
 const words = (line: string): string[] => line.split(' ')
 const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 
-/** Starts that end before the driver is asked: the exit code, and the end of the line that says why. */
+/** Arguments that end the start before the driver is called, the exit code, and a part of the error message. */
 const ENDS: readonly (readonly [args: string, code: number, text: string])[] = [
   ['--logging-format=xml --feature-gates=X=true', 1, 'LoggingConfiguration is invalid'],
   ['--feature-gates=X=true --version', 255, 'unrecognized feature gate: X'],
@@ -62,7 +62,7 @@ const ENDS: readonly (readonly [args: string, code: number, text: string])[] = [
   ['', 255, 'Failed to create config: unable to load in-cluster configuration'],
 ]
 
-// The one process knows more flags, and shows them in groups.
+// The combined process is excluded, because it has more flags and prints them in groups.
 const ALONE = { ...WITHOUT_API, notOne: true }
 
 test('arguments that do not parse end the start with the error, the usage and exit code 2', ALONE, async (t) => {
@@ -110,7 +110,7 @@ test('$KUBECONFIG wins over --kubeconfig', ALONE, async (t) => {
   ok(stderr.includes('Failed to create config: stat /two: no such file or directory'), stderr)
 })
 
-test('a length of the UID that no UID has ends the start', { ...ALONE, only: 'ours' }, async (t) => {
+test('an impossible --volume-name-uuid-length ends the start', { ...ALONE, only: 'ours' }, async (t) => {
   for (const length of [-2, 33]) {
     const { code, text } = await ended(t, { args: [`--volume-name-uuid-length=${length}`] })
     equal(code, 1)
@@ -128,7 +128,7 @@ test('removed flags and gates cause a warning each', { ...WITHOUT_API, only: 'ou
   await provision(t)
 })
 
-/** The sidecar with a healthy driver, until it ends. */
+/** Starts the sidecar with a healthy driver, and waits until the sidecar ends. */
 async function ended(
   t: TestContext,
   { prepare, driver: given, ...setup }: SidecarSetup & { prepare?: (driver: Driver) => void },
@@ -164,7 +164,7 @@ const DRIVERS: readonly (readonly [method: string, answer: Parameters<Driver['on
     ],
   ]
 
-test('answers of the driver end the start with their reason', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('errors of the first driver calls end the start with the reason', { ...WITHOUT_API, notOne: true }, async (t) => {
   for (const [method, answer, code, text] of DRIVERS) {
     const outcome = await ended(t, { args: ['--timeout=1s'], prepare: (driver) => driver.on(method, answer) })
     equal({ method, code: outcome.code }, { method, code })
@@ -172,13 +172,13 @@ test('answers of the driver end the start with their reason', { ...WITHOUT_API, 
   }
 })
 
-test('an address that is no path ends the start', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('a driver address that is not a path ends the start', { ...WITHOUT_API, notOne: true }, async (t) => {
   const { code, text } = await ended(t, { args: ['--csi-address=tcp://localhost:1'] })
   equal(code, 1)
   ok(text.includes('OnConnectionLoss callback only supported for unix:// addresses'), text)
 })
 
-test('an address in use ends the start', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('an HTTP address in use ends the start', { ...WITHOUT_API, notOne: true }, async (t) => {
   const { sidecar } = await scene(t)
   const { code, text } = await ended(t, { args: [`--http-endpoint=127.0.0.1:${sidecar.port}`] })
   equal(code, 255)
@@ -186,7 +186,7 @@ test('an address in use ends the start', { ...WITHOUT_API, notOne: true }, async
   ok(text.includes(`Failed to start HTTP server at specified address ${address}: listen tcp`), text)
 })
 
-test('the driver is asked in the order of the start, and a driver that is not ready is asked again', async (t) => {
+test('the first calls to the driver have a fixed order, and Probe is repeated until the driver is ready', async (t) => {
   const { driver, sidecar } = await scene(t, {
     controller: ['PUBLISH_UNPUBLISH_VOLUME'],
     args: ['--timeout=7s'],
@@ -210,7 +210,7 @@ test('the driver is asked in the order of the start, and a driver that is not re
   match(sidecar.linesWith(START_LINE)[0] ?? '', new RegExp(`component="${t.driverName}_.+_[0-9a-f-]{36}"`))
 })
 
-test('a driver without CONTROLLER_SERVICE is asked for its controller too, and nothing is watched for it', async (t) => {
+test('a driver without CONTROLLER_SERVICE is asked for its controller capabilities', async (t) => {
   const { driver, sidecar } = await scene(t, { driver: await t.driver({ controllerService: false }) })
   equal(driver.callsOf('ControllerGetCapabilities').length, 1)
   const line = 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments'
@@ -227,7 +227,7 @@ test('a driver without CONTROLLER_SERVICE is asked for its controller too, and n
     equal([plural, sidecar.gate.requestsOf(plural).length], [plural, 0])
 })
 
-test('the metrics have the names and labels of dashboards', async (t) => {
+test('the metrics have the names and labels of the Go original', async (t) => {
   const { driver, sidecar } = await scene(t)
   await provision(t)
   driver.on('CreateVolume', { code: 13, message: 'no' })
@@ -263,7 +263,7 @@ test('the metrics have the names and labels of dashboards', async (t) => {
   ok(value('process_start_time_seconds') !== undefined)
 })
 
-test('the HTTP server has the metrics, and profiles only with the flag', async (t) => {
+test('the HTTP server has the metrics, and the page of profiles only with --enable-pprof', async (t) => {
   const { sidecar, driver } = await scene(t, { args: ['--metrics-path=/m'] })
   const codes = await Promise.all(['/m', '/metrics', '/', '/healthz/leader-election', '/debug/pprof/'].map(codeOf))
   equal(codes, [200, 404, 404, 404, 404])
@@ -275,7 +275,7 @@ test('the HTTP server has the metrics, and profiles only with the flag', async (
   }
 })
 
-test('the Lease has the name of the driver, and a standby watches nothing', async (t) => {
+test('the Lease has the name of the driver, and a standby writes nothing', async (t) => {
   const args = ['--leader-election', '--leader-election-namespace=default']
   const { driver, sidecar } = await scene(t, { args })
   const name = t.driverName.replaceAll('.', '-')
@@ -322,7 +322,6 @@ test('no permission beyond the published role is needed', async (t) => {
   await provision(t)
   await deleted(t, await released(t))
   const refused = sidecar.gate.requests.filter(({ code }) => code === 403)
-  // Leases and events are not in the role of the namespace.
   equal(
     refused.map(({ path }) => path),
     [],
@@ -340,7 +339,7 @@ test('a role without permissions does not end the process', { target: 'real' }, 
   equal(sidecar.exit, undefined)
 })
 
-test('worker-threads of 0 leave all work undone', async (t) => {
+test('no work is done with --worker-threads=0', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=0'] })
   await createClaim(t)
   await never('a call', () => driver.callsOf('CreateVolume').length > 0, 700)

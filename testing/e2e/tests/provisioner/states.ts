@@ -40,12 +40,12 @@ const FINAL = {
 const touch = (t: TestContext, suffix = ''): Promise<unknown> =>
   t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix), { metadata: { labels: { touched: `${Date.now()}` } } })
 
-/** Counts the calls for a claim. */
+/** Counts the CreateVolume calls for a claim. */
 function callsFor(driver: Driver, uid: string): number {
   return driver.callsOf('CreateVolume').filter(({ request }) => String(request['name']).endsWith(uid)).length
 }
 
-test('each code that leaves the creation running is followed up after the deletion of the claim', async (t) => {
+test('after a code that leaves the creation running, the creation is finished even for a deleted claim', async (t) => {
   const { driver } = await scene(t)
   for (const [name, code] of Object.entries(BACKGROUND)) {
     const suffix = `-${code}`
@@ -59,7 +59,7 @@ test('each code that leaves the creation running is followed up after the deleti
   }
 })
 
-test('each final code makes a deleted claim forgotten', async (t) => {
+test('after a final code, a deleted claim is forgotten', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=2s'] })
   const uids: string[] = []
   for (const [name, code] of Object.entries(FINAL)) {
@@ -79,7 +79,7 @@ test('each final code makes a deleted claim forgotten', async (t) => {
   )
 })
 
-test('an update of a claim is a try at once', async (t) => {
+test('an update of a claim causes a retry at once', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=1m'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   const uid = await createClaim(t)
@@ -108,14 +108,14 @@ test('a call that runs longer than --timeout is repeated', async (t) => {
   await eventOf(t, claimRef(t).name, text)
 })
 
-test('ResourceExhausted without topology is a failure like others', async (t) => {
+test('ResourceExhausted without topology is a failure like any other', async (t) => {
   const { driver } = await scene(t)
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 8, message: 'full' } : { reply: {} }))
   await provision(t)
   equal(driver.callsOf('CreateVolume').length, 2)
 })
 
-test('an infeasible claim does not hold the other claims of its class', async (t) => {
+test('an infeasible claim does not block the other claims of its class', async (t) => {
   const { driver } = await scene(t)
   driver.on('CreateVolume', { code: 3, message: 'no' })
   await createClaim(t)
@@ -125,7 +125,7 @@ test('an infeasible claim does not hold the other claims of its class', async (t
   await never('another call', () => driver.callsOf('CreateVolume').length > 2, 1_500)
 })
 
-test('a claim with a new UID under an old name is a new claim', async (t) => {
+test('a claim that is recreated under its name gets a new volume', async (t) => {
   const { driver } = await scene(t)
   const first = await provision(t)
   await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
@@ -134,7 +134,7 @@ test('a claim with a new UID under an old name is a new claim', async (t) => {
   equal(driver.callsOf('CreateVolume').length, 2)
 })
 
-test('a claim that is being deleted is provisioned like others', async (t) => {
+test('a claim that is being deleted is still provisioned', async (t) => {
   const { driver } = await scene(t)
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
   await t.create(PERSISTENT_VOLUME_CLAIMS, {
@@ -157,7 +157,7 @@ test('a claim that is being deleted is provisioned like others', async (t) => {
   await provisioned(t, metadata?.uid ?? '')
 })
 
-test('a volume that is too small is deleted up to five times', async (t) => {
+test('the deletion of a volume that is too small is tried up to five times', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const parameters = {
     'csi.storage.k8s.io/provisioner-secret-name': secret.name,
@@ -180,7 +180,7 @@ test('a volume that is too small is deleted up to five times', async (t) => {
   await eventOf(t, claimRef(t).name, text)
 })
 
-test('a PersistentVolume that cannot be written is repeated without another call', async (t) => {
+test('a failed write of the PersistentVolume is repeated without another CreateVolume call', async (t) => {
   const { driver, sidecar } = await scene(t)
   const refused = sidecar.gate.inject('POST persistentvolumes', refusal(500, 'InternalError', 'refused by a test'))
   const uid = await createClaim(t)
@@ -191,7 +191,7 @@ test('a PersistentVolume that cannot be written is repeated without another call
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-test('a conflict while the selected node is removed is repeated', async (t) => {
+test('the removal of the selected node is repeated after a conflict', async (t) => {
   const { driver, sidecar } = await scene(t, { topology: true, class: { volumeBindingMode: 'WaitForFirstConsumer' } })
   const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), { times: 2 })
   const annotations = { [SELECTED_NODE]: t.name('none') }
@@ -206,7 +206,7 @@ test('a conflict while the selected node is removed is repeated', async (t) => {
   equal([conflict.count, driver.callsOf('CreateVolume').length], [2, 0])
 })
 
-test('one cause is one event, however often it is tried', { only: 'ours' }, async (t) => {
+test('a repeated failure causes only one event', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   await createClaim(t)
@@ -221,7 +221,7 @@ test('one cause is one event, however often it is tried', { only: 'ours' }, asyn
   ])
 })
 
-test('ResourceExhausted with a selected node removes the node', async (t) => {
+test('ResourceExhausted removes the selected node from the claim', async (t) => {
   const { driver } = await scene(t, {
     topology: true,
     class: { volumeBindingMode: 'WaitForFirstConsumer' },
@@ -242,7 +242,7 @@ test('ResourceExhausted with a selected node removes the node', async (t) => {
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-test('a refused PersistentVolume is repeated without another call, and an event of the claim', {
+test('a forbidden write of the PersistentVolume causes an event of the claim and is repeated', {
   only: 'ours',
 }, async (t) => {
   const { driver, sidecar } = await scene(t)
@@ -254,7 +254,7 @@ test('a refused PersistentVolume is repeated without another call, and an event 
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-test('as many claims as --worker-threads are worked on at the same time', async (t) => {
+test('at most --worker-threads claims are worked on at the same time', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=2'] })
   driver.on('CreateVolume', 'hang')
   for (let index = 0; index < 5; index += 1) await createClaim(t, { suffix: `-${index}` })

@@ -22,9 +22,9 @@ const test = testsOf('provisioner', 'topology')
 const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
 
 interface Site {
-  /** Undefined: there is no such Node. */
+  /** The labels of the Node. Undefined: the Node does not exist. */
   readonly labels?: Readonly<Record<string, string>>
-  /** Undefined: the driver is not registered. */
+  /** The registered topology keys. Undefined: the driver is not registered on the node. */
   readonly keys?: readonly string[]
 }
 
@@ -48,7 +48,7 @@ interface Topologies {
   readonly preferred?: Topologies['requisite']
 }
 
-/** The values of the topologies of a request: `z1 z2, z2 z1`. Undefined if it has none. */
+/** Returns requisite and preferred topologies of a request, such as `z1 z2, z2 z1`. Undefined if it has none. */
 function topologiesOf({ request }: Call): string | undefined {
   const { requisite, preferred } = (request['accessibility_requirements'] ?? {}) as Topologies
   const shown = (list: Topologies['requisite']): string =>
@@ -150,7 +150,7 @@ const PREFIX = 'error generating accessibility requirements: '
 const TWO_KEYS = { zone: ['z1', 'z2'], rack: ['r1', 'r2'] }
 
 interface Refusal {
-  /** `N` stands for the node. */
+  /** The text of the event. `N` stands for the name of the node. */
   readonly text: string
   readonly node?: string
   readonly allowed?: TopologySelectorTerm[]
@@ -205,7 +205,7 @@ for (const { text, node, allowed, ...setup } of REFUSED) {
   })
 }
 
-test('a missing CSINode of the selected node removes the node', async (t) => {
+test('the selected node is removed from the claim if its CSINode is missing', async (t) => {
   const { driver } = await ready(t, { class: LATE })
   const node = t.name('missing')
   await createClaim(t, { annotations: { [SELECTED_NODE]: node } })

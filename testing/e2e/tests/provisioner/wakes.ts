@@ -17,17 +17,17 @@ import {
   setPhase,
 } from './scene.ts'
 
-// The original waits for the end of the back-off.
+// The Go original does not wake claims early: it waits for the end of the back-off.
 const test = testsOf('provisioner', 'wakes', { only: 'ours' })
 
 const ARGS = ['--retry-interval-start=1m']
-/** The second of the promise, and as much for a busy machine. */
+/** The promised second, and some more time for a busy machine. */
 const SOON_MS = 2_500
 
 interface Cause {
   readonly setup?: SceneSetup | ((t: TestContext) => SceneSetup)
   readonly spec?: (t: TestContext) => NonNullable<ClaimParts['spec']>
-  /** The event of the claim that waits. */
+  /** The text of the event of the waiting claim. */
   readonly event?: string
   readonly come: (t: TestContext) => Promise<unknown>
 }
@@ -106,7 +106,7 @@ for (const [what, { setup = {}, spec = () => ({}), event, come }] of Object.entr
   })
 }
 
-test('the end of the last VolumeAttachment wakes the deletion', async (t) => {
+test('the end of the last VolumeAttachment wakes the deletion of the volume', async (t) => {
   const { sidecar } = await scene(t, { controller: ['PUBLISH_UNPUBLISH_VOLUME'], args: ARGS })
   await t.watching(sidecar, 'volumeattachments')
   const name = t.name('pv')

@@ -48,7 +48,7 @@ test('a snapshot takes three writes and one call', { only: 'ours' }, async (t) =
   match(sent[0] ?? '', new RegExp(`"creationTime":${CREATED_NANOSECONDS}\\b`))
 })
 
-test('the name follows the prefix and the length of the uid', async (t) => {
+test('the name of a snapshot follows the flags for prefix and UID length', async (t) => {
   const args = ['--snapshot-name-prefix=p', '--snapshot-name-uuid-length=10', '--extra-create-metadata']
   const { driver } = await scene(t, { args })
   await createClass(t)
@@ -97,7 +97,7 @@ test('a failed creation is reported in the status and by an event for each of it
   equal(status?.error, undefined)
 })
 
-test('a class that comes late is used at once', { only: 'ours' }, async (t) => {
+test('a class that is created late is used at once', { only: 'ours' }, async (t) => {
   await scene(t, { args: ['--retry-interval-start=20s'] })
   await createContent(t)
   await failed(t, /volumesnapshotclass.snapshot.storage.k8s.io \\"[^"]+\\" not found"$/)
@@ -107,7 +107,7 @@ test('a class that comes late is used at once', { only: 'ours' }, async (t) => {
   ok(performance.now() - since < 4_000)
 })
 
-test('a Secret that comes late is used within moments', { only: 'ours' }, async (t) => {
+test('a Secret that is created late is used within seconds', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=20s'] })
   await createClass(t)
   const annotations = {
@@ -123,7 +123,7 @@ test('a Secret that comes late is used within moments', { only: 'ours' }, async 
   equal(snapshotCalls(driver).length, 1)
 })
 
-test('a given snapshot is checked by ListSnapshots', async (t) => {
+test('a pre-provisioned snapshot is checked by ListSnapshots', async (t) => {
   const { driver } = await scene(t, {
     prepare: (each) => each.on('ListSnapshots', listed({ snapshotId: 'snap-given' })),
   })
@@ -146,7 +146,7 @@ test('the member of a group is checked when the snapshot-controller has written 
   await ready(t)
 })
 
-test('a group snapshot is created with its list of snapshots', async (t) => {
+test('a group snapshot is created, and its status lists the member snapshots', async (t) => {
   const { driver } = await scene(t)
   await createGroupClass(t)
   await createGroup(t)
@@ -164,7 +164,7 @@ test('a group snapshot is created with its list of snapshots', async (t) => {
   equal(call?.request, { name: `groupsnapshot-${UID}`, source_volume_ids: ['vol-1', 'vol-2'] })
 })
 
-test('a conflict costs no second call', { only: 'ours' }, async (t) => {
+test('a conflict of the status write causes no second call to the driver', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   const CONFLICT = {
     kind: 'answer',
@@ -178,7 +178,7 @@ test('a conflict costs no second call', { only: 'ours' }, async (t) => {
   equal(snapshotCalls(at.driver).length, 1)
 })
 
-test('a removal of the mark that fails is repeated alone', { only: 'ours' }, async (t) => {
+test('a refused removal of the annotation is repeated without another call', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
   const REFUSED = {
     kind: 'answer',
@@ -209,7 +209,7 @@ test('contents of other drivers, without source or with the class of another dri
   equal(await eventsOf(t), [])
 })
 
-test('a ready snapshot causes neither calls nor writes at the next start', async (t) => {
+test('a ready snapshot causes neither calls nor writes after a restart', async (t) => {
   const first = await scene(t)
   await createClass(t)
   await createContent(t)
@@ -229,7 +229,7 @@ test('a ready snapshot causes neither calls nor writes at the next start', async
   )
 })
 
-test('a killed process continues an uncertain creation with the same name', async (t) => {
+test('after a kill, the next process repeats an uncertain creation with the same name', async (t) => {
   const first = await scene(t, { prepare: (driver) => driver.on('CreateSnapshot', 'hang') })
   await createClass(t)
   await createContent(t)
@@ -242,7 +242,7 @@ test('a killed process continues an uncertain creation with the same name', asyn
   equal(second.snapshotter.gate.writes('volumesnapshotcontents').length, 1)
 })
 
-test('a content that is labelled for the node is worked on with --node-deployment', { only: 'ours' }, async (t) => {
+test('with --node-deployment, a content is worked on when its label names the node', { only: 'ours' }, async (t) => {
   const label = 'snapshot.storage.kubernetes.io/managed-by'
   const env = { ...process.env, NODE_NAME: t.name('node') }
   const { driver } = await scene(t, { args: ['--node-deployment'], env })
@@ -285,7 +285,7 @@ for (const [what, begin] of Object.entries(EMPTY)) {
   })
 }
 
-test('reports an answer without a group, and works on', { only: 'ours' }, async (t) => {
+test('reports an answer without a group snapshot, and continues', { only: 'ours' }, async (t) => {
   await installCrds(t)
   await createGroupClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
@@ -298,7 +298,7 @@ test('reports an answer without a group, and works on', { only: 'ours' }, async 
   await groupReady(t)
 })
 
-test('an error without a message in the status ends no process', { only: 'ours' }, async (t) => {
+test('an error without a message in the status does not end the process', { only: 'ours' }, async (t) => {
   await installCrds(t)
   await createClass(t)
   const name = await createContent(t)
@@ -308,7 +308,7 @@ test('an error without a message in the status ends no process', { only: 'ours' 
   equal(driver.callsOf('CreateSnapshot').length, 1)
 })
 
-test('tries again although the watch is late', { only: 'ours' }, async (t) => {
+test('retries a failed creation although watch events are late', { only: 'ours' }, async (t) => {
   await installCrds(t)
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=200ms'] })
@@ -320,7 +320,7 @@ test('tries again although the watch is late', { only: 'ours' }, async (t) => {
   release()
 })
 
-test('a group content of the same name does not stop the retries of a content', { only: 'ours' }, async (t) => {
+test('a group content does not stop the retries of a content with the same name', { only: 'ours' }, async (t) => {
   await installCrds(t)
   await createClass(t)
   await createGroupClass(t)
@@ -334,7 +334,7 @@ test('a group content of the same name does not stop the retries of a content', 
   await eventually('two more calls', () => driver.callsOf('CreateSnapshot').length >= before + 2)
 })
 
-test('a class with an unknown reserved parameter sets no mark', { only: 'ours' }, async (t) => {
+test('sets no annotation if the class has an unknown reserved parameter', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   await createClass(t, { 'csi.storage.k8s.io/x': 'y' })
   await createContent(t)

@@ -37,7 +37,7 @@ import {
   snapshot,
 } from './scene.ts'
 
-/** The texts of failures: in the status, and in the event. */
+/** Tests of the error texts in the status of contents and in events. */
 
 const INTERNAL = { code: 13, message: 'no' }
 const NO = 'rpc error: code = Internal desc = no'
@@ -52,13 +52,13 @@ interface Failure {
   readonly parameters?: Readonly<Record<string, string>>
   readonly parts?: (t: TestContext) => ContentParts
   readonly setup?: Omit<SceneSetup, 'args'> & { readonly args?: readonly string[] }
-  /** After the start of the sidecar. */
+  /** Injects the fault after the start of the sidecar. */
   readonly begun?: (at: Scene) => void
-  /** The text after the phase. */
+  /** Returns the expected error text, which follows the text of the phase. */
   readonly says: (name: string, className: string) => string
-  /** The annotation remains: the creation has not ended for sure. */
+  /** True if the annotation stays, because the creation may be running. */
   readonly marked?: true
-  /** The Go original adds the annotation although it sends nothing. */
+  /** True if the Go original adds the annotation although it calls no driver. */
   readonly notSent?: true
 }
 
@@ -72,7 +72,7 @@ const PHASES: Readonly<Record<Kind, readonly [reason: string, text: string]>> = 
 
 const isGroup = (kind: Kind): boolean => kind === 'group' || kind === 'given group'
 
-/** Creates the object. Returns its name. */
+/** Creates a content of this kind. Returns its name. */
 async function createOf(t: TestContext, kind: Kind, parts: ContentParts): Promise<string> {
   if (kind === 'content') return await createContent(t, parts)
   if (kind === 'given') return await createGiven(t, parts)
@@ -92,7 +92,7 @@ async function createOf(t: TestContext, kind: Kind, parts: ContentParts): Promis
   return name
 }
 
-/** The annotations of the snapshot-controller for this Secret. */
+/** Returns metadata with the annotations by which the snapshot-controller names a Secret. */
 function secretOf(prefix: string, name: string, namespace = 'default'): object {
   const key = `${prefix.slice(0, prefix.indexOf('/'))}/deletion-secret-`
   return { annotations: { [`${key}name`]: name, [`${key}namespace`]: namespace } }
@@ -108,7 +108,7 @@ const withClass = classNamed('volumeSnapshotClassName')
 const withGroupClass = classNamed('volumeGroupSnapshotClassName')
 const TEMPLATE = 'failed to get name and namespace template from params'
 
-/** Refuses one write of the object's metadata, counted from 0. */
+/** Refuses the write number `nth` of the object's metadata, counted from 0. */
 function refuseWrite(resource: string, nth: number): (at: Scene) => void {
   return ({ snapshotter }) => {
     let seen = 0
@@ -220,7 +220,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     begun: ({ driver }) => driver.on('ListSnapshots', INTERNAL),
     says: (name) => `failed to list snapshot for content ${name}: "${NO}"`,
   },
-  'a class of a given snapshot that does not exist': {
+  'a class of a pre-provisioned snapshot that does not exist': {
     of: 'given',
     parts: withClass,
     says: (name, className) =>
@@ -269,7 +269,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a Secret of a member that does not exist': {
     of: 'member',
-    // The Go original does not notice the handles before its next try.
+    // The Go original notices the handles only at its next retry.
     setup: { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] },
     parts: () => ({ metadata: secretOf(SNAPSHOT, 'none') }),
     says: (name) =>
@@ -334,19 +334,19 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     says: (name) => `error updating status for volume group snapshot content ${name}: ${refused(name)}`,
     marked: true,
   },
-  'a given group that the driver refuses': {
+  'a pre-provisioned group that the driver refuses': {
     of: 'given group',
     begun: ({ driver }) => driver.on('GetVolumeGroupSnapshot', INTERNAL),
     says: (name) => `failed to list group snapshot for group snapshot content ${name}: "${NO}"`,
   },
-  'a given group without handles of snapshots': {
+  'a pre-provisioned group without handles of snapshots': {
     of: 'given group',
     parts: () => ({
       spec: { source: { groupSnapshotHandles: { volumeGroupSnapshotHandle: 'group-1', volumeSnapshotHandles: [] } } },
     }),
     says: (name) => `cannot list group snapshot ${name}. No snapshots found in the group snapshot content`,
   },
-  'a class of a given group that does not exist': {
+  'a class of a pre-provisioned group that does not exist': {
     of: 'given group',
     parts: withGroupClass,
     says: (name, className) =>
@@ -403,7 +403,7 @@ const CODES = ['Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'No
 )
 const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable']
 
-failing('keeps the annotation for exactly the codes after which the driver may still create', async (t) => {
+failing('keeps the annotation only after codes that leave the creation running', async (t) => {
   await installCrds(t)
   await createClass(t)
   await scene(t, {
@@ -425,7 +425,7 @@ failing('keeps the annotation for exactly the codes after which the driver may s
   equal([...marked].sort(), [...UNCERTAIN].sort())
 })
 
-failing('writes a failure that lasts once for each of its two texts', async (t) => {
+failing('writes a lasting failure once for each of its two texts', async (t) => {
   await installCrds(t)
   await createClass(t)
   const { driver, snapshotter } = await scene(t, {
@@ -468,11 +468,11 @@ failing('keeps the error until the snapshot is ready', async (t) => {
 
 interface DeletionFailure {
   readonly group?: true
-  /** Ids of the snapshots of the group. */
+  /** True if the driver returns a group without snapshots. */
   readonly empty?: true
   readonly fault: (at: Scene) => void
   readonly message: string
-  /** The calls until the content is gone, or until two events were sent. */
+  /** The expected number of deletion calls. */
   readonly calls: number
   readonly lasts?: true
   readonly secret?: true
@@ -556,7 +556,7 @@ for (const [what, { group, empty, fault, message, calls, lasts, secret }] of Obj
 
 const EMPTY_GROUP = { groupSnapshotId: 'group-1', snapshots: [], creationTime: undefined, readyToUse: true }
 
-deleting('repeats the removal of the finalizer without a second call', async (t) => {
+deleting('repeats the removal of the finalizer without a second call to the driver', async (t) => {
   await installCrds(t)
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=100ms'] })

@@ -28,7 +28,7 @@ import { cacheFolder } from '../../tools/binaries.ts'
 import { createClass as createStorageClass } from '../provisioner/scene.ts'
 import { createClass, createGroupClass, described, installCrds, SNAPSHOTS } from './scene.ts'
 
-/** Whole lives with the real snapshot-controller, a real kube-controller-manager, our provisioner and our snapshotter. */
+/** Tests from creation to deletion, with the real snapshot-controller and kube-controller-manager, and our sidecars. */
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 const CONTROLLERS = [
@@ -48,7 +48,7 @@ interface Storage {
 
 const ABILITIES = ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] as const
 
-/** A driver whose calls are idempotent, with its content. */
+/** Starts a driver with idempotent calls. Returns it with its volumes and snapshots. */
 async function storingDriver(t: TestContext): Promise<{ readonly driver: Driver; readonly storage: Storage }> {
   const driver = await t.driver({ controller: [...SNAPSHOTS, ...ABILITIES] })
   const storage: Storage = { volumes: new Set(), snapshots: new Set(), groups: new Set() }
@@ -173,7 +173,7 @@ async function deleteAndWait(t: TestContext, resource: Resource<KubeObject>, wha
 
 const NOTHING = { volumes: [], snapshots: [], groups: [] }
 
-/** Nothing of the driver and of the test is left. */
+/** Asserts that no volume and no snapshot is left, neither at the driver nor as an object. */
 async function nothingLeft(t: TestContext, storage: Storage): Promise<void> {
   const left = (): object => Object.fromEntries(Object.entries(storage).map(([key, ids]) => [key, [...ids]]))
   const objects = async (): Promise<number> => {
@@ -261,7 +261,7 @@ test('a snapshot is deleted while it is created and while it is restored', async
     name: t.name('late'),
   })
   await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
-  // A claim that is restored from it keeps the snapshot, and a deleted snapshot is not restored.
+  // The claim keeps the deleted snapshot, which is no longer restored. So the test deletes the claim.
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('restored') })
   await eventually('the end of the snapshot', async () => {
     const ref = { namespace: t.namespace, name: t.name('late') }
@@ -316,7 +316,7 @@ const ELECTED = [
   '--leader-election-retry-period=2s',
 ]
 
-/** Two calls about one object that ran at the same time. */
+/** Returns calls that ran at the same time as an equal call about the same object. */
 function overlaps(driver: Driver): readonly string[] {
   const found: string[] = []
   const running = new Map<string, number>()
@@ -377,7 +377,7 @@ test('four Go originals hand over to one process and back under load', async (t)
   for (const app of APPS) await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
 })
 
-/** Each kind of work was done after so many calls. */
+/** Reports whether each kind of call has succeeded after the first `since` calls. */
 function worked({ calls }: Driver, since: number): boolean {
   const methods = new Set(calls.slice(since).flatMap(({ method, code }) => (code === 0 ? [method] : [])))
   return [
@@ -389,7 +389,7 @@ function worked({ calls }: Driver, since: number): boolean {
   ].every((method) => methods.has(method))
 }
 
-/** A volume is created, attached, expanded, snapshot and deleted. */
+/** Creates, attaches, expands, snapshots and deletes one volume. */
 async function oneLife(t: TestContext, what: string, node: string): Promise<void> {
   const ref = { namespace: t.namespace, name: t.name(what) }
   await createClaim(t, what)

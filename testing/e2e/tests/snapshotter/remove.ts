@@ -23,7 +23,7 @@ import {
 
 const test = testsOf('snapshotter', 'delete')
 
-test('a deleted content deletes its snapshot', async (t) => {
+test('the deletion of a content deletes its snapshot', async (t) => {
   const at = await scene(t)
   await createClass(t)
   await createContent(t)
@@ -37,7 +37,7 @@ test('a deleted content deletes its snapshot', async (t) => {
   equal(wire(at).slice(-3), ['DeleteSnapshot', 'status', 'release'])
 })
 
-test('a retained snapshot stays', async (t) => {
+test('a snapshot with the policy Retain stays', async (t) => {
   const { driver } = await scene(t)
   await createClass(t)
   await createContent(t, { spec: { deletionPolicy: 'Retain' } })
@@ -47,7 +47,7 @@ test('a retained snapshot stays', async (t) => {
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
-test('an unbound given snapshot is deleted without the mark of the snapshot-controller', async (t) => {
+test('an unbound pre-provisioned snapshot is deleted without the annotation of the snapshot-controller', async (t) => {
   const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
   await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
   await ready(t)
@@ -56,7 +56,7 @@ test('an unbound given snapshot is deleted without the mark of the snapshot-cont
   equal(driver.callsOf('DeleteSnapshot').length, 1)
 })
 
-test('a failed deletion is reported at each try', async (t) => {
+test('each failed attempt to delete a snapshot is reported', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
   await createClass(t)
   await createContent(t)
@@ -99,7 +99,7 @@ test('sixteen contents that are deleted during their creation lose their snapsho
   equal(driver.callsOf('DeleteSnapshot').length, 16)
 })
 
-test('finalizers that are removed during the creation leave no snapshot', { only: 'ours' }, async (t) => {
+test('no snapshot is left if the finalizers are removed during the creation', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, {
     prepare: (each) => each.on('CreateSnapshot', snapshot({}, { after: 1_500 })),
   })

@@ -34,12 +34,12 @@ import {
   UID,
 } from './scene.ts'
 
-/** The requests to the driver, and the stored parts of its answers. */
+/** Tests of the requests to the driver, and of the parts of its answers that are stored. */
 
 const test = testsOf('snapshotter', 'requests')
 const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']
 
-/** The class exists before the sidecar starts: it needs no retry. */
+/** Creates the classes before the snapshotter starts, so that no retry is needed. */
 async function begin(
   t: TestContext,
   parameters: Readonly<Record<string, string>> = {},
@@ -55,7 +55,7 @@ const RESERVED = ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group
   ['name', 'namespace'].map((key): [string, string] => [`csi.storage.k8s.io/${of}-secret-${key}`, 'x']),
 )
 
-test('passes the parameters of the class without those for the sidecars', async (t) => {
+test('sends the parameters of the class without the parameters for sidecars', async (t) => {
   const driver = await begin(t, { a: 'b', 'c.io/d': '', ...Object.fromEntries(RESERVED) })
   await createContent(t)
   await createGroup(t)
@@ -217,7 +217,7 @@ for (const [what, { answers, status }] of Object.entries(STORED)) {
   })
 }
 
-test('believes in a given snapshot without LIST_SNAPSHOTS', async (t) => {
+test('assumes without LIST_SNAPSHOTS that a pre-provisioned snapshot is ready', async (t) => {
   const driver = await begin(t, {}, { controller: ['CREATE_DELETE_SNAPSHOT'] })
   await createGiven(t)
   const { status } = await ready(t)
@@ -227,7 +227,7 @@ test('believes in a given snapshot without LIST_SNAPSHOTS', async (t) => {
   ok(Math.abs(Number(status?.creationTime) / 1e6 - Date.now()) < 30_000)
 })
 
-test('takes the first entry of a listing, with its group, and keeps the own handle', async (t) => {
+test('stores the first entry of a listing with its group, but keeps the handle of the spec', async (t) => {
   const driver = await begin(t)
   const entries = [described({ snapshotId: 'x', groupSnapshotId: 'g-1', sizeBytes: 5n }), described({ sizeBytes: 6n })]
   driver.on('ListSnapshots', { reply: { entries: entries.map((each) => ({ snapshot: each })), nextToken: 'more' } })
@@ -237,7 +237,7 @@ test('takes the first entry of a listing, with its group, and keeps the own hand
   equal(await eventsOf(t), [])
 })
 
-test('polls a given snapshot until it is ready, with one write for each change', async (t) => {
+test('polls a pre-provisioned snapshot until it is ready, with one write for each change', async (t) => {
   await installCrds(t)
   const { driver, snapshotter } = await scene(t, { args: QUICK })
   driver.on('ListSnapshots', (_, nth) => listed({ readyToUse: nth >= 3 }))
@@ -272,7 +272,7 @@ test('stores 1970 for a group without a time', async (t) => {
   equal((await groupReady(t)).status?.creationTime, '1970-01-01T00:00:00Z')
 })
 
-test('checks a given group without a list of members, and deletes it by the handles of the spec', async (t) => {
+test('checks and deletes a pre-provisioned group by the handles of the spec', async (t) => {
   const driver = await begin(t)
   driver.on('GetVolumeGroupSnapshot', groupSnapshot())
   const name = await createGivenGroup(t)

@@ -21,7 +21,7 @@ export const SNAPSHOT = 'snapshot.storage.kubernetes.io/volumesnapshot'
 export const GROUP = 'groupsnapshot.storage.kubernetes.io/volumegroupsnapshot'
 export const FINALIZER = `${SNAPSHOT}content-bound-protection`
 export const GROUP_FINALIZER = `${GROUP}content-bound-protection`
-/** The tokens of templates of Secrets. */
+/** The tokens for the name of a content in templates of Secrets. */
 export const NAME = ['$', '{volumesnapshotcontent.name}'].join('')
 export const GROUP_NAME = ['$', '{volumegroupsnapshotcontent.name}'].join('')
 export const SNAPSHOTS: Capabilities['controller'] = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS']
@@ -50,7 +50,7 @@ export interface SceneSetup extends SidecarSetup {
 
 const CONTENTS = ['volumesnapshotcontents', 'volumesnapshotclasses', 'volumegroupsnapshotcontents']
 
-/** A driver that creates snapshots and group snapshots. */
+/** Starts a driver that creates snapshots and group snapshots. */
 export async function snapshotDriver(t: TestContext, more: Capabilities['controller'] = []): Promise<Driver> {
   const driver = await t.driver({ controller: [...SNAPSHOTS, ...more] })
   driver.on('CreateSnapshot', snapshot())
@@ -58,7 +58,7 @@ export async function snapshotDriver(t: TestContext, more: Capabilities['control
   return driver
 }
 
-/** A driver with snapshots, and the snapshotter, watching. */
+/** Starts a driver and the snapshotter. Returns when the snapshotter watches. */
 export async function scene(
   t: TestContext,
   { controller = SNAPSHOTS, prepare, watches = CONTENTS, ...setup }: SceneSetup = {},
@@ -73,7 +73,7 @@ export async function scene(
   return { driver, snapshotter }
 }
 
-/** 1,700,000,000.123456789 seconds after 1970. */
+/** The creation time in the driver's answers: 1,700,000,000.123456789 seconds after 1970. */
 export const CREATED = { seconds: 1_700_000_000n, nanos: 123_456_789 }
 export const CREATED_NANOSECONDS = '1700000000123456789'
 
@@ -152,7 +152,7 @@ export interface ContentParts {
   readonly spec?: object
 }
 
-/** A content whose snapshot is to be created. Returns its name. */
+/** Creates a content that asks for a snapshot. Returns its name. */
 export async function createContent(t: TestContext, parts: ContentParts = {}): Promise<string> {
   const { what = 'content', metadata = {}, spec = {} } = parts
   const name = t.name(what)
@@ -172,7 +172,7 @@ export async function createContent(t: TestContext, parts: ContentParts = {}): P
   return name
 }
 
-/** A content of a snapshot that exists already. */
+/** Creates a content for a pre-provisioned snapshot. Returns its name. */
 export function createGiven(
   t: TestContext,
   { what = 'content', metadata, spec = {} }: ContentParts = {},
@@ -202,7 +202,7 @@ export async function createGroup(
   return name
 }
 
-/** A group content of snapshots that exist already. */
+/** Creates a group content for pre-provisioned snapshots. Returns its name. */
 export function createGivenGroup(
   t: TestContext,
   { what = 'group', metadata, spec = {} }: ContentParts = {},
@@ -238,7 +238,7 @@ export function isMarked({ metadata }: KubeObject): boolean {
   return Object.keys(metadata?.annotations ?? {}).some((key) => key.endsWith('snapshot-being-created'))
 }
 
-/** Waits for the error in the status. */
+/** Waits until the status of the content has this error. Returns the error message. */
 export async function failed(t: TestContext, message: string | RegExp, name = t.name('content')): Promise<string> {
   return await eventually(`${name} fails with ${message}`, async () => {
     const { message: text } = (await getContent(t, name))?.status?.error ?? {}
@@ -247,7 +247,7 @@ export async function failed(t: TestContext, message: string | RegExp, name = t.
   })
 }
 
-/** The snapshot-controller marks and deletes a content, as for a deleted VolumeSnapshot. */
+/** Annotates and deletes a content, as the snapshot-controller does after the deletion of its VolumeSnapshot. */
 export async function remove(
   t: TestContext,
   name = t.name('content'),
@@ -270,7 +270,7 @@ export function setStatus(t: TestContext, name: string, status: object): Promise
   return t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, subresource: 'status' }, { status })
 }
 
-/** The writes of the snapshotter and the calls of snapshots, each by its purpose, in the order of their arrival. */
+/** Returns the purposes of the snapshotter's writes, and its snapshot calls, in the order of their arrival. */
 export function wire({ driver, snapshotter }: Scene): readonly string[] {
   const writes = snapshotter.gate
     .writes('volumesnapshotcontents', 'volumesnapshotcontents/status')
@@ -291,7 +291,7 @@ export function snapshotCalls(driver: Driver): readonly Call[] {
   return driver.calls.filter(({ method }) => /Snapshots?$/.test(method))
 }
 
-/** The events about an object, as `Reason: message`. */
+/** Returns the events about an object, as `Reason: message`. */
 export async function eventsOf(t: TestContext, name = t.name('content')): Promise<readonly string[]> {
   const all: readonly Event[] = await t.api.list(EVENTS, 'default')
   return all

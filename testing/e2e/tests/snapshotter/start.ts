@@ -25,7 +25,7 @@ const INTERNAL = { code: 13, message: 'no' }
 
 const NOT_FOUND = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 404, reason: 'NotFound', message: 'no' }
 
-/** The sidecar with a healthy driver and these arguments, until it ends. */
+/** Starts the sidecar with a healthy driver and these arguments, and waits until it ends. */
 async function ended(
   t: TestContext,
   args: readonly string[],
@@ -82,27 +82,27 @@ const refusals: readonly (readonly [what: string, args: readonly string[], code:
 ]
 
 for (const [what, args, code, line] of refusals) {
-  test(`ends for ${what}`, { target: 'emulator' }, async (t) => {
+  test(`the start ends because of ${what}`, { target: 'emulator' }, async (t) => {
     const { code: given, text } = await ended(t, args)
     equal(given, code)
     ok(text.includes(line), text)
   })
 }
 
-test('ends without the name of the node', { target: 'emulator' }, async (t) => {
+test('the start ends if NODE_NAME is missing', { target: 'emulator' }, async (t) => {
   const { NODE_NAME: _, ...env } = process.env
   const { code, text } = await ended(t, ['--node-deployment'], { env: { ...env, NODE_NAME: '' } })
   equal(code, 255)
   ok(text.includes('The NODE_NAME environment variable must be set when using --enable-node-deployment.'), text)
 })
 
-test('ends for a length of the uid that no uid has', { target: 'emulator', only: 'ours' }, async (t) => {
+test('the start ends if --snapshot-name-uuid-length is impossible', { target: 'emulator', only: 'ours' }, async (t) => {
   const { code, text } = await ended(t, ['--snapshot-name-uuid-length=33'])
   equal(code, 1)
   ok(text.includes('Snapshot name uuid length must be between -1 and 32'), text)
 })
 
-test('ends for a driver without snapshots', WITHOUT_API, async (t) => {
+test('the start ends if the driver does not support snapshots', WITHOUT_API, async (t) => {
   const { code, text } = await ended(t, [], { controller: [] })
   equal(code, 1)
   ok(text.includes(`CSI driver ${t.driverName} does not support ControllerCreateSnapshot`), text)
@@ -123,7 +123,7 @@ const answers: readonly (readonly [method: string, answer: Answer, line: string]
 ]
 
 for (const [method, answer, line] of answers) {
-  test(`ends for a driver that refuses ${method}`, WITHOUT_API, async (t) => {
+  test(`the start ends if the driver refuses ${method}`, WITHOUT_API, async (t) => {
     const { code, text } = await ended(t, [], { prepare: (driver) => driver.on(method, answer) })
     equal(code, 1)
     ok(text.includes(line), text)
@@ -150,7 +150,7 @@ test('prints its version to standard output, and its flags to standard error', {
 
 const groups: readonly (readonly [what: string, answer: Answer, line: (driver: string) => string])[] = [
   [
-    'cannot be asked',
+    'refuses to report its',
     INTERNAL,
     () => 'error determining if driver supports create/delete group snapshot operations: rpc error: code = Internal',
   ],
@@ -174,7 +174,7 @@ for (const [what, answer, line] of groups) {
   })
 }
 
-test('asks for no kind of groups without its gate, and accepts an empty prefix of groups then', async (t) => {
+test('sends no requests about groups without the feature gate, and accepts an empty prefix for groups', async (t) => {
   const args = ['--feature-gates=CSIVolumeGroupSnapshot=false', '--groupsnapshot-name-prefix=']
   const { snapshotter } = await scene(t, { args, watches: ['volumesnapshotcontents', 'volumesnapshotclasses'] })
   await createClass(t)
@@ -216,7 +216,7 @@ test('does no work with --worker-threads=0', async (t) => {
   equal(snapshotCalls(driver), [])
 })
 
-test('watches nothing while another replica leads', async (t) => {
+test('stays a standby while another replica leads', async (t) => {
   const args = ['--leader-election', '--leader-election-namespace=default']
   const { driver } = await scene(t, { args, hostname: t.name('a') })
   const standby = await t.sidecar({ app, driver, args, hostname: t.name('b') })
@@ -234,7 +234,7 @@ test('watches nothing while another replica leads', async (t) => {
   await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
 })
 
-test('ends for a driver without a name, before the first Probe', WITHOUT_API, async (t) => {
+test('the start ends before the first Probe if the driver has no name', WITHOUT_API, async (t) => {
   const driver = await t.driver({ controller: SNAPSHOTS })
   driver.on('GetPluginInfo', { reply: { name: '', vendorVersion: '1', manifest: {} } })
   const sidecar = await t.sidecar({ app, driver })
@@ -246,7 +246,7 @@ test('ends for a driver without a name, before the first Probe', WITHOUT_API, as
   )
 })
 
-test('warns of removed flags and works', { only: 'ours' }, async (t) => {
+test('logs a warning for each removed flag, and works', { only: 'ours' }, async (t) => {
   const args = [
     '--snapshotter=x',
     '--connection-timeout=15s',
@@ -277,7 +277,7 @@ test('serves metrics with the names of both queues', async (t) => {
   match(text, new RegExp(`csi_sidecar_operations_seconds_count\\{driver_name="${t.driverName}",${probe}\\} 1\n`))
 })
 
-test('waits for the kinds of snapshots with one line, and continues when they are served', {
+test('waits for missing CRDs with one log line, and continues when the API server serves them', {
   only: 'ours',
 }, async (t) => {
   await installCrds(t)
@@ -322,7 +322,7 @@ test('works without group snapshots if they are forbidden', async (t) => {
   await ready(t)
 })
 
-test('leads by the Lease of the Go original, releases it and ends within moments of SIGTERM', {
+test('leads by the Lease of the Go original, and releases the Lease within seconds of SIGTERM', {
   only: 'ours',
 }, async (t) => {
   const args = ['--leader-election', '--leader-election-namespace=default']
@@ -340,7 +340,7 @@ test('leads by the Lease of the Go original, releases it and ends within moments
   await t.api.delete(LEASES, { namespace: 'default', name })
 })
 
-test('ends within moments of SIGINT, also as a leader', { only: 'ours' }, async (t) => {
+test('ends within seconds of SIGINT, even as the leader', { only: 'ours' }, async (t) => {
   const args = ['--leader-election', '--leader-election-namespace=default']
   const { snapshotter } = await scene(t, { args })
   equal((await snapshotter.endBy('SIGINT', 5_000)).code, 0)

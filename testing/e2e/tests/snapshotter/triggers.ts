@@ -25,14 +25,14 @@ import {
   UID,
 } from './scene.ts'
 
-/** Which changes make the snapshotter work, and on which contents. */
+/** Tests of the changes that make the snapshotter work, and of the contents that it works on. */
 
 const test = testsOf('snapshotter', 'triggers')
 const NEVER = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 const REFUSED = { code: 13, message: 'no' }
 const STILL_MS = 700
 
-/** A content whose creation has failed, and that is tried again after an hour. */
+/** Creates a content whose creation has failed and is not retried for an hour. */
 async function failing(t: TestContext, args: readonly string[] = NEVER): Promise<Scene & { readonly name: string }> {
   await installCrds(t)
   await createClass(t)
@@ -69,12 +69,12 @@ test('does not try again after a change of the status', async (t) => {
   equal(driver.callsOf('CreateSnapshot').length, 1)
 })
 
-test('tries again at each resync', async (t) => {
+test('retries a failed creation at each resync', async (t) => {
   const { driver } = await failing(t, [...NEVER, '--resync-period=1s'])
   await eventually('a third call', () => driver.callsOf('CreateSnapshot').length >= 3)
 })
 
-test('continues the creation of a deleted content that the snapshot-controller has not marked', async (t) => {
+test('continues the creation of a deleted content that the snapshot-controller has not annotated', async (t) => {
   const { driver, name } = await failing(t)
   await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
@@ -91,7 +91,7 @@ test('removes an annotation that was left over on a ready snapshot', async (t) =
   equal(snapshotCalls(driver), [])
 })
 
-test('leaves contents with a class of another driver alone, and deletes nothing of theirs', async (t) => {
+test('leaves contents with a class of another driver alone, even if they are deleted', async (t) => {
   await installCrds(t)
   const { driver, snapshotter } = await scene(t)
   await createClass(t, {}, { driver: 'other.example.com' })
@@ -108,7 +108,7 @@ test('leaves contents with a class of another driver alone, and deletes nothing 
   equal([...(await eventsOf(t, name)), ...(await eventsOf(t, group))], [])
 })
 
-test('deletes without the class of the content', async (t) => {
+test('deletes a snapshot although the class of its content is missing', async (t) => {
   await installCrds(t)
   const name = await createContent(t)
   await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-1' })

@@ -45,7 +45,7 @@ export interface ProcessOptions extends Omit<ModelDriverOptions, 'gate'> {
   readonly settings: Partial<ProvisionerSettings>
 }
 
-/** One life of the provisioner, from its caches to its workers, between a gate and watches that lag. */
+/** One process of the provisioner with its caches and workers. Its requests wait at a gate, and its watches lag. */
 export class Process {
   readonly gate = new StepGate()
   readonly log = recordingLogger()
@@ -101,19 +101,19 @@ export class Process {
     this.#client.deliver()
   }
 
-  /** Delivers all later changes at once. */
+  /** Makes the watches deliver all later changes at once. */
   deliverAtOnce(): void {
     this.#client.watchesLag = false
   }
 
-  /** The lease is lost: no run continues, and nothing leaves the process. */
+  /** Simulates the loss of the lease: no run continues, and the process sends no more requests. */
   depose(): void {
     this.#leads = false
     this.#stop.abort(new CancelledError('asked to stop'))
     this.#cut.abort(new CancelledError('the lease is lost'))
   }
 
-  /** Each request has taken effect by now, or never will. */
+  /** Kills the process. A request that has not taken effect by now never will. */
   kill(): void {
     this.gate.close()
   }

@@ -19,7 +19,7 @@ export const CLAIMS = ['a', 'b'] as const
 const NAMESPACE = 'ns'
 const CLASS = { name: 'fast' }
 
-/** Answers of the API server, and no answer. */
+/** Faults of the API server: error responses, and a lost connection with the code 0. */
 const API_FAULTS = [
   { code: 0, reason: '', message: 'connection reset', outcomeUnknown: true },
   { code: 409, reason: 'Conflict', message: 'the object has been modified' },
@@ -27,23 +27,23 @@ const API_FAULTS = [
   { code: 403, reason: 'Forbidden', message: 'no' },
   { code: 500, reason: 'InternalError', message: 'etcd is away' },
 ] as const
-/** After these the driver may continue the creation. */
+/** Codes after which the driver may continue the creation. */
 const NOT_FINAL = ['DeadlineExceeded', 'Unavailable', 'Aborted', 'Canceled'] as const satisfies readonly CodeName[]
 const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const satisfies readonly CodeName[]
 
-/** Several back-offs at their longest. */
+/** A time that is several times the longest back-off. */
 const LONG_MS = 10 * 60_000
 
 /**
- * A cluster, a storage, a PV controller that works step by step, and at most one provisioner at a time. A deletion of a
- * volume that a PersistentVolume still needs is a violation at once.
+ * A model of a cluster with a storage, a PV controller and at most one provisioner at a time. `checkAlways` throws if
+ * a volume was deleted that a PersistentVolume still needed.
  */
 export class ProvisionerModel {
   readonly clock = new FakeClock()
   readonly api: FakeApi<ApiError> = new FakeApi({ clock: this.clock, errorOf: apiErrorOf })
   readonly storage = new ModelStorage()
   process: Process | undefined
-  /** A process has ended without the time to save its knowledge. */
+  /** True if a process was killed or lost its lease, so that the facts in its memory are lost. */
   hasCrashed = false
   readonly #settings: Partial<ProvisionerSettings>
   #violation: unknown
@@ -91,7 +91,7 @@ export class ProvisionerModel {
     if (!label.startsWith('call ')) {
       const { code, reason, message } = API_FAULTS[fault % API_FAULTS.length] ?? API_FAULTS[0]
       const outcomeUnknown = code === 0
-      // The server answers a refusal only if the request has not taken effect.
+      // The API server cannot refuse a request that has taken effect, so it answers normally.
       if (applied && code !== 0) return answer()
       return answer(new ApiError({ code, reason, message, outcomeUnknown }))
     }
@@ -122,7 +122,7 @@ export class ProvisionerModel {
         namespace: NAMESPACE,
         name,
         annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER },
-        // A deleted claim stays until the PV controller has looked at it.
+        // This finalizer keeps a deleted claim until the PV controller has handled it.
         finalizers: ['kubernetes.io/pvc-protection'],
       },
       spec: {
@@ -155,7 +155,7 @@ export class ProvisionerModel {
     return this.api.server.list(PERSISTENT_VOLUMES)
   }
 
-  /** Changes the policy of volumes in use: the deletion of a released volume may have begun. */
+  /** Sets the policy Retain on volumes in use. Skips released volumes, because their deletion may have begun. */
   retain(name: string): void {
     const body = { spec: { persistentVolumeReclaimPolicy: 'Retain' } }
     for (const { metadata, spec, status } of this.volumes) {
@@ -165,7 +165,7 @@ export class ProvisionerModel {
     }
   }
 
-  /** One look of the PV controller: binds volumes to their claims, releases them, and ends its protection. */
+  /** Runs the PV controller once: it binds volumes to claims, releases volumes, and removes its own finalizers. */
   controlVolumes(): void {
     for (const { metadata, spec } of this.volumes) {
       const ref = { name: metadata?.name ?? '' }
@@ -187,7 +187,7 @@ export class ProvisionerModel {
     this.api.edit(PERSISTENT_VOLUME_CLAIMS, claim, { spec: { volumeName: ref.name }, status: { phase: 'Bound' } })
   }
 
-  /** Kubernetes' own finalizers. */
+  /** Removes the finalizers of Kubernetes itself from an object. */
   #unprotect(
     resource: typeof PERSISTENT_VOLUMES | typeof PERSISTENT_VOLUME_CLAIMS,
     ref: { readonly namespace?: string; readonly name: string },
@@ -211,7 +211,7 @@ export class ProvisionerModel {
     invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)
   }
 
-  /** The faults are over, and everything is delivered. */
+  /** Ends all faults, delivers all events, and lets enough time pass to converge. */
   async calmDown(): Promise<void> {
     this.createClass()
     for (const name of this.storage.late) this.storage.create(name)

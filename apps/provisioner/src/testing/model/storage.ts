@@ -11,11 +11,11 @@ import type { StepGate } from '@csi-sidecars/testkit'
 
 export const DRIVER = 'csi.example.com'
 
-/** The storage behind the driver. It outlives every process. */
+/** The storage behind the driver. It outlives every process of the provisioner. */
 export class ModelStorage {
   /** The names of the volumes, by their handles. */
   readonly volumes = new Map<string, string>()
-  /** Creations that the driver continues after it has given no answer, by name. */
+  /** The names of volumes whose creation the driver continues after a call without an answer. */
   readonly late = new Set<string>()
   #next = 1
 
@@ -40,12 +40,12 @@ export class ModelStorage {
 export interface ModelDriverOptions {
   readonly storage: ModelStorage
   readonly gate: StepGate
-  /** Sees each call when it is sent and when it takes effect. */
+  /** Called when a DeleteVolume call takes effect. */
   readonly onDelete: (handle: string) => void
   readonly onCreate: (name: string) => void
 }
 
-/** The driver as one process of the provisioner sees it. */
+/** Returns the driver as one process of the provisioner sees it. */
 export function modelDriver({ storage, gate, onDelete, onCreate }: ModelDriverOptions): Driver {
   const creating = new Set<string>()
   const call = (method: UnaryMethod<unknown, unknown>, request: unknown, signal?: AbortSignal): Promise<unknown> => {
