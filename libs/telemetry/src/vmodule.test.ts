@@ -22,7 +22,7 @@ test.each([
   expect(globMatcher(pattern)(name)).toBe(matches)
 })
 
-test('the first matching rule decides, by the name without its last extension', () => {
+test('the first rule that matches the file name without its last extension sets the level', () => {
   const level = vmoduleLevels([
     { pattern: 'main', level: 2 },
     { pattern: 'm*', level: 7 },
