@@ -69,7 +69,6 @@ export function createLogger(options: LoggerOptions): Logger {
 
 const noRun = (): undefined => undefined
 
-/** A logger that writes nothing. */
 export const silentLogger: Logger & LoggerAt = {
   info: () => undefined,
   warn: () => undefined,

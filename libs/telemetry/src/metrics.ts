@@ -25,7 +25,6 @@ export interface Counter<L extends string> {
 
 export interface Gauge<L extends string> {
   set(labels: MetricLabels<L>, value: number): void
-  /** Removes the series from the exposition. */
   remove(labels: MetricLabels<L>): void
 }
 

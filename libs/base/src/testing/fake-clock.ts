@@ -47,7 +47,6 @@ export class FakeClock implements Clock {
     return sleepOn(this, ms, signal)
   }
 
-  /** The number of pending timers. */
   get pending(): number {
     return this.#timers.size
   }
