@@ -59,9 +59,9 @@ describe('before the first term', () => {
   }
 
   it.each([
-    ['there are none', undefined],
-    ['they were released', ''],
-    ['this host held them', 'me'],
+    ['no other lease exists', undefined],
+    ['the other leases were released', ''],
+    ['this host held the other leases', 'me'],
   ])('does not wait if %s', async (_, holder) => {
     if (holder !== undefined) holders.set('left', holder)
     wait()
