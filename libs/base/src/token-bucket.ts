@@ -17,7 +17,7 @@ export class TokenBucket {
   /** The time at which the next token is available. A token count would need continual updates. */
   #next = Number.NEGATIVE_INFINITY
   readonly #takers = new Set<Taker>()
-  /** The times at which the first, the second and each further waiting taker is served, whoever it is then. */
+  /** The times at which the waiting takers are served, by position. A taker that leaves removes the last time. */
   readonly #turns: number[] = []
   #cancel: Cancel | undefined
 

@@ -35,11 +35,11 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
   readonly gates: GateTable<N>
-  /** The Lease of the Go original: its name without the driver's name, and the source of its events without the host. */
+  /** The Lease of the Go original: the start of its name before the driver's name, and the source of its events. */
   readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
   /** The texts and the order of the start that differ from `DEFAULT_START`. */
   readonly start?: Partial<StartTable>
-  /** Reads the command line. Pure; called before the log is open. Default: no setting. */
+  /** Derives settings from the command line. Pure; called before the log is open. Default: no settings. */
   configure?(flags: AppFlags<T>, env: NodeJS.ProcessEnv): AppSettings
   /** Asks the API server for its features and permissions. Returns the gates that apply; undefined changes no gate. */
   askServer?(
@@ -53,7 +53,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 export interface AppSettings {
   /** The error of flags that contradict each other. The process prints it and ends with exit code 2. */
   readonly contradiction?: string | undefined
-  /** The errors of the command line that end the start later, each by the step that it precedes. */
+  /** The errors of the command line that end the start only right before the named step. */
   readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
   /** The URL of the API server, which replaces the URL in the kubeconfig. Default: empty, without effect. */
   readonly master?: string
@@ -81,7 +81,7 @@ export function throwErrorBefore(
   }
 }
 
-/** The syntax of the command line, the log messages of a start, and the order of the steps that differ between sidecars. */
+/** The syntax of the command line, the log messages of a start, and the order of steps that differ between sidecars. */
 export interface StartTable {
   /** The Go package whose rules the command line follows. A process of several apps follows `flag`. */
   readonly flagSyntax: 'flag' | 'pflag'

@@ -43,7 +43,7 @@ export interface StartContext {
   readonly metrics: Metrics
   /** Finds the ID of the current run. Undefined if neither log lines nor traces need it. */
   readonly runs?: RunContexts | undefined
-  /** Undefined without tracing, and before tracing is opened. */
+  /** The tracer of runs. Undefined if tracing is off or not open yet. */
   readonly tracer?: RunTracer | undefined
   /** The missing permissions of all clients. Undefined before the first client is created. */
   readonly missing?: MissingPermissions | undefined

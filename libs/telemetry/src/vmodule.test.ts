@@ -18,7 +18,7 @@ test.each([
   ['a.b', 'axb', false],
   ['a\\', 'a', false],
   ['(x|y)', 'x', false],
-])('pattern %s and file %s: %s', (pattern, name, matches) => {
+])('the pattern %s matches the file name %s: %s', (pattern, name, matches) => {
   expect(globMatcher(pattern)(name)).toBe(matches)
 })
 

@@ -53,7 +53,7 @@ export function isNotFound(thrown: unknown): boolean {
   return has(thrown, 404, 'NotFound')
 }
 
-/** Reports whether the object has changed since it was read. An object that already exists is `isAlreadyExists`. */
+/** Reports whether the object has changed since it was read. `isAlreadyExists` reports the other kind of 409. */
 export function isConflict(thrown: unknown): boolean {
   return has(thrown, 409, 'Conflict')
 }

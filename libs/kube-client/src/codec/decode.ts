@@ -3,9 +3,9 @@ import { ApiError } from '../api/api-error.ts'
 import type { ApiRequest } from '../api/client.ts'
 
 const KEY = ',"managedFields":[{'
-/** The end of the list in `managedFields` and the next text: another member of the metadata or of the outer object. */
+/** Matches the end of the list in `managedFields` and the next member, of the metadata or of the outer object. */
 const END = /\}\](?:,"[A-Za-z]|\},"[A-Za-z]|\}\})/g
-/** The length of the part of such a match that belongs to the list of `managedFields`. */
+/** The length of the part of a match of `END` that belongs to the list in `managedFields`. */
 const CLOSING = 2
 
 /**

@@ -48,7 +48,7 @@ export type Authorization = string | undefined
 
 /** The credentials of this process for the API server. */
 export interface Credentials {
-  /** Returns the header. It is not a promise if the token is known, because every request needs it. */
+  /** Returns the Authorization header, without a promise if the token is known, because every request needs it. */
   authorization(): Authorization | Promise<Authorization>
   /**
    * Called after the server has answered 401 to `used`. Resolves with true if a retry makes sense, because other

@@ -13,7 +13,7 @@ export interface PathUser {
   read(connection: HttpConnection, signal: AbortSignal): Promise<boolean>
 }
 
-/** The delay of the first small read, which opens the connection for all reads. It keeps the start free of reads. */
+/** The delay of the first small read, so that it does not slow the start. It opens the connection of all reads. */
 const FIRST_READ_MS = 1000
 /**
  * The time without an answer after which the client sends a small read. Together with the time limit of the read it is

@@ -102,7 +102,7 @@ test.each([
   ['a chunk line without carriage return', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n'],
   ['a head without end', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(20_000)}`],
   ['a second response', `${'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'.repeat(2)}`],
-])('refuses %s', (_, text) => {
+])('the parser refuses %s', (_, text) => {
   expect(() => parse(text)).toThrow(ProtocolError)
 })
 

@@ -79,7 +79,7 @@ describe('a stream', () => {
   test.each([
     ['a name', [5, 0, 0, 3, 3, 97, 98, 99, 0, 0]],
     ['an address of version 6', [5, 0, 0, 4, ...Array<number>(18).fill(0)]],
-  ])('begins behind a reply that contains %s', async (_, answers) => {
+  ])('a stream begins behind a reply of the proxy that contains %s', async (_, answers) => {
     script = [GREETING, { reads: 10, answers }]
     const socket = await open('10.1.2.3')
     const first = await new Promise<Buffer>((resolve) => socket.once('data', resolve))

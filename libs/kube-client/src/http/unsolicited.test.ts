@@ -12,7 +12,7 @@ import { AnsweringServer, get, OBJECT, patch, UNLIMITED } from '../testing/answe
 /** Skips tests on older versions of Node.js, such as the npm packages for arm64, which cannot report unread bytes. */
 const testWithPeek = process.versions.node.localeCompare('26.12.1', 'en', { numeric: true }) < 0 ? test.skip : test
 
-/** CVE-2026-48931 and CVE-2026-105481 of Node.js are such answers. This client has a separate pool of connections. */
+/** CVE-2026-48931 and CVE-2026-105481 of Node.js concern answers on idle connections. This client has its own pool. */
 
 const BODY = JSON.stringify({ metadata: { name: 'planted', resourceVersion: '9' } })
 const ANSWER = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`

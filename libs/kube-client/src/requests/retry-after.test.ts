@@ -114,7 +114,7 @@ describe('Retry-After', () => {
     expect(server.seen).toHaveLength(tries)
   })
 
-  test.each(['work', 'lease'] as const)('fails only the refused request if it is an hour: %s', async (lane) => {
+  test.each(['work', 'lease'] as const)('fails only the refused request if the wait is an hour: %s', async (lane) => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
     const client = server.connect()
     const hour = { code: 429, retryAfterMs: 3_600_000, outcomeUnknown: false }
@@ -133,7 +133,7 @@ describe('Retry-After', () => {
     ['2', []],
     ['10', ['10s']],
     ['3600', ['3600s']],
-  ])('causes one log line for all waiting requests if it is long: %s s', async (seconds, logged) => {
+  ])('causes one log line for all waiting requests if the wait is long: %s s', async (seconds, logged) => {
     server.answer = server.first(3, refuse(503, { 'Retry-After': seconds }))
     const log = recordingLogger()
     const client = server.connect(UNLIMITED, undefined, { log })

@@ -3,7 +3,7 @@ import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { ApiError, isNotFound, isOutcomeUnknown } from '../api/api-error.ts'
 import type { RereadListener } from '../api/client.ts'
 
-/** An object that an unanswered write may have changed. `reading` is true if a listener did not know the change. */
+/** An object that an unanswered write may have changed. `reading` resolves with true if a listener missed that. */
 interface Doubt {
   readonly resource: Resource<unknown>
   readonly ref: ObjectRef

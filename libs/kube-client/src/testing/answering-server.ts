@@ -99,7 +99,7 @@ export class AnsweringServer {
     if (!condition()) throw new Error(`never came true: ${condition}`)
   }
 
-  /** Gives real sockets enough time for a request that the test must not see. */
+  /** Gives real sockets enough time to deliver a request that the client should not send. */
   async quiet(): Promise<void> {
     for (let turn = 0; turn < 30; turn += 1) await this.#clock.settle()
   }

@@ -43,7 +43,7 @@ describe('a value', () => {
     expect([flagsOf(LEFT).values[flag], flagsOf(RIGHT).values[flag]]).toEqual([left, right])
   })
 
-  test('counts as given for each app if it was given without a prefix', () => {
+  test('a flag without a prefix counts as given for each app that has it', () => {
     const { flagsOf } = flags('--timeout=1s --left-threads=2')
     expect([...flagsOf(LEFT).given].sort()).toEqual(['threads', 'timeout'])
     expect([...flagsOf(RIGHT).given]).toEqual(['timeout'])

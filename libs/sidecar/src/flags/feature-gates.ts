@@ -55,8 +55,7 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 
 const IGNORED = 'Ignoring feature gate that is always on'
 /**
- * Existing manifests still turn the gate off. The original sidecars of that time started with it, so this sidecar must
- * start, too.
+ * Existing manifests still turn such a gate off. The original sidecars started with it, so this sidecar starts, too.
  */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 

@@ -46,7 +46,7 @@ export interface FlagType<T> {
    * the allowed values.
    */
   read(text: string, before: T | undefined, choices: readonly string[]): T
-  /** Returns the default for the usage. Undefined: Go shows none. */
+  /** Returns the text of the default for the usage. Undefined if Go shows no default. */
   show(value: T): string | undefined
 }
 

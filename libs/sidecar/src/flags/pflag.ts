@@ -51,7 +51,7 @@ class Reader {
     return text === undefined ? refused(`flag needs an argument: --${name}`) : this.#set(flag, name, text)
   }
 
-  /** Reads a cluster of letters, of which only the last may have a value. */
+  /** Reads a cluster of flags of one letter, such as `-ab`. Only the last flag may have a value. */
   short(letters: string, rest: string[]): End {
     const [letter = '', ...others] = letters
     const flag = this.#flags.get(letter)

@@ -17,7 +17,7 @@ const JSON_HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Optio
 
 /** The content of /debug/stuck: pending work, and two causes that may block all of it. */
 export interface Shown {
-  /** Undefined until the service has started. */
+  /** The pending work. Undefined until the service has started. */
   readonly backlog: Backlog | undefined
   readonly limits: ServerLimits
   /** The rules that the role of this process lacks. */

@@ -1,6 +1,6 @@
 /** The options with which Node listens like Go's `net.Listen("tcp", address)`. */
 export interface ListenAddress {
-  /** Undefined: every address of the machine, IPv6 and IPv4. */
+  /** The host. Undefined means all addresses of the machine, IPv6 and IPv4. */
   readonly host: string | undefined
   readonly port: number
 }

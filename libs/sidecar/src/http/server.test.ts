@@ -225,19 +225,19 @@ describe('an address', () => {
   const listen = (address: string) =>
     startHttpServer({ address, metricsPath: '/m', metrics: new Metrics(), log: recordingLogger() })
 
-  test('causes the error of Go if it is in use', async () => {
+  test('causes the error of Go if the address is in use', async () => {
     const { port } = await start()
     const address = `127.0.0.1:${port}`
     await expect(listen(address)).rejects.toThrow(`listen tcp ${address}: bind: address already in use`)
   })
 
-  test('causes an error if it belongs to another machine', async () => {
+  test('causes an error if the address belongs to another machine', async () => {
     await expect(listen('192.0.2.1:80')).rejects.toThrow(
       'listen tcp 192.0.2.1:80: bind: cannot assign requested address',
     )
   })
 
-  test('causes an error if it cannot be read', async () => {
+  test('causes an error if the address cannot be parsed', async () => {
     await expect(listen('foo')).rejects.toThrow('listen tcp: address foo: missing port in address')
   })
 

@@ -52,7 +52,7 @@ async function readTrimmed(file: string): Promise<string> {
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 /** The names of Leases that the API server accepts. */
-// bounded: a flag, of which each label is read once
+// bounded: the text is the value of a flag, of which each label is read once
 const LEASE_NAME = new RegExp(`^${LABEL}(\\.${LABEL})*$`)
 const LONGEST_NAME = 253
 

@@ -97,7 +97,7 @@ describe('a role that fails', () => {
     expect(running.ending).toEqual(new Error('a bug'))
   })
 
-  it('does not delay the end while it waits for its next start', async () => {
+  it('does not delay the end of the process while it waits for its next start', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     running.kill('SIGTERM')
     await running.clock.settle()

@@ -159,7 +159,7 @@ describe('a lost lease', () => {
 })
 
 describe('a lost driver', () => {
-  it('changes nothing if it is back within the grace period', async () => {
+  it('changes nothing if the driver is back within the grace period', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -170,7 +170,7 @@ describe('a lost driver', () => {
     expect(leads[0]?.stop.aborted).toBe(false)
   })
 
-  it('releases the lease if it stays lost, and competes again when it is back', async () => {
+  it('releases the lease if the driver stays lost, and competes again when the driver is back', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })

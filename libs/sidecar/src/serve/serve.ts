@@ -20,7 +20,7 @@ export interface StartedService {
 /** One app that competes for its Lease, and works while it holds the Lease. */
 export interface LeaseRole {
   readonly name: string
-  /** Undefined without leader election: the app then leads for the whole life of the process. */
+  /** The elector. Undefined without leader election: the app then leads for the whole life of the process. */
   readonly elector: Elector | undefined
   /** Resolves when the app may take part in the election. The driver is connected by then. */
   readonly eligible?: (signal: AbortSignal) => Promise<void>
@@ -276,7 +276,7 @@ export async function restarting<T>(
     readonly name: string
     readonly clock: Clock
     readonly log: Logger
-    /** Ends the restarts. A running part must end by itself. */
+    /** Ends the restarts when it is aborted. Running work must end by itself. */
     readonly stop: AbortSignal
   },
 ): Promise<T | undefined> {

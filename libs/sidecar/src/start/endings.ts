@@ -72,7 +72,9 @@ export function terminationMessage(host: Host, log: Logger): (message: string) =
       .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
 }
 
-/** Returns the ending after an error of the start or of the service. `askedFor`: the ending of a signal during the start. */
+/**
+ * Returns the ending after an error of the start or the service. `askedFor`: the ending of a signal during the start.
+ */
 export function endOf(
   error: unknown,
   askedFor: ProcessEnding | undefined,

@@ -3,7 +3,7 @@ export interface ReceivedSpan {
   /** The ID in hexadecimal digits. */
   readonly traceId: string
   readonly spanId: string
-  /** Empty for the first span of a trace. */
+  /** The ID of the parent span. Empty for the first span of a trace. */
   readonly parentSpanId: string
   readonly flags: number
   readonly name: string

@@ -39,7 +39,7 @@ test.each([
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector/otlp/' }, 'http://collector/otlp/v1/traces'],
   [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector/' }, 'http://collector/'],
   [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a/in', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://b' }, 'http://a/in'],
-])('%j sends to %s', (env, url) => {
+])('the variables %j send spans to %s', (env, url) => {
   expect(read(env).export.url.href).toBe(url)
 })
 

@@ -12,7 +12,7 @@ test.each([
   ['a traceparent with unknown flags', `00-${traceId}-${spanId}-ff`, true],
   ['a traceparent of a later version', `cc-${traceId}-${spanId}-00`, false],
   ['a traceparent of a later version with more fields', `cc-${traceId}-${spanId}-01-what-the-future-holds`, true],
-])('reads %s', (_, text, sampled) => {
+])('parses %s', (_, text, sampled) => {
   expect(parseTraceparent(text)).toEqual({ traceId, spanId, sampled })
 })
 

@@ -41,9 +41,9 @@ export interface RunTrace {
 
 /** The place of a span in a trace, as the W3C's header `traceparent` carries it. */
 export interface SpanContext {
-  /** 32 hexadecimal digits in lower case. */
+  /** The ID of the trace: 32 hexadecimal digits in lower case. */
   readonly traceId: string
-  /** 16 hexadecimal digits in lower case. */
+  /** The ID of the span: 16 hexadecimal digits in lower case. */
   readonly spanId: string
   readonly sampled: boolean
 }
