@@ -27,7 +27,7 @@ describe('a scope', () => {
     expect(listeners(open.signal)).toEqual([0])
   })
 
-  test('ends by itself without ending its parent', () => {
+  test('can be aborted without aborting its parent', () => {
     const parent = new AbortController()
     const inner = scope(parent.signal)
     inner.abort(reason)
@@ -49,7 +49,7 @@ describe('a scope', () => {
     expect(inner.signal.reason).toBe(reason)
   })
 
-  test('ends with its block', () => {
+  test('a scope declared with `using` is disposed at the end of its block', () => {
     const parent = new AbortController()
     {
       using inner = scope(parent.signal)
@@ -113,7 +113,7 @@ describe('abortable', () => {
     expect(listeners(signal)).toEqual([0])
   })
 
-  test('rejects with the reason while the promise hangs', async () => {
+  test('rejects with the reason of the abort although the promise never settles', async () => {
     const controller = new AbortController()
     const result = abortable(new Promise(() => {}), controller.signal)
     controller.abort(reason)
@@ -121,13 +121,13 @@ describe('abortable', () => {
     expect(listeners(controller.signal)).toEqual([0])
   })
 
-  test('rejects when the signal is aborted already, also of a promise that is settled', async () => {
+  test('rejects if the signal is already aborted, even if the promise has settled', async () => {
     const signal = AbortSignal.abort(reason)
     await expect(abortable(Promise.resolve('value'), signal)).rejects.toBe(reason)
     expect(listeners(signal)).toEqual([0])
   })
 
-  test('takes a late rejection upon itself', async () => {
+  test('a late rejection of the promise is not reported as unhandled', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown): void => void unhandled.push(error)
     process.on('unhandledRejection', note)
@@ -141,7 +141,7 @@ describe('abortable', () => {
 })
 
 describe('aborted', () => {
-  test('resolves with the reason, also when that is long past', async () => {
+  test('resolves with the reason of the abort, even if the signal was aborted before the call', async () => {
     const controller = new AbortController()
     const waiting = aborted(controller.signal)
     controller.abort(reason)
@@ -161,7 +161,7 @@ describe('isAbort', () => {
     ['any other error', new Error('aborted'), false],
     ['a text', 'AbortError', false],
     ['nothing', undefined, false],
-  ])('distinguishes %s', (_, thrown, expected) => {
+  ])('reports whether %s is an abort', (_, thrown, expected) => {
     expect(isAbort(thrown)).toBe(expected)
   })
 })

@@ -2,7 +2,7 @@ import type { Cancel, Clock } from './clock.ts'
 import { causesOf, isError } from './errors.ts'
 import { onAbort } from './on-abort.ts'
 
-/** A wait that ended because its time was over. `what` names the guard, which distinguishes two guards. */
+/** The error of a deadline that has passed. `what` names the operation that took too long. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError'
   readonly what: string
@@ -13,12 +13,12 @@ export class DeadlineError extends Error {
   }
 }
 
-/** Cancelled work: shutdown, a lost lease, a disconnected driver. */
+/** The error of work that was cancelled, for example by a shutdown, a lost lease or a disconnected driver. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError'
 }
 
-/** Reports whether a rejection, or one of its causes, only means that the work was cancelled or its time was over. */
+/** Reports whether an error or one of its causes is a CancelledError, a DeadlineError or an AbortError of Node. */
 export function isAbort(thrown: unknown): boolean {
   for (const cause of causesOf(thrown)) {
     if (cause instanceof CancelledError || cause instanceof DeadlineError) return true
@@ -27,14 +27,14 @@ export function isAbort(thrown: unknown): boolean {
   return false
 }
 
-/** A signal with the means to end it. `dispose` detaches it from its parents and its timer; call it in `finally`. */
+/** An AbortSignal that can be aborted. `dispose` detaches it from its parents and its timer; call it in `finally`. */
 export interface Scope extends Disposable {
   readonly signal: AbortSignal
   abort(reason: Error): void
   dispose(): void
 }
 
-/** A signal that follows every parent, first reason wins. Leaves no listener behind once it is aborted or disposed. */
+/** Creates a signal that is aborted with the first of its parents. Abort and `dispose` remove its listeners. */
 export function scope(...parents: readonly (AbortSignal | undefined)[]): Scope {
   return follow(parents)
 }
@@ -44,7 +44,7 @@ interface Deadline {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Follows the signal, and is aborted with a DeadlineError that names `what` after `ms`. */
+/** Creates a signal that follows the given signal and is aborted with a DeadlineError after `ms`. */
 export function deadline(clock: Clock, ms: number, { what, signal }: Deadline): Scope {
   return follow([signal], (abort) => clock.schedule(ms, () => abort(new DeadlineError(what))))
 }
@@ -87,7 +87,10 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   })
 }
 
-/** Resolves when the signal is aborted, with its reason. Listens until then: in a race, hand it the signal of a scope. */
+/**
+ * Resolves with the signal's reason when it is aborted. In a race, pass a scope's signal: the listener remains until
+ * then.
+ */
 export function aborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(signal.reason)

@@ -16,13 +16,13 @@ describe('exponential', () => {
     expect(exponential({ initialMs, maxMs }, failures)).toBe(expected)
   })
 
-  test('grows by another factor than two', () => {
+  test('uses the given growth factor instead of two', () => {
     expect([0, 1, 2, 3].map((failures) => exponential({ initialMs: 100, maxMs: 1000, factor: 3 }, failures))).toEqual([
       100, 300, 900, 1000,
     ])
   })
 
-  test('never shrinks and never passes its limit', () => {
+  test('the wait never shrinks with more failures and never exceeds the maximum', () => {
     fc.assert(
       fc.property(fc.nat(10_000), fc.nat(1_000_000), fc.nat(5000), (initialMs, maxMs, failures) => {
         const wait = exponential({ initialMs, maxMs }, failures)
@@ -43,7 +43,7 @@ describe('a back-off', () => {
     expect([backoff.failures, backoff.next()]).toEqual([0, 100])
   })
 
-  test('adds its jitter on top, of the longest wait too', () => {
+  test('adds the jitter to each wait, even to the longest', () => {
     const draws = [0, 0.5, 1]
     const backoff = new Backoff({ initialMs: 800, maxMs: 1000, jitter: 0.5, random: () => draws.shift() ?? 0 })
     expect([backoff.next(), backoff.next(), backoff.next()]).toEqual([800, 1250, 1500])

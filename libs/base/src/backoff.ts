@@ -5,20 +5,20 @@ interface Growth {
 }
 
 interface Jitter {
-  /** Part of each wait that is drawn at random on top, of the longest too: 0.5 makes it 1 to 1.5 times as long. */
+  /** The largest random addition to each wait, as a share of the wait: 0.5 makes it 1 to 1.5 times as long. */
   readonly jitter: number
   readonly random: () => number
 }
 
 export type BackoffOptions = Growth & (Jitter | Partial<Record<keyof Jitter, undefined>>)
 
-/** The wait after `failures` failures in a row: initial x factor^failures, at most max. Never overflows. */
+/** The wait after `failures` failures in a row: `initialMs * factor ** failures`, at most `maxMs`. Never overflows. */
 export function exponential({ initialMs, maxMs, factor = 2 }: Growth, failures: number): number {
-  // Zero times infinity is not a number.
+  // Avoids `0 * Infinity`, which is not a number.
   return initialMs === 0 ? 0 : Math.min(initialMs * factor ** failures, maxMs)
 }
 
-/** Waits that grow with each failure in a row, for one thing that is tried again. */
+/** Counts the failures in a row of one retried operation, and computes the wait before its next attempt. */
 export class Backoff {
   readonly #options: BackoffOptions
   #failures = 0
@@ -31,7 +31,7 @@ export class Backoff {
     return this.#failures
   }
 
-  /** The wait before the next try. */
+  /** Counts a failure and returns the milliseconds to wait before the next attempt. */
   next(): number {
     const { jitter = 0, random = () => 0 } = this.#options
     const wait = exponential(this.#options, this.#failures)

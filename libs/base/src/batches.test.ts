@@ -9,7 +9,7 @@ beforeEach(() => {
   batches = new Batches(clock)
 })
 
-/** Pieces of work of these lengths, and after which of them a pause is due. */
+/** Simulates pieces of work of the given milliseconds. Returns for each piece whether a pause is due after it. */
 async function work(...lengths: number[]): Promise<boolean[]> {
   const over: boolean[] = []
   for (const ms of lengths) {
@@ -23,7 +23,7 @@ test('a batch is over after ten milliseconds of work', async () => {
   expect(await work(4, 4, 4)).toEqual([false, false, true])
 })
 
-test('another one begins with a pause, or where the work was interrupted anyway', async () => {
+test('a new batch begins after a pause or after any other interruption of the work', async () => {
   await work(4, 4, 4)
   const pausing = batches.pause(undefined)
   await clock.advance(0)
@@ -31,11 +31,11 @@ test('another one begins with a pause, or where the work was interrupted anyway'
   expect(await work(4, 4, 500, 4, 4, 4)).toEqual([false, false, false, false, false, true])
 })
 
-test('a pause ends with the signal', async () => {
+test('a pause rejects if its signal is aborted', async () => {
   await expect(batches.pause(AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
 })
 
-test('all items are visited in batches, each once', async () => {
+test('`inBatches` visits each item once and pauses after each batch', async () => {
   let now = 0
   const seen: (number | string)[] = []
   const sleep = async (): Promise<void> => {
@@ -50,7 +50,7 @@ test('all items are visited in batches, each once', async () => {
   expect(seen).toEqual([0, 1, 2, 'pause', 3, 4, 5, 'pause', 6])
 })
 
-test('all items are worked on in order, some at a time', async () => {
+test('`inParallel` starts the items in order and runs a limited number of them at a time', async () => {
   const begun: string[] = []
   let running = 0
   let most = 0
@@ -65,7 +65,7 @@ test('all items are worked on in order, some at a time', async () => {
   expect(most).toBe(2)
 })
 
-test('after a failure no other item is begun', async () => {
+test('`inParallel` starts no further item after a failure', async () => {
   const begun: number[] = []
   const held = Promise.withResolvers<void>()
   const work = async (item: number): Promise<void> => {

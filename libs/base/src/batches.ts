@@ -4,7 +4,7 @@ const BATCH_MS = 10
 
 type BatchClock = Pick<Clock, 'monotonic' | 'sleep'>
 
-/** Splits long work into batches, so that timers and sockets run in between. */
+/** Splits long synchronous work into batches of 10 ms, so that timers and sockets are served between them. */
 export class Batches {
   readonly #clock: BatchClock
   #began: number
@@ -16,7 +16,7 @@ export class Batches {
     this.#seen = this.#began
   }
 
-  /** True if it is time to `pause` between two pieces of work. An interruption of the work starts a new batch. */
+  /** True if the batch has lasted 10 ms, so that a `pause` is due. A gap of 10 ms between checks starts a new batch. */
   get over(): boolean {
     const now = this.#clock.monotonic()
     if (now - this.#seen > BATCH_MS) this.#began = now
@@ -31,7 +31,7 @@ export class Batches {
   }
 }
 
-/** Calls `see` for each item, in batches. Items that are added or removed while it runs may be seen or not. */
+/** Calls `see` for each item, in batches. Items that are added or removed while it runs may be visited or skipped. */
 export async function inBatches<T>(
   items: Iterable<T>,
   see: (item: T) => void,
@@ -44,7 +44,7 @@ export async function inBatches<T>(
   }
 }
 
-/** Does the work for each item, for `atOnce` of them at a time. After a failure no other item is begun. */
+/** Runs `work` for each item, at most `atOnce` at a time. After a failure, no further item is started. */
 export async function inParallel<T>(
   atOnce: number,
   items: Iterable<T>,

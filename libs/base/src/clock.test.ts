@@ -12,7 +12,7 @@ describe('the system clock', () => {
     jest.useRealTimers()
   })
 
-  test('fires once, when the time is over', () => {
+  test('calls back once, when the time is over', () => {
     const fire = jest.fn()
     systemClock.schedule(100, fire)
     jest.advanceTimersByTime(99)
@@ -21,7 +21,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('never fires before the caller has returned, even after the shortest wait', () => {
+  test('never calls back before `schedule` has returned, even if the wait is negative', () => {
     const fire = jest.fn()
     systemClock.schedule(-5, fire)
     expect(fire).not.toHaveBeenCalled()
@@ -29,7 +29,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('waits longer than one timer can count', () => {
+  test('supports waits that are longer than `setTimeout` allows', () => {
     const fire = jest.fn()
     systemClock.schedule(60 * DAY_MS, fire)
     jest.advanceTimersByTime(60 * DAY_MS - 1)
@@ -39,7 +39,7 @@ describe('the system clock', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  test('waits without limit and never fires', () => {
+  test('never calls back after an infinite wait', () => {
     const fire = jest.fn()
     const cancel = systemClock.schedule(Number.POSITIVE_INFINITY, fire)
     jest.advanceTimersByTime(100 * DAY_MS)
@@ -60,7 +60,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('leaves no timer behind when it is cancelled, in the second part of a long wait too', () => {
+  test('leaves no timer behind when a wait is cancelled, even in the second part of a long wait', () => {
     const fire = jest.fn()
     const cancel = systemClock.schedule(60 * DAY_MS, fire)
     jest.advanceTimersByTime(40 * DAY_MS)
@@ -83,7 +83,7 @@ describe('the system clock', () => {
     expect(systemClock.random()).toBeLessThan(1)
   })
 
-  test('sleeps', async () => {
+  test('`sleep` resolves after the given time', async () => {
     const slept = systemClock.sleep(1000)
     await jest.advanceTimersByTimeAsync(1000)
     await expect(slept).resolves.toBeUndefined()
@@ -91,7 +91,7 @@ describe('the system clock', () => {
 })
 
 describe('sleep', () => {
-  test('ends when the time is over and takes its listener with it', async () => {
+  test('resolves when the time is over, and removes its abort listener', async () => {
     const clock = new FakeClock()
     const { signal } = new AbortController()
     const slept = clock.sleep(100, signal)
@@ -101,7 +101,7 @@ describe('sleep', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('rejects with the reason as soon as it is aborted, and takes its timer with it', async () => {
+  test('rejects with the reason when the signal is aborted, and cancels its timer', async () => {
     const clock = new FakeClock()
     const controller = new AbortController()
     const reason = new Error('enough')
@@ -112,7 +112,7 @@ describe('sleep', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
   })
 
-  test('does not begin when it is aborted already', async () => {
+  test('rejects at once if the signal is already aborted', async () => {
     const clock = new FakeClock()
     const reason = new Error('too late')
     await expect(clock.sleep(100, AbortSignal.abort(reason))).rejects.toBe(reason)

@@ -1,27 +1,27 @@
 /**
- * The only file that touches the runtime's time, timers and randomness.
- * Everything else is handed a Clock, so tests decide what time it is.
+ * The only file that uses the time, the timers and the randomness of the runtime. All other code gets a Clock, so that
+ * tests control the time.
  */
 
 import { onAbort } from './on-abort.ts'
 
-/** Ends a scheduled callback before it fires; harmless afterwards. */
+/** Cancels a scheduled callback. Has no effect after the callback has run. */
 export type Cancel = () => void
 
 export interface Clock {
   /** Wall time in milliseconds since 1970, for timestamps that people and other programs read. */
   now(): number
-  /** Milliseconds since an arbitrary start. Never goes back, and counts on while the process is stopped. */
+  /** Milliseconds since an arbitrary start. Never goes back, and continues to count while the process is suspended. */
   monotonic(): number
-  /** Calls `fire` once, after at least `ms`. */
+  /** Calls `fire` once, after at least `ms` milliseconds. */
   schedule(ms: number, fire: () => void): Cancel
-  /** Resolves after at least `ms`; rejects with the signal's reason as soon as it is aborted. */
+  /** Resolves after at least `ms` milliseconds. Rejects with the signal's reason as soon as it is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Uniform in [0, 1). */
+  /** A random number, uniform in [0, 1). */
   random(): number
 }
 
-/** `setTimeout` fires at once for a longer wait, so longer waits are split. */
+/** The longest wait that `setTimeout` supports: it fires at once for a longer wait, so longer waits are split. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -32,7 +32,7 @@ export const systemClock: Clock = {
   random: () => Math.random(),
 }
 
-/** Checks the time again before it fires, because `setTimeout` counts whole milliseconds and can be one early. */
+/** Checks the time before it calls back, because `setTimeout` can fire up to one millisecond early. */
 function schedule(ms: number, fire: () => void): Cancel {
   const due = performance.now() + ms
   let timer: NodeJS.Timeout
@@ -48,7 +48,7 @@ function schedule(ms: number, fire: () => void): Cancel {
   return () => clearTimeout(timer)
 }
 
-/** The one way to sleep, shared by every Clock: the timer and the listener never outlive the wait. */
+/** Implements `sleep` for every Clock. Removes the timer and the abort listener when the wait ends. */
 export function sleepOn(clock: Pick<Clock, 'schedule'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)

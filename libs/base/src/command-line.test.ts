@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.ts'
 
-/** Answers with these texts, then has the values. */
+/** Returns a parser that passes the given texts to its callback and then returns its arguments as the values. */
 const parser = (...outputs: string[]) => ({
   parse: async (args: readonly string[], _context: object, callback: (e: unknown, a: unknown, o: string) => void) => {
     for (const output of outputs) callback(undefined, {}, output)
@@ -9,7 +9,7 @@ const parser = (...outputs: string[]) => ({
   },
 })
 
-it('a command line has values, unless the parser has answered it', async () => {
+it('`answeredOrValues` returns the values, unless the parser has printed an answer', async () => {
   const written: string[] = []
   const write = (text: string): number => written.push(text)
   expect(await answeredOrValues(parser(), ['a'], write)).toEqual(['a'])
@@ -19,12 +19,12 @@ it('a command line has values, unless the parser has answered it', async () => {
   expect(written).toEqual(['help\n'])
 })
 
-it('a refusal is the error there is, else its message', () => {
+it('`throwRefusal` throws the given error, or an error with the message if there is none', () => {
   expect(() => throwRefusal('words', undefined)).toThrow('words')
   expect(() => throwRefusal('words', new Error('cause'))).toThrow('cause')
 })
 
-it('a flag of one value is given once', () => {
+it('`refuseRepeated` refuses a flag of one value that is given twice', () => {
   const values = { _: [], node: ['a', 'b'], driver: 'c', again: ['d', 'e'] }
   expect(() => refuseRepeated(values, ['driver', 'absent'])).not.toThrow()
   expect(() => refuseRepeated(values, ['driver', 'again'])).toThrow('--again is given more than once')

@@ -1,4 +1,4 @@
-/** The part of a yargs parser that the commands use. The yargs package itself is for tools alone. */
+/** The part of a yargs parser that the commands use. This package does not depend on yargs, only the tools do. */
 export interface CommandLine<Values> {
   parse(
     args: readonly string[],
@@ -8,8 +8,8 @@ export interface CommandLine<Values> {
 }
 
 /**
- * Reads a command line. If the parser answers it itself, with help or a completion, the answer is written, and there are
- * no values. The parser must neither end the process nor print by itself.
+ * Parses a command line. If the parser answers with help or a completion, writes that text and returns `answered`. The
+ * parser must neither end the process nor print by itself.
  */
 export async function answeredOrValues<Values>(
   parser: CommandLine<Values>,
@@ -25,16 +25,14 @@ export async function answeredOrValues<Values>(
   return answered ? 'answered' : values
 }
 
-/** Throws when a flag of one value was given more than once: the parser would hand on a list. */
+/** Throws if a flag of one value is given more than once. The parser returns a list for such a flag. */
 export function refuseRepeated(values: object, flags: readonly string[]): void {
   const given = new Map<string, unknown>(Object.entries(values))
   const repeated = flags.find((flag) => Array.isArray(given.get(flag)))
   if (repeated !== undefined) throw new Error(`--${repeated} is given more than once`)
 }
 
-/**
- * Serves as the `fail` of a parser. The caller gets the error, or an error with the parser's message if there is none.
- */
+/** The `fail` handler of a parser. Throws the given error, or an error with the parser's message if there is none. */
 export function throwRefusal(message: string, error: Error | undefined): never {
   throw error ?? new Error(message)
 }

@@ -12,7 +12,7 @@ import {
   unreachable,
 } from './errors.ts'
 
-/** An error that Node made, which is of another realm than the tests' own. */
+/** Returns an error of Node. It belongs to another realm than the tests, so that `instanceof Error` is false. */
 async function refused(): Promise<unknown> {
   const [error] = await once(connect({ path: '/nowhere/at/all.sock' }), 'error')
   return error
@@ -54,7 +54,7 @@ describe('causesOf', () => {
     ['an error with a cause', outer, [outer, inner]],
     ['a cause that is no error', odd, [odd, 'text']],
     ['nothing', undefined, []],
-  ])('lists %s', (_, thrown, expected) => {
+  ])('returns the chain of causes of %s', (_, thrown, expected) => {
     expect([...causesOf(thrown)]).toEqual(expected)
   })
 
@@ -81,7 +81,7 @@ describe('systemCodeOf', () => {
 })
 
 describe('toError', () => {
-  test('leaves an error as it is', async () => {
+  test('returns an error unchanged', async () => {
     const own = new Error('own')
     const foreign = await refused()
     expect(toError(own)).toBe(own)
@@ -89,21 +89,21 @@ describe('toError', () => {
     expect(isError(foreign)).toBe(true)
   })
 
-  test('makes one of anything else, with that as its cause', () => {
+  test('wraps any other value in an error whose cause is the value', () => {
     const thrown = { code: 5 }
     expect(toError(thrown)).toMatchObject({ message: '{ code: 5 }', cause: thrown })
   })
 })
 
-test('an invariant that holds says nothing', () => {
+test('`invariant` does nothing if its condition is true', () => {
   expect(() => invariant(1, 'never seen')).not.toThrow()
 })
 
-test('an invariant that does not hold throws its message', () => {
+test('`invariant` throws its message if its condition is false', () => {
   expect(() => invariant(0, 'a key in two workers')).toThrow(new InvariantError('a key in two workers'))
 })
 
-test('data that the types do not allow for throws', () => {
+test('`unreachable` throws an error that shows the unexpected value', () => {
   const bad = { kind: 'unheard of' } as unknown as never
   expect(() => unreachable(bad)).toThrow(new InvariantError('unexpected {"kind":"unheard of"}'))
 })

@@ -1,6 +1,6 @@
 import { invariant } from './errors.ts'
 
-/** Remembers its own place in the heap, so that it can be moved or removed without a search. */
+/** An item of a heap. It stores its index in the heap, so that it can be moved or removed without a search. */
 export interface HeapItem {
   heapIndex: number
 }
@@ -38,7 +38,7 @@ export class Heap<T extends HeapItem> {
     return first
   }
 
-  /** Removes an item at any place. An item that is not in this heap is ignored. */
+  /** Removes an item at any position. An item that is not in this heap is ignored. */
   remove(item: T): void {
     if (!this.has(item)) return
     const index = item.heapIndex

@@ -3,7 +3,7 @@ import { describe, expect, it, test } from '@jest/globals'
 import { inPhase, onAbort, onPhase, type RunPhase } from './on-abort.ts'
 
 describe('onAbort', () => {
-  it('calls each listener once, in their order, and keeps none', () => {
+  it('calls each listener once, in the order of their registration, and removes them', () => {
     const { signal, abort } = controller()
     const calls: string[] = []
     onAbort(signal, () => calls.push('a'))
@@ -17,14 +17,14 @@ describe('onAbort', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  it('calls no listener for a signal that was aborted before', () => {
+  it('does not call a listener that is added after the abort', () => {
     const never = (): void => {
       throw new Error('called')
     }
     onAbort(AbortSignal.abort(), never)()
   })
 
-  it('calls no removed listener, not even one that another listener has removed', () => {
+  it('does not call a removed listener, even if another listener removes it during the abort', () => {
     const { signal, abort } = controller()
     const calls: string[] = []
     const takeBackA = onAbort(signal, () => calls.push('a'))
@@ -40,7 +40,7 @@ describe('onAbort', () => {
     expect(calls).toEqual(['b'])
   })
 
-  it('leaves the signal without a listener once all are removed, and takes new ones afterwards', () => {
+  it('leaves no event listener on the signal after all listeners are removed, and accepts new listeners', () => {
     const { signal, abort } = controller()
     let calls = 0
     const listener = (): void => {
@@ -56,7 +56,7 @@ describe('onAbort', () => {
     expect(calls).toBe(1)
   })
 
-  it('waits for nothing without a signal', () => {
+  it('never calls the listener if there is no signal', () => {
     onAbort(undefined, () => {
       throw new Error('called')
     })()

@@ -1,9 +1,9 @@
 const listenersOf = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Calls `listener` when the signal is aborted; never if it was aborted before, as with the event itself. The returned
- * function removes the listener: call it when the wait ends otherwise. Any number of waits share one listener of the
- * event, because EventTarget goes through its whole list for each that is added or removed. A listener must not throw.
+ * Calls `listener` when the signal is aborted, but not if it is already aborted. The returned function removes the
+ * listener. All listeners of a signal share one `abort` event listener, because EventTarget scans its whole list when a
+ * listener is added or removed. A listener must not throw.
  */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal === undefined || signal.aborted) return nothing
@@ -33,19 +33,19 @@ function callListeners(this: AbortSignal): void {
   }
 }
 
-/** The activity of work that runs under an AbortSignal, for reports. */
+/** The current activity of a run: deciding, calling the driver, or writing to the API server. */
 export type RunPhase = 'deciding' | 'calling' | 'writing'
 
 const listeners = new WeakMap<AbortSignal, Set<(phase: RunPhase) => void>>()
 
-/** Calls back when work under the signal enters a phase, until the returned function is called. */
+/** Calls `listener` when the work under the signal enters a phase, until the returned function is called. */
 export function onPhase(signal: AbortSignal, listener: (phase: RunPhase) => void): () => void {
   const all = listeners.get(signal) ?? new Set()
   listeners.set(signal, all.add(listener))
   return () => void all.delete(listener)
 }
 
-/** Acts, and reports the phase to the listeners of the signal: `phase` first, and `deciding` when the action ends. */
+/** Runs `act`. Reports `phase` to the listeners of the signal before it, and `deciding` after it. */
 export async function inPhase<T>(phase: RunPhase, signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> {
   const all = signal && listeners.get(signal)
   if (all === undefined) return await act()

@@ -8,7 +8,7 @@ const LOOPBACK = [
   [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
 ]
 
-test('a certificate is for its names, for now, and its own authority', () => {
+test('a self-signed certificate is valid for its names and its days, and is its own authority', () => {
   const names = { commonName: 'host-1', dnsNames: ['host-1', 'localhost'], addresses: LOOPBACK }
   const { cert, key } = selfSignedCertificate({ ...names, now: NOW, days: 365 })
   const read = new X509Certificate(cert)
@@ -30,7 +30,7 @@ test('a certificate is for its names, for now, and its own authority', () => {
   expect(key).toContain('PRIVATE KEY')
 })
 
-test('a name that is too long for a certificate is cut there, and whole among the alternatives', () => {
+test('a host name that is too long is cut in the subject, but not in the alternative names', () => {
   const name = `${'a'.repeat(63)}.${'b'.repeat(63)}`
   const { cert } = selfSignedCertificate({ commonName: name, dnsNames: [name], addresses: [], now: NOW, days: 1 })
   const read = new X509Certificate(cert)

@@ -10,7 +10,7 @@ export interface SelfSignedOptions {
   readonly dnsNames: readonly string[]
   /** Addresses of 4 or 16 bytes. */
   readonly addresses: readonly (readonly number[])[]
-  /** Wall time. */
+  /** The current time in milliseconds since 1970. */
   readonly now: number
   readonly days: number
 }
@@ -20,12 +20,12 @@ const ECDSA_WITH_SHA256 = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]
 const COMMON_NAME = [0x55, 0x04, 0x03]
 const BASIC_CONSTRAINTS = [0x55, 0x1d, 0x13]
 const SUBJECT_ALTERNATIVE_NAME = [0x55, 0x1d, 0x11]
-/** The longest that X.509 allows for a common name. */
+/** The maximum length of a common name in X.509. */
 const LONGEST_NAME = 64
 
 /**
- * A certificate that is its own authority, valid from a day before `now`, with its key, as PEM. Node can sign, but not
- * make a certificate; so its DER is written here.
+ * Creates a self-signed certificate and its key as PEM, valid from one day before `now`. Node cannot create
+ * certificates, so this file encodes the DER.
  */
 export function selfSignedCertificate(options: SelfSignedOptions): SelfSigned {
   const { commonName, now, days } = options
@@ -61,7 +61,7 @@ function alternativeNames({ dnsNames, addresses }: SelfSignedOptions): Buffer {
   const numbers = addresses.map((address) => tagged(0x87, Buffer.from(address)))
   return sequence(oid(SUBJECT_ALTERNATIVE_NAME), tagged(0x04, sequence(...names, ...numbers)))
 }
-/** DER: a tag, the length of the content, the content. */
+/** Encodes a DER element: a tag, the length of the content, the content. */
 function tagged(tag: number, ...contents: readonly Buffer[]): Buffer {
   const content = Buffer.concat(contents)
   const { length } = content
@@ -93,7 +93,7 @@ function utf8(text: string): Buffer {
   return tagged(0x0c, Buffer.from(text))
 }
 
-/** Generalized time, which has no trouble with years. */
+/** Encodes a GeneralizedTime. The other time format of DER, UTCTime, has only two digits for the year. */
 function time(ms: number): Buffer {
   const text = `${new Date(ms).toISOString().slice(0, 19).replace(/\D/g, '')}Z`
   return tagged(0x18, Buffer.from(text))

@@ -5,7 +5,7 @@ import { InvariantError } from './errors.ts'
 import { FakeClock } from './testing/fake-clock.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-/** Records which taker is served, and when. */
+/** Records which caller of `take` is served, and when. */
 function line(
   bucket: TokenBucket,
   clock: FakeClock,
@@ -20,13 +20,13 @@ function line(
   return { served, ask }
 }
 
-describe('a bucket of 5 a second and 10 at once', () => {
+describe('a bucket that gains 5 tokens a second and holds 10', () => {
   const make = (): { clock: FakeClock; bucket: TokenBucket } => {
     const clock = new FakeClock()
     return { clock, bucket: new TokenBucket({ clock, qps: 5, burst: 10 }) }
   }
 
-  test('serves ten at once and one each 200 ms after that, in the order of their requests', async () => {
+  test('serves ten takers at once and one each 200 ms after that, in their order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let taker = 1; taker <= 13; taker += 1) ask(`${taker}`)
@@ -38,7 +38,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('serves exactly 10 + 5 x 60 in a minute of steady demand', async () => {
+  test('serves exactly 10 + 5 x 60 takers in a minute of steady demand', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let taker = 0; taker < 1000; taker += 1) ask(`${taker}`)
@@ -63,13 +63,13 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(bucket.reserve()).toBe(500)
   })
 
-  test('gets no fuller by refunds than it can be', () => {
+  test('never holds more tokens than its burst after refunds', () => {
     const { bucket } = make()
     for (let token = 0; token < 5; token += 1) bucket.refund()
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
   })
 
-  test('returns how long a taker waited', async () => {
+  test('`take` returns how long the caller has waited', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const waits = [bucket.take(), bucket.take()]
@@ -78,7 +78,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(await bucket.take()).toBe(0)
   })
 
-  test('lets those behind a cancelled taker move up, and none overtakes them', async () => {
+  test('takers behind a cancelled taker move up and keep their order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -105,14 +105,14 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(bucket.reserve()).toBe(200)
   })
 
-  test('takes nothing for a taker that is aborted already', async () => {
+  test('takes no token if the signal of the taker is already aborted', async () => {
     const { bucket } = make()
     const reason = new Error('too late')
     await expect(bucket.take(AbortSignal.abort(reason))).rejects.toBe(reason)
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
   })
 
-  test('stops listening once a taker is served', async () => {
+  test('removes the abort listener of a taker that is served', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const { signal } = new AbortController()
@@ -122,7 +122,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('serves waiting takers before a new one, even when their turn is long past', async () => {
+  test('serves a waiting taker before a new taker, even if its turn is long past', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -134,7 +134,7 @@ describe('a bucket of 5 a second and 10 at once', () => {
 })
 
 describe('a bucket', () => {
-  test('a bucket of one token serves at a plain interval', async () => {
+  test('a bucket of one token serves at a fixed interval', async () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: 0.1, burst: 1 })
     expect([bucket.reserve(), bucket.reserve(), bucket.reserve()]).toEqual([0, 10_000, 20_000])
@@ -154,11 +154,11 @@ describe('a bucket', () => {
     [5, 0],
     [5, Number.NaN],
     [5, Number.POSITIVE_INFINITY],
-  ])('refuses %d a second and %d at once', (qps, burst) => {
+  ])('refuses to be created with %d tokens a second and a burst of %d', (qps, burst) => {
     expect(() => new TokenBucket({ clock: new FakeClock(), qps, burst })).toThrow(InvariantError)
   })
 
-  test('never serves more than burst + qps x time in any window, and all takers in turn', async () => {
+  test('never serves more than burst + qps x time in any window, and serves takers in order', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 50 }),

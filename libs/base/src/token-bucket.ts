@@ -7,17 +7,17 @@ interface Taker {
 }
 
 /**
- * A bucket that holds `burst` tokens and gains `qps` a second. Full at first.
- * Takers are served in the order of their requests; when one is cancelled, those behind it move up.
+ * A bucket that holds up to `burst` tokens and gains `qps` tokens a second. It is full at first. Callers of `take` are
+ * served in order; if a waiting caller cancels, the callers behind it move up.
  */
 export class TokenBucket {
   readonly #clock: Clock
   readonly #msPerToken: number
   readonly #burst: number
-  /** When the next token is available. A time instead of a count needs no updates in between. */
+  /** The time at which the next token is available. A token count would need continual updates. */
   #next = Number.NEGATIVE_INFINITY
   readonly #takers = new Set<Taker>()
-  /** When the first taker is served, the second, and so on. They belong to places in the line, not to takers. */
+  /** The times at which the waiting takers are served, by position. A taker that leaves removes the last time. */
   readonly #turns: number[] = []
   #cancel: Cancel | undefined
 
@@ -31,17 +31,17 @@ export class TokenBucket {
     this.#burst = burst
   }
 
-  /** Takes a token now, on credit if need be. Returns the milliseconds to wait before it may be used. */
+  /** Takes a token at once, even if none is available. Returns the milliseconds until the token may be used. */
   reserve(): number {
     return Math.max(0, this.#claim() - this.#clock.monotonic())
   }
 
-  /** Returns a token that was reserved and not used. */
+  /** Returns a reserved token that was not used. */
   refund(): void {
     this.#next -= this.#msPerToken
   }
 
-  /** Waits for a token and returns how long that took. A taker that is aborted while waiting returns its place. */
+  /** Waits for a token and returns the milliseconds of the wait. A caller whose signal is aborted takes no token. */
   async take(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted()
     const asked = this.#clock.monotonic()
@@ -82,7 +82,7 @@ export class TokenBucket {
     if (this.#takers.size === 0) this.#arm()
   }
 
-  /** One timer, for the first taker. */
+  /** Sets the only timer of the bucket, for the first waiting taker. */
   #arm(): void {
     this.#cancel?.()
     const [turn] = this.#turns

@@ -66,7 +66,7 @@ describe('one object', () => {
     ['merge', { metadata: { labels: { a: 'b' } } }, 'application/merge-patch+json'],
     ['json', [{ op: 'add', path: '/metadata/labels', value: { a: 'b' } }], 'application/json-patch+json'],
     ['strategic', { metadata: { labels: { a: 'b' } } }, 'application/strategic-merge-patch+json'],
-  ] as const)('takes a %s patch', async (kind, body, contentType) => {
+  ] as const)('sends a %s patch with its content type', async (kind, body, contentType) => {
     cluster.add(pvc('claim'))
     const { namespace } = pvc('claim').metadata ?? {}
     const patched = await client.patch(PERSISTENT_VOLUME_CLAIMS, { name: 'claim', namespace }, { kind, body })
@@ -91,27 +91,27 @@ describe('one object', () => {
     expect(lastRequest()).not.toHaveProperty('query.gracePeriodSeconds')
   })
 
-  test('without a name is never asked for: it would be all of them', async () => {
+  test('refuses to read an object without a name, because its path would be the list of all objects', async () => {
     await expect(async () => client.get(LEASES, { name: '', namespace: 'ns' })).rejects.toThrow(
       'resource name may not be empty',
     )
   })
 })
 
-describe('refusals of the server are classified', () => {
-  test('not there', async () => {
+describe('the class of a refusal', () => {
+  test('recognizes that an object does not exist', async () => {
     const error = await failure(client.get(PERSISTENT_VOLUMES, { name: 'x' }))
     expect(error).toMatchObject({ code: 404, reason: 'NotFound', message: 'persistentvolumes "x" not found' })
     expect([isNotFound(error), isConflict(error)]).toEqual([true, false])
   })
 
-  test('there already, which is no conflict', async () => {
+  test('recognizes that an object already exists, which is not a conflict', async () => {
     cluster.add(pv('x'))
     const error = await failure(client.create(PERSISTENT_VOLUMES, pv('x')))
     expect([isAlreadyExists(error), isConflict(error)]).toEqual([true, false])
   })
 
-  test('changed since it was read', async () => {
+  test('recognizes that an object has changed since it was read', async () => {
     cluster.add(pv('x'))
     const body = { metadata: { resourceVersion: '1', labels: { a: 'b' } } }
     const error = await failure(client.patch(PERSISTENT_VOLUMES, { name: 'x' }, { kind: 'merge', body }))
@@ -122,7 +122,7 @@ describe('refusals of the server are classified', () => {
     expect(isConflict(error)).toBe(true)
   })
 
-  test('a patch whose test fails', async () => {
+  test('recognizes a patch whose test operation fails', async () => {
     cluster.add(pv('x'))
     const body = [{ op: 'test', path: '/metadata/name', value: 'y' }]
     const error = await failure(client.patch(PERSISTENT_VOLUMES, { name: 'x' }, { kind: 'json', body }))
@@ -139,7 +139,7 @@ describe('a list', () => {
     return pages
   }
 
-  test('comes in pages of one version, without what the projection leaves out', async () => {
+  test('a list comes in pages of one version, without the objects that the projection omits', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     const pages = await names(3)
     expect(pages.map(({ items }) => items)).toEqual([['pv-0', 'pv-1', 'pv-2'], ['pv-3', 'pv-5'], ['pv-6']])
@@ -147,12 +147,12 @@ describe('a list', () => {
     expect(pages.at(-1)?.continue).toBeUndefined()
   })
 
-  test('comes in one piece where that is wanted', async () => {
+  test('a list with the page size 0 comes in one page', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     expect(await names(0)).toHaveLength(1)
   })
 
-  test('whose next page has expired says so', async () => {
+  test('a list whose next page has expired throws Gone', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     const action = { do: 'answer', code: 410, reason: 'Expired', message: 'too old' } as const
     cluster.api.faults.add({ match: { verb: 'list' }, skip: 1, times: 1, action })

@@ -44,7 +44,6 @@ export interface KubeClientOptions {
   /** The missing permissions of the process. Default: the client records its missing permissions in its log only. */
   readonly missing?: MissingPermissions | undefined
   readonly userAgent: string
-  /** Records the requests of runs. */
   readonly tracer?: Tracer | undefined
 }
 
@@ -57,7 +56,7 @@ export interface OwnedKubeClient extends KubeClient {
   close(): void
 }
 
-/** Throws if the configuration is invalid. */
+/** Creates a client. Throws if the configuration is invalid. */
 export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
   const { config, clock, log, missing = new MissingPermissions({ clock, log }) } = options
   config.check?.()
@@ -66,7 +65,7 @@ export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
   return new HttpKubeClient(transport, clock)
 }
 
-/** The host as written, which is Go's label: `10.0.0.1:443`. A URL would drop the default port. */
+/** Returns the host for the metrics as it is configured: `10.0.0.1:443`. `URL` would drop the default port. */
 function hostOf(origin: string): string {
   return origin.slice(origin.indexOf('//') + 2)
 }

@@ -1,4 +1,4 @@
-/** The readers of bytes from servers and files, for fuzzing. */
+/** Exports the parsers of bytes from servers and files, for the fuzz tests. */
 
 export { parseJson } from './codec/decode.ts'
 export { NoListError } from './codec/list-decoder.ts'

@@ -32,14 +32,14 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   readonly prefix: string
   /** The Go original that it replaces, with the version: `external-attacher v4.13.0`. */
   readonly replaces: string
-  /** The flags in addition to the standard ones. */
+  /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
   readonly gates: GateTable<N>
-  /** The Lease of the Go original: its name without the driver's name, and the source of its events without the host. */
+  /** The Lease of the Go original: the start of its name before the driver's name, and the source of its events. */
   readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
   /** The texts and the order of the start that differ from `DEFAULT_START`. */
   readonly start?: Partial<StartTable>
-  /** Reads the command line. Pure; called before the log is open. Default: no setting. */
+  /** Derives settings from the command line. Pure; called before the log is open. Default: no settings. */
   configure?(flags: AppFlags<T>, env: NodeJS.ProcessEnv): AppSettings
   /** Asks the API server for its features and permissions. Returns the gates that apply; undefined changes no gate. */
   askServer?(
@@ -49,15 +49,15 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   controllers(parts: AppParts<T, N>): AppControllers | Promise<AppControllers>
 }
 
-/** The consequences of an app's command line. */
+/** The settings that follow from an app's command line. */
 export interface AppSettings {
-  /** The command line is refused with this text and exit code 2: its flags contradict each other. */
+  /** The error of flags that contradict each other. The process prints it and ends with exit code 2. */
   readonly contradiction?: string | undefined
-  /** The errors of the command line that end the start, each by the step before which users see it. */
+  /** The errors of the command line that end the start only right before the named step. */
   readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
-  /** The URL of the API server, in place of the kubeconfig's. Default: empty, which keeps that of the kubeconfig. */
+  /** The URL of the API server, which replaces the URL in the kubeconfig. Default: empty, without effect. */
   readonly master?: string
-  /** The path of a kubeconfig file, in place of the flag's. Default: empty, which keeps that of the flag. */
+  /** The path of a kubeconfig file, which replaces the value of the flag. Default: empty, without effect. */
   readonly kubeconfig?: string
   /**
    * True: the app runs on each node without a leader, so no app that elects a leader may run in the same process.
@@ -70,7 +70,7 @@ export interface AppSettings {
   readonly handshake?: Partial<HandshakeTable>
 }
 
-/** Throws the first error that the apps' command lines have for this moment. */
+/** Throws the first error of an app's command line that belongs right before this step. */
 export function throwErrorBefore(
   step: keyof NonNullable<AppSettings['errors']>,
   sidecars: readonly { readonly settings: AppSettings }[],
@@ -81,11 +81,11 @@ export function throwErrorBefore(
   }
 }
 
-/** The syntax of the command line, the log messages of a start, and the order of the steps that differ between sidecars. */
+/** The syntax of the command line, the log messages of a start, and the order of steps that differ between sidecars. */
 export interface StartTable {
   /** The Go package whose rules the command line follows. A process of several apps follows `flag`. */
   readonly flagSyntax: 'flag' | 'pflag'
-  /** The message of the line that ends the start, by its step. */
+  /** The message of the log line that ends a failed start, for each step. */
   readonly gatesFailed: string | SentenceFailure
   readonly bothAddresses: string
   readonly configFailed: string | SentenceFailure
@@ -97,13 +97,13 @@ export interface StartTable {
   readonly logsGates: boolean
   /** True: the HTTP server opens before the questions about the driver's capabilities. False: after them. */
   readonly endpointFirst: boolean
-  /** The pairs of the line that names the driver. */
+  /** The pairs of the log line that contains the driver's name. */
   readonly namePairs: (driverName: string) => Pairs
-  /** The pairs of all later lines about the start. */
+  /** The pairs of all later log lines about the start. */
   readonly context: (driverName: string) => Pairs
 }
 
-/** The parts that controllers are made of. All but the flags, the gates and the log are shared by all apps. */
+/** The parts from which an app creates its controllers. All apps share them, except flags, gates and log. */
 export interface AppParts<T extends FlagTable = FlagTable, N extends string = string> {
   readonly flags: AppFlags<T>
   readonly gates: FeatureGates<N>
@@ -125,11 +125,11 @@ export interface AppParts<T extends FlagTable = FlagTable, N extends string = st
 
 /** The controllers of an app for one driver. */
 export interface AppControllers {
-  /** The names of its queues. A standby shows their metrics, too. */
+  /** The names of the controllers' queues. A standby exposes their metrics, too. */
   readonly queues: readonly string[]
-  /** Makes the controllers of one term. */
+  /** Creates the controllers of one term, the time in which the process leads. */
   readonly controllers: (lead: Lead) => readonly Controller[]
-  /** Saves pending reports when the process ends. Must end with its signal. */
+  /** Saves pending reports, such as events, when the process ends. Must stop when its signal is aborted. */
   readonly close?: (signal: AbortSignal) => Promise<void>
 }
 
@@ -147,7 +147,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly prefix: string
   /** The Go original that it replaces, with the version. */
   readonly replaces: string
-  /** The flags in addition to the standard ones. */
+  /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
   /** The standard flags that it accepts. */
   readonly driverFlags: DriverFlags
@@ -157,7 +157,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   open(parts: DriverAppParts<T>): Promise<void>
 }
 
-/** The parts that a driver app is made of. */
+/** The parts that the process passes to a driver app. */
 export interface DriverAppParts<T extends FlagTable = FlagTable>
   extends Pick<StartContext, 'clock' | 'log' | 'signal' | 'atEnd'> {
   readonly flags: AppFlags<T>

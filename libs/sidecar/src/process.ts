@@ -13,14 +13,14 @@ export type StopSignal = 'SIGTERM' | 'SIGINT'
 /** How the process ends. `bySignal`: as if the process had no handler for the signal. */
 export type ProcessEnding = { readonly code: number } | { readonly bySignal: StopSignal }
 
-/** The process around a program. Tests replace it. */
+/** The process in which a program runs. Tests replace it. */
 export interface Host {
-  /** How the program was called, for usage and --version. */
+  /** The name under which the program was called, for the usage and --version. */
   readonly argv0: string
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
   readonly hostName: string
-  /** Bytes that the control groups grant. Absent: unknown. */
+  /** The memory limit of the control groups in bytes. Absent if it is unknown. */
   readonly memoryLimit?: number
   readonly clock: Clock
   readonly stdout: { write(text: string): unknown }
@@ -33,34 +33,32 @@ export interface Host {
 
 /** The shared parts of a running program, from the moment when its flags are read and its log is open. */
 export interface StartContext {
-  /** The name of the program. */
   readonly name: string
   readonly version: string
   readonly host: Host
-  /** The flags that concern the process. */
+  /** The standard flags that apply to the whole process. */
   readonly standard: StandardFlags
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-  /** Identifies runs. Undefined if neither log lines nor traces need it. */
+  /** Finds the ID of the current run. Undefined if neither log lines nor traces need it. */
   readonly runs?: RunContexts | undefined
-  /** Undefined without tracing, and before tracing is opened. */
+  /** The tracer of runs. Undefined if tracing is off or not open yet. */
   readonly tracer?: RunTracer | undefined
   /** The missing permissions of all clients. Undefined before the first client is created. */
   readonly missing?: MissingPermissions | undefined
   /** Aborted if the process is asked to end before it has started. */
   readonly signal: AbortSignal
-  /** Registers a function that runs when the process ends, even after a failed start. The last one runs first. */
+  /** Registers a function that runs when the process ends, even after a failed start, in reverse order. */
   readonly atEnd: (close: () => void) => void
 }
 
 const TERMINATION_LOG = '/dev/termination-log'
 const SIGNALS: readonly StopSignal[] = ['SIGTERM', 'SIGINT']
 
-/** The real process. */
 export function processHost(process: typeof nodeProcess): Host {
   return {
-    // A single executable is called by its own name, a bundle as an argument of node.
+    // A single executable is called by its own name, but a bundle is an argument of node.
     argv0: (isSea() ? process.argv0 : process.argv[1]) ?? process.argv0,
     args: process.argv.slice(2),
     env: process.env,

@@ -1,11 +1,11 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { Pairs } from '@csi-sidecars/telemetry'
 
-/** A failed step of the start: it becomes one log line, and the process ends. */
+/** The error of a failed step of the start. The process logs it in one line and ends. */
 export class StartError extends Error {
   override readonly name = 'StartError'
   readonly pairs: Pairs
-  /** Default: 1. With 255 the line is fatal. */
+  /** The exit code of the process. Default: 1. With 255 the log line is fatal. */
   readonly exitCode: number
 
   constructor(message: string, options: { cause?: unknown; pairs?: Pairs; exitCode?: number } = {}) {
@@ -14,23 +14,23 @@ export class StartError extends Error {
     this.exitCode = options.exitCode ?? 1
   }
 
-  /** The same error with another message or with pairs before its own. */
+  /** Returns the error with another message, or with pairs before its pairs. */
   with({ message = this.message, pairs = {} }: { message?: string; pairs?: Pairs }): StartError {
     const { cause, exitCode } = this
     return new StartError(message, { cause, exitCode, pairs: { ...pairs, ...this.pairs } })
   }
 }
 
-/** The line of a Go original that logs sentences without pairs: the cause is a part of the sentence. */
+/** The log line of a Go original that logs a sentence without pairs. The sentence contains the cause. */
 export interface SentenceFailure {
   readonly sentence: (cause: string, pairs: Pairs) => string
-  /** Default: 1. */
+  /** The exit code of the process. Default: 1. */
   readonly exitCode?: number
 }
 
 /**
- * Names the step that failed: `await connect(...).catch(failing('Failed to connect to the CSI driver'))`. The pairs of the
- * cause follow the given pairs.
+ * Returns a handler that throws the error of a failed step, with the given pairs and then the pairs of the cause:
+ * `await connect(...).catch(failing('Failed to connect to the CSI driver'))`.
  */
 export function failing(message: string | SentenceFailure, pairs: Pairs = {}): (cause: unknown) => never {
   return (cause) => {
@@ -38,7 +38,6 @@ export function failing(message: string | SentenceFailure, pairs: Pairs = {}): (
   }
 }
 
-/** The error of a failed step. */
 export function stepError(message: string | SentenceFailure, cause: unknown, pairs: Pairs): StartError {
   if (typeof message === 'string') return new StartError(message, { cause, pairs: { ...pairs, ...pairsOf(cause) } })
   const { sentence, exitCode = 1 } = message
@@ -51,7 +50,7 @@ function pairsOf(error: unknown): Pairs {
   return 'pairs' in error && typeof error.pairs === 'object' ? { ...error.pairs } : pairsOf(error.cause)
 }
 
-/** The command line asks for a text instead of a start. The text goes to standard output. */
+/** Thrown if the command line requests a text instead of a start. The text is printed to standard output. */
 export class PrintAndExit extends Error {
   override readonly name = 'PrintAndExit'
 }

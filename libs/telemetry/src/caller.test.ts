@@ -11,7 +11,7 @@ describe('a stack frame', () => {
     expect(parseFrame(stack)).toEqual({ path, line: 12 })
   })
 
-  test.each(['', 'Error', 'Error\n    at native'])('%j has no place', (stack) => {
+  test.each(['', 'Error', 'Error\n    at native'])('the stack %j contains no call site', (stack) => {
     expect(parseFrame(stack)).toBeUndefined()
   })
 })
@@ -29,7 +29,7 @@ test.each([
 test.each([
   ['csi/connect.ts:45', 'csi', 'connect.ts', 45],
   ['attacher/main.ts:7', 'attacher', 'main.ts', 7],
-])('the build writes %s', (text, folder, file, line) => {
+])('reads and caches the call site %s that the build has written', (text, folder, file, line) => {
   expect(writtenSite(text)).toEqual({ folder, file, line })
   expect(writtenSite(text)).toBe(writtenSite(text))
 })

@@ -1,8 +1,8 @@
 /** The place of a log call in the source. */
 export interface CallSite {
-  /** `watcher.ts`; `???` when unknown. */
+  /** The file name, for example `watcher.ts`. `???` if it is unknown. */
   readonly file: string
-  /** The folder, which distinguishes files of one name: the package's instead of its `src`. Empty when unknown. */
+  /** The folder, to distinguish files of the same name; for `src`, its parent folder. Empty if it is unknown. */
   readonly folder: string
   readonly line: number
 }
@@ -10,10 +10,10 @@ export interface CallSite {
 type Callable = (...args: never[]) => unknown
 
 const UNKNOWN: CallSite = { file: '???', folder: '', line: 1 }
-/** Call sites that were read, by the text of the stack or of the build. */
+/** The parsed call sites, by the text of the stack or by the text that the build has written. */
 const known = new Map<string, CallSite>()
 
-/** The place that called `callee`, running from source. Captures one frame and formats it: some microseconds. */
+/** Finds the caller of `callee` in a stack trace, for programs that run from source. This costs some microseconds. */
 export function callSite(callee: Callable): CallSite {
   const limit = Error.stackTraceLimit
   const holder: { stack?: string } = {}
@@ -24,7 +24,7 @@ export function callSite(callee: Callable): CallSite {
   return lookUp(stack, frameSite)
 }
 
-/** The place that the build has written into a log call: `csi/connect.ts:45`. */
+/** Parses the call site that the build has written into a log call: `csi/connect.ts:45`. */
 export function writtenSite(text: string): CallSite {
   return lookUp(text, (written) => {
     const colon = written.lastIndexOf(':')
@@ -46,9 +46,9 @@ function frameSite(stack: string): CallSite {
   return frame === undefined ? UNKNOWN : siteAt(frame.path, frame.line)
 }
 
-/** The last line of a stack: `    at name (file:///a/b/c.ts:12:34)`, or the place alone. */
+/** Parses the last line of a stack: `    at name (file:///a/b/c.ts:12:34)`, or the same line without the name. */
 export function parseFrame(stack: string): { path: string; line: number } | undefined {
-  // bounded: a line of our own stack
+  // bounded: the text is a line of our own stack
   const match = /([^\s()]*):(\d+):\d+\)?$/.exec(stack)
   if (match === null) return undefined
   const [, path = '', line] = match

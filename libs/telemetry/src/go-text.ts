@@ -1,4 +1,4 @@
-/** How Go spells strings, numbers and JSON, where programs that read our output expect exactly that. */
+/** Formats strings and numbers exactly as Go does, because programs that read our output expect Go's format. */
 
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '"': '\\"',
@@ -21,7 +21,7 @@ export function goQuote(text: string): string {
   return `"${text.replace(TO_ESCAPE, escapeOne)}"`
 }
 
-/** Quotes bytes as Go's `%+q` does: ASCII only, and bytes that are not UTF-8 one by one. */
+/** Quotes bytes as Go's `%+q` does: in ASCII only, and with each byte that is not UTF-8 escaped separately. */
 export function goQuoteBytes(bytes: Uint8Array): string {
   let quoted = ''
   for (const part of decodeLossless(bytes)) {
@@ -35,14 +35,14 @@ function escapeOne(character: string): string {
   if (short !== undefined) return short
   const point = character.codePointAt(0) ?? 0
   if (point < 0x20 || point === 0x7f) return `\\x${hex(point, 2)}`
-  // A lone surrogate cannot be in a Go string; it would have arrived as the replacement character.
+  // A Go string cannot contain a lone surrogate. Go replaces it with this character.
   if (point >= 0xd800 && point <= 0xdfff) return '\ufffd'
   return point > 0xffff ? `\\U${hex(point, 8)}` : `\\u${hex(point, 4)}`
 }
 
 const hex = (value: number, width: number): string => value.toString(16).padStart(width, '0')
 
-/** Text, interrupted by the single bytes that are no part of any character. */
+/** Splits bytes into UTF-8 characters, and into single bytes that are not part of a character. */
 function decodeLossless(bytes: Uint8Array): (string | number)[] {
   const parts: (string | number)[] = []
   for (let at = 0; at < bytes.length; ) {

@@ -2,8 +2,8 @@ import { type Clock, isError, messageOf } from '@csi-sidecars/base'
 import { type Format, type LogLine, mergePairs, type Pairs, preciseTime } from './line.ts'
 
 /**
- * One object a line: ts, caller, msg, context, `v`, pairs of the call. An error line has no `v` and ends with `err`. A
- * line of a run has its id behind the pairs. No key appears twice.
+ * Formats each line as a JSON object: `ts`, `caller`, `msg`, context, `v`, pairs of the call. An error line has no `v`
+ * and ends with `err`. A line of a run has the trace ID after the pairs. No key appears twice.
  */
 export function jsonFormat(clock: Clock): Format {
   const now = preciseTime(clock)
@@ -18,7 +18,7 @@ export function jsonFormat(clock: Clock): Format {
   }
   return {
     info,
-    // This format has no letter for it.
+    // The JSON format has no mark for a warning.
     warning: (line) => info(0, line),
     fatal: (line) => `${start(line)},"v":0}\n`,
     error: (error, line) => {
@@ -32,7 +32,7 @@ function traceMember({ traceId }: LogLine): string {
   return traceId === undefined ? '' : `,"traceID":"${traceId}"`
 }
 
-/** `,"key":value` for each pair, but not for keys that come again in `later`. */
+/** Returns `,"key":value` for each pair whose key is not in `later`. */
 function members(pairs: Pairs, later?: Pairs): string {
   let text = ''
   for (const key of Object.keys(pairs)) {
@@ -43,8 +43,8 @@ function members(pairs: Pairs, later?: Pairs): string {
 }
 
 /**
- * A value of a log line as compact JSON. Never throws: a value without a representation becomes a note.
- * Errors are their message, maps are objects, whole numbers of any size keep their digits.
+ * Returns a value as compact JSON. Never throws: a value that cannot be printed becomes a note. Errors become their
+ * message, maps become objects, and a bigint keeps all digits.
  */
 export function jsonValue(value: unknown): string {
   try {

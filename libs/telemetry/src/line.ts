@@ -5,8 +5,8 @@ import type { CallSite } from './caller.ts'
 export type Pairs = Readonly<Record<string, unknown>>
 
 /**
- * Returns the pairs of both, `first` before `second`. If a key has two values, the value of `second` wins, at its place
- * in `second`. If the values are equal, the first place stays, so that context pairs come first in every line.
+ * Returns the pairs of both, `first` before `second`. If a key has two values, the value and the place in `second` win.
+ * If the values are equal, the first place stays, so that context pairs come first in every line.
  */
 export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
   if (second === undefined) return first
@@ -19,12 +19,12 @@ export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
   return merged
 }
 
-/** The last microsecond of a millisecond. */
+/** The last microsecond of a millisecond, in milliseconds. */
 const LAST = 0.999
 
 /**
- * Wall time in milliseconds with microseconds behind the point: the clock's whole milliseconds, subdivided by its
- * monotonic side, so that lines of one millisecond keep their order. Never leaves the millisecond of the wall clock.
+ * Returns the wall time in milliseconds, with microseconds as decimals. The decimals come from the monotonic time, so
+ * that log lines of one millisecond keep their order. The whole milliseconds are always those of the wall clock.
  */
 export function preciseTime(clock: Clock): () => number {
   let offset = clock.now() - clock.monotonic()
@@ -45,7 +45,7 @@ export interface LogLine {
   readonly message: string
   readonly context: Pairs
   readonly pairs: Pairs | undefined
-  /** The ID of the run. It is the last pair, so that the start of the line equals the original's. */
+  /** The ID of the run. It is printed last, so that the start of the line is the same as in the Go sidecars. */
   readonly traceId: string | undefined
 }
 
@@ -53,7 +53,7 @@ export interface Format {
   info(level: number, line: LogLine): string
   warning(line: LogLine): string
   error(error: unknown, line: LogLine): string
-  /** Writes the bare message without pairs, like klog's unstructured Fatal. */
+  /** Formats the bare message without pairs, like klog's unstructured Fatal. */
   fatal(line: LogLine): string
 }
 
@@ -72,7 +72,7 @@ export class LoggedRef {
   }
 }
 
-/** The reference to log for an object with metadata, or for anything else that has a name. */
+/** Returns the reference to log for an object that has a name and perhaps a namespace. */
 export function objectRef(object: { readonly name?: string; readonly namespace?: string } | undefined): LoggedRef {
   return new LoggedRef(object?.name ?? '', object?.namespace)
 }

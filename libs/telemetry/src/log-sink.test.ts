@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import { createLogSink, type LogStream, openLog } from './log-sink.ts'
 
-/** A stream whose reader reads when asked to. */
+/** A stream whose reader reads only when the test calls `readAll`. */
 class Pipe implements LogStream {
   readonly read: string[] = []
   #waiting: { text: string; done: (() => void) | undefined }[] = []
@@ -44,7 +44,7 @@ function piped(maxBufferedBytes = 10) {
 }
 
 describe('a reader that is stuck', () => {
-  test('costs the records that do not fit, and gets their number when it reads again', () => {
+  test('drops the records that do not fit, and reports their number when it reads again', () => {
     const { stream, sink, reported } = piped()
     for (const record of ['12345\n', '67890\n', 'lost1\n', 'lost2\n']) sink.write(record)
     expect({ dropped: sink.dropped, reported }).toEqual({ dropped: 2, reported: [] })
@@ -58,7 +58,7 @@ describe('a reader that is stuck', () => {
     })
   })
 
-  test('delays a flush no longer than allowed', async () => {
+  test('delays a flush no longer than the given time', async () => {
     const { stream, clock, sink } = piped()
     sink.write('a\n')
     const flushed = sink.flush(500)
@@ -71,7 +71,7 @@ describe('a reader that is stuck', () => {
 })
 
 describe('a reader that has disconnected', () => {
-  test('costs every record from then on, and no exception', async () => {
+  test('drops all further records without an exception', async () => {
     const { stream, sink } = piped()
     stream.break()
     sink.write('a\n')
@@ -80,7 +80,7 @@ describe('a reader that has disconnected', () => {
   })
 })
 
-test('a flush ends as soon as everything is written, and leaves no timer', async () => {
+test('a flush ends as soon as all records are written, and leaves no timer', async () => {
   const { stream, clock, sink } = piped()
   sink.write('a\n')
   const flushed = sink.flush(500)
@@ -89,7 +89,7 @@ test('a flush ends as soon as everything is written, and leaves no timer', async
   expect({ read: stream.read, pending: clock.pending }).toEqual({ read: ['a\n'], pending: 0 })
 })
 
-test('a flush of nothing is immediate', async () => {
+test('a flush ends at once if no record is waiting', async () => {
   const { clock, sink } = piped()
   await sink.flush(500)
   expect(clock.pending).toBe(0)

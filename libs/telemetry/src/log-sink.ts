@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { createLogger, type Logger, type LoggerOptions } from './logger.ts'
 
-/** A logger that writes to `stream`, and the sink between them, to be flushed before the process ends. */
+/** Creates a logger that writes to `stream` through a sink. Flush the sink before the process ends. */
 export function openLog(options: Omit<LoggerOptions, 'write'> & { readonly stream: LogStream }): {
   log: Logger
   sink: LogSink
@@ -19,15 +19,15 @@ export interface LogSink {
   write(record: string): void
   /** Resolves when the operating system has all records, when the stream is closed, or after `ms`. */
   flush(ms: number): Promise<void>
-  /** Records dropped so far. */
+  /** The number of records dropped so far. */
   readonly dropped: number
 }
 
-/** The part of a Writable that is needed; `process.stderr` is one. */
+/** The part of a Writable that the sink needs, for example `process.stderr`. */
 export interface LogStream {
   /** The bytes that the stream has accepted but not passed to the operating system. */
   readonly writableLength: number
-  /** Calls back when these and all earlier bytes are written, or failed. */
+  /** Calls `done` when these and all earlier bytes are written or have failed. */
   write(text: string, done?: () => void): boolean
   on(event: 'error', listener: (error: Error) => void): unknown
 }
@@ -35,9 +35,9 @@ export interface LogStream {
 export interface LogSinkOptions {
   readonly stream: LogStream
   readonly clock: Clock
-  /** The maximum of bytes that wait for a slow reader. */
+  /** The maximum number of bytes that wait for a slow reader. Default: 1 MiB. */
   readonly maxBufferedBytes?: number
-  /** Called with the number of dropped records before the next record that fits. It may write. */
+  /** Called with the number of dropped records, before the next record that fits is written. It may write records. */
   readonly onDropped?: (records: number) => void
 }
 

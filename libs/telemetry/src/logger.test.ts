@@ -26,7 +26,7 @@ describe('text', () => {
     expect(unnumbered(records)).toBe(`I1121 01:09:16.289000 ${PID} logger.test.ts:N] "Started" key="value" count=3\n`)
   })
 
-  test('a warning differs by its letter alone', () => {
+  test('a warning differs from an info line only by its letter', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).warn('Strange', { count: 3 })
     expect(unnumbered(records)).toBe(`W1121 01:09:16.289000 ${PID} logger.test.ts:N] "Strange" driver="d" count=3\n`)
@@ -59,7 +59,7 @@ describe('text', () => {
     ['empty text', '', '=""'],
     ['quotes and backslash', 'a "b" \\', '="a \\"b\\" \\\\"'],
     ['controls', 'a\tb\u0001\u007f\r', '="a\\tb\\x01\\x7f\\r"'],
-    ['what shows nothing', '\u00a0\u200b\u2028', '="\\u00a0\\u200b\\u2028"'],
+    ['invisible characters', '\u00a0\u200b\u2028', '="\\u00a0\\u200b\\u2028"'],
     ['letters of any script', 'h\u00e9 \u65e5 \u{1f600}', '="h\u00e9 \u65e5 \u{1f600}"'],
     ['a lone surrogate', 'a\ud800', '="a\ufffd"'],
     ['lines', 'one\ntwo', '=<\n\tone\n\ttwo\n >'],
@@ -67,7 +67,7 @@ describe('text', () => {
     ['lines of an error', new Error('one\n'), '=<\n\tone\n >'],
     ['numbers', 1.5, '=1.5'],
     ['large whole numbers', 9223372036854775807n, '=9223372036854775807'],
-    ['no number', Number.NaN, '="NaN"'],
+    ['NaN', Number.NaN, '="NaN"'],
     ['booleans', true, '=true'],
     ['nothing', undefined, '=null'],
     ['null', null, '=null'],
@@ -96,13 +96,13 @@ describe('text', () => {
   test.each([
     ['another value moves to the later place', { a: 1, b: 2 }, { a: 3 }, 'b=2 a=3'],
     ['an equal value stays at its place', { a: 1, b: 2 }, { a: 1, c: 3 }, 'a=1 b=2 c=3'],
-  ])('shows for a repeated key, %s', (_rule, context, pairs, expected) => {
+  ])('prints a repeated key by the rule: %s', (_rule, context, pairs, expected) => {
     const { log, records } = capture()
     log.with(context).info('m', pairs)
     expect(records[0]?.trimEnd().endsWith(`"m" ${expected}`)).toBe(true)
   })
 
-  test('microseconds count on between two ticks of the wall clock and never leave its millisecond', () => {
+  test('microseconds increase between two ticks of the wall clock and never leave its millisecond', () => {
     const { log, records, clock } = capture({ clock: ticking() })
     for (let count = 0; count < 4; count += 1) log.info('m')
     expect(clock.pending).toBe(0)
@@ -110,7 +110,7 @@ describe('text', () => {
   })
 })
 
-/** A clock whose monotonic side moves 0.4 ms with each reading, its wall side in whole milliseconds. */
+/** A clock whose monotonic time moves 0.4 ms with each reading. Its wall time moves in whole milliseconds. */
 function ticking(): FakeClock {
   const clock = new FakeClock({ now: NOW })
   let looks = 0
@@ -157,7 +157,7 @@ describe('JSON', () => {
     )
   })
 
-  test('an error line without an error says null', () => {
+  test('an error line without an error has a null err', () => {
     const { log, records } = capture(json)
     log.error(undefined, 'Stopped leading')
     expect(JSON.parse(records[0] ?? '')).toMatchObject({ msg: 'Stopped leading', err: null })
@@ -169,13 +169,13 @@ describe('JSON', () => {
     expect(unnumbered(records)).toBe(`{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"no use","v":0}\n`)
   })
 
-  test('a key of the context that comes again is printed once, as the call has it', () => {
+  test('a context key that the call repeats is printed once, with the value of the call', () => {
     const { log, records } = capture(json)
     log.with({ a: 1, b: 2 }).info('m', { a: 3 })
     expect(unnumbered(records)).toMatch(/"msg":"m","b":2,"v":0,"a":3\}\n$/)
   })
 
-  test('vmodule has no effect', () => {
+  test('vmodule rules have no effect in the JSON format', () => {
     const { log } = capture({ ...json, verbosity: 0, vmodule: [{ pattern: '*', level: 9 }] })
     expect(log.v(1)).toBeUndefined()
   })
@@ -194,23 +194,23 @@ describe('levels', () => {
     ['logger.test', 7, false],
     ['log*', 6, true],
     ['other', 6, false],
-  ])('vmodule %s=6 sets what level %i does in this file: %s', (pattern, level, on) => {
+  ])('the rule vmodule %s=6 decides whether level %i is on in this file: %s', (pattern, level, on) => {
     const { log } = capture({ verbosity: 0, vmodule: [{ pattern, level: 6 }] })
     expect(log.v(level) !== undefined).toBe(on)
   })
 
-  test('the verbosity counts where a rule would allow less', () => {
+  test('the verbosity applies if a vmodule rule allows less', () => {
     const { log } = capture({ verbosity: 5, vmodule: [{ pattern: '*', level: 1 }] })
     expect(log.v(5)).toBeDefined()
   })
 
-  test('the silent logger takes everything', () => {
+  test('the silent logger accepts all calls and writes nothing', () => {
     silentLogger.with({ a: 1 }).error(new Error('x'), 'm')
     expect(silentLogger.v(0)).toBeUndefined()
   })
 })
 
-test('the caller is the line of the call, in every way to log', () => {
+test('each log method reports the line of its call as the caller', () => {
   const { log, records } = capture()
   const next = new Error().stack?.split('\n')[1]?.match(/:(\d+):\d+\)?$/)?.[1]
   log.info('first')
@@ -221,19 +221,19 @@ test('the caller is the line of the call, in every way to log', () => {
   expect(lines).toEqual([1, 2, 3, 4].map((offset) => Number(next) + offset))
 })
 
-describe('the run that a line is part of', () => {
+describe('the trace ID of a run', () => {
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 
   test.each([
     ['text', / "Attached" va="x"\n$/],
     ['json', /"msg":"Attached","v":0,"va":"x"\}\n$/],
-  ] as const)('does not appear in a line without a run: %s', (format, line) => {
+  ] as const)('does not appear in a line outside of a run: %s', (format, line) => {
     const { log, records } = capture({ format, traceId: () => undefined })
     log.info('Attached', { va: 'x' })
     expect(records[0]).toMatch(line)
   })
 
-  test('ends each line of the text', () => {
+  test('the trace ID ends each line of the text format', () => {
     const { log, records } = capture({ traceId: () => traceId })
     const run = log.with({ va: 'x' })
     run.info('one')
@@ -247,7 +247,7 @@ describe('the run that a line is part of', () => {
     )
   })
 
-  test('prints the ID after the pairs of JSON, before an error', () => {
+  test('the trace ID follows the pairs in JSON, before an error', () => {
     const { log, records } = capture({ format: 'json', traceId: () => traceId })
     log.v(2)?.info('two', { count: 2 })
     log.error(new Error('why'), 'four', { count: 4 })

@@ -10,15 +10,15 @@ export interface Verbose {
   info(message: string, pairs?: Pairs): void
 }
 
-/** Never throws and never blocks: a value that cannot be printed is replaced by a note about it. */
+/** A logger never throws and never blocks: a value that cannot be printed is replaced by a note about it. */
 export interface Logger extends Verbose {
   /** Logs at level 0. */
   info(message: string, pairs?: Pairs): void
-  /** Logs at level 0: nothing failed, but an operator should look. `err` is a pair like any other. */
+  /** Logs a warning at level 0: nothing failed, but an operator should look. `err` is a pair like any other. */
   warn(message: string, pairs?: Pairs): void
-  /** `undefined` says that something is wrong though nothing was thrown. */
+  /** Logs an error. Pass `undefined` if something is wrong but nothing was thrown. */
   error(error: unknown, message: string, pairs?: Pairs): void
-  /** The last line before the process ends. Does not end it. */
+  /** Logs the last line before the process ends. Does not end the process. */
   fatal(message: string): void
   /** Returns undefined if the level is off, so that `log.v(4)?.info('Attaching', { ... })` then builds no objects. */
   v(level: number): Verbose | undefined
@@ -40,8 +40,8 @@ export interface LoggerOptions {
 }
 
 /**
- * The methods that the build puts in place of the calls above, so that no line needs a stack trace. Their first
- * argument is the place of the call: `log.infoAt('csi/connect.ts:45', ...)` replaces `log.info(...)`.
+ * The methods that the build puts in place of `info`, `v` and the others, so that no line needs a stack trace. Their
+ * first argument is the call site: `log.infoAt('csi/connect.ts:45', ...)` replaces `log.info(...)`.
  */
 interface VerboseAt {
   infoAt(site: string, message: string, pairs?: Pairs): void
@@ -69,7 +69,6 @@ export function createLogger(options: LoggerOptions): Logger {
 
 const noRun = (): undefined => undefined
 
-/** Writes nothing. */
 export const silentLogger: Logger & LoggerAt = {
   info: () => undefined,
   warn: () => undefined,
@@ -86,7 +85,7 @@ export const silentLogger: Logger & LoggerAt = {
 
 interface Output {
   readonly verbosity: number
-  /** The level set for the file that holds a call site, if any rule names it. */
+  /** Returns the level that the vmodule rules set for a file. Undefined if there are no rules. */
   readonly levels: ((file: string) => number) | undefined
   readonly format: Format
   readonly traceId: () => string | undefined
@@ -121,7 +120,7 @@ class LevelLogger implements Verbose, VerboseAt {
 class ContextLogger implements Logger, LoggerAt {
   readonly #output: Output
   readonly #context: Pairs
-  /** One for each level in use: asking for a level allocates nothing after the first time. */
+  /** The loggers that `v` has returned, by level. A repeated call for a level allocates nothing. */
   readonly #levels: LevelLogger[] = []
 
   constructor(output: Output, context: Pairs) {

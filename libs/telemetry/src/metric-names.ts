@@ -1,11 +1,11 @@
 import type { HistogramSpec, MetricSpec } from './metrics.ts'
 
 /**
- * The names, help texts, labels and buckets that dashboards and alerts are built on. None of them may change, the odd
- * ones included.
+ * The names, help texts, labels and buckets that dashboards and alerts depend on. Do not change them, even the odd
+ * ones.
  */
 
-/** One call to the driver. `migrated` is given only for drivers with an in-tree ancestor. */
+/** The duration of a call to the driver. `migrated` is set only for drivers that replace an in-tree plugin. */
 export const CSI_OPERATIONS_SECONDS = {
   name: 'csi_sidecar_operations_seconds',
   help: '[ALPHA] Container Storage Interface operation duration with gRPC error code status total',
@@ -13,7 +13,7 @@ export const CSI_OPERATIONS_SECONDS = {
   buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
 } as const satisfies HistogramSpec<string>
 
-/** Powers of ten as repeated multiplication in binary gives them. */
+/** Powers of ten, with the rounding errors of the repeated multiplication in Go. */
 const QUEUE_BUCKETS = [1e-8, 1e-7, 1e-6, 9.999999999999999e-6, 9.999999999999999e-5, 0.001, 0.01, 0.1, 1, 10]
 
 export const WORKQUEUE_DEPTH = {
@@ -65,7 +65,7 @@ export const WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS = {
 
 const LEASE_NOTE = "'name' is the string used to identify the lease. Please make sure to group by name."
 
-/** The name is the empty string: upstream never sets it. */
+/** The label `name` is the empty string, because the original sidecars never set it. */
 export const LEADER_ELECTION_MASTER_STATUS = {
   name: 'leader_election_master_status',
   help:
@@ -123,7 +123,7 @@ export const REST_CLIENT_REQUEST_RETRIES_TOTAL = {
   labels: ['code', 'verb', 'host'],
 } as const satisfies MetricSpec<string>
 
-/** Ours alone. */
+/** This metric does not exist in the original sidecars. */
 export const API_IN_FLIGHT_LIMIT = {
   name: 'csi_sidecar_api_in_flight_limit',
   help:
@@ -146,7 +146,7 @@ export const SPANS_DROPPED_TOTAL = {
   labels: ['reason'],
 } as const satisfies MetricSpec<string>
 
-// Metrics of pending work, which the originals do not have. No label names an object.
+// Metrics of pending work, which the original sidecars do not have. No label contains the name of an object.
 
 export const PENDING_WORK = {
   name: 'csi_sidecar_pending_work',

@@ -27,7 +27,7 @@ describe('the exposition', () => {
     expect((await metrics.text()).split('\n').slice(2)).toEqual(['g{b=""} 1', 'g{a="q\\"\\\\\\n",b="x"} 2', ''])
   })
 
-  test('keeps apart what only runs together to the same text', async () => {
+  test('distinguishes label values whose concatenations are equal', async () => {
     const metrics = new Metrics()
     const counter = metrics.counter({ name: 'c', help: 'h', labels: ['a', 'b'] })
     for (const labels of [{ a: '1:x' }, { a: '', b: '1:x' }, { a: '1', b: ':x' }, { b: '1:x' }, { a: '1:x' }]) {
@@ -36,7 +36,7 @@ describe('the exposition', () => {
     expect((await metrics.text()).match(/\d$/gm)).toEqual(['2', '1', '1', '1'])
   })
 
-  test('leaves a family without a series out', async () => {
+  test('omits a family that has no series', async () => {
     const metrics = new Metrics()
     metrics.counter(specs.LEADER_ELECTION_SLOWPATH_TOTAL)
     metrics.histogram(specs.CSI_OPERATIONS_SECONDS)
@@ -49,7 +49,7 @@ describe('the exposition', () => {
     expect(await metrics.text()).toMatch(/^c_total 0$/m)
   })
 
-  test('no longer has a series that was removed', async () => {
+  test('omits a series that was removed', async () => {
     const metrics = new Metrics()
     const gauge = metrics.gauge(named)
     gauge.set({ name: 'a' }, 1)
@@ -58,7 +58,7 @@ describe('the exposition', () => {
     expect((await metrics.text()).match(/\{.*\}/g)).toEqual(['{name="b"}'])
   })
 
-  test('runs collectors first, until they are taken away', async () => {
+  test('runs the collectors before it prints, until they are removed', async () => {
     const metrics = new Metrics()
     const gauge = metrics.gauge(named)
     let reads = 0
@@ -72,7 +72,7 @@ describe('the exposition', () => {
     expect(await metrics.text()).toMatch(/^n\{name="q"\} 2$/m)
   })
 
-  test('leaves a reading out while it has no value', async () => {
+  test('omits a reading that has no value', async () => {
     const metrics = new Metrics()
     let value: number | undefined
     metrics.reading({ name: 'r_total', help: 'h', type: 'counter', read: () => value })
@@ -82,7 +82,7 @@ describe('the exposition', () => {
   })
 })
 
-test('series that are read have those of the moment, each with its labels', async () => {
+test('series that are read for each exposition show the current values and labels', async () => {
   const metrics = new Metrics()
   let values = [1, 2]
   const read = (): { labels: { name: string }; value: number }[] =>
@@ -93,14 +93,14 @@ test('series that are read have those of the moment, each with its labels', asyn
   expect(await metrics.text()).toBe('')
 })
 
-test('asking twice for a name gives the same metric', async () => {
+test('a second request for a name returns the same metric', async () => {
   const metrics = new Metrics()
   metrics.counter(named).inc({ name: 'a' })
   metrics.counter(named).inc({ name: 'a' })
   expect(await metrics.text()).toMatch(/^n\{name="a"\} 2$/m)
 })
 
-test('a name is of one kind only', () => {
+test('a name cannot be used for two kinds of metrics', () => {
   const metrics = new Metrics()
   metrics.counter(named)
   expect(() => metrics.gauge(named)).toThrow('the metric n is a counter already')
@@ -114,7 +114,7 @@ describe('histograms', () => {
   }
 
   test.each([specs.WORKQUEUE_QUEUE_DURATION_SECONDS, specs.WORKQUEUE_WORK_DURATION_SECONDS])(
-    '$name has the bounds of the Go originals, spelled as they spell them',
+    '$name has the bucket bounds of the Go sidecars, in the same spelling',
     async (spec) => {
       expect(await bounds(spec)).toEqual(
         '1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 +Inf'.split(' '),
@@ -122,7 +122,7 @@ describe('histograms', () => {
     },
   )
 
-  test('a call to the driver has the bounds and labels that dashboards use', async () => {
+  test('the histogram of driver calls has the bounds and labels that dashboards use', async () => {
     const metrics = new Metrics()
     const labels = { driver_name: 'd', method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
     metrics.histogram(specs.CSI_OPERATIONS_SECONDS).observe(labels, 0.3)
@@ -152,13 +152,13 @@ describe('histograms', () => {
     ])
   })
 
-  test('shows a series before anything was observed', async () => {
+  test('`zero` shows a series before the first observation', async () => {
     const metrics = new Metrics()
     metrics.histogram({ ...named, buckets: [1] }).zero({ name: 'q' })
     expect(await metrics.text()).toMatch(/^n_count\{name="q"\} 0$/m)
   })
 
-  test('sizes of requests are spelled as Go spells them', async () => {
+  test('the bucket bounds of request sizes are spelled as in Go', async () => {
     const metrics = new Metrics()
     metrics.histogram(specs.REST_CLIENT_REQUEST_SIZE_BYTES).observe({ verb: 'GET', host: 'h' }, 1)
     const text = await metrics.text()
@@ -169,7 +169,7 @@ describe('histograms', () => {
 })
 
 test.each(Object.values(specs) as MetricSpec<string>[])(
-  '$name begins its help with its stability',
+  'the help of $name begins with its stability level',
   ({ name, help }) => {
     const stability = name.startsWith('workqueue_') ? '[BETA] ' : '[ALPHA] '
     expect(help.startsWith(stability)).toBe(true)
@@ -178,7 +178,7 @@ test.each(Object.values(specs) as MetricSpec<string>[])(
 
 describe('process metrics', () => {
   const onLinux = process.platform === 'linux' ? test : test.skip
-  onLinux('are all there where there is /proc', async () => {
+  onLinux('all process metrics exist if the system has /proc', async () => {
     const metrics = new Metrics()
     registerProcessMetrics(metrics)
     const names = [...(await metrics.text()).matchAll(/^(process_\w+) \S+$/gm)].map(([, name]) => name)
@@ -202,14 +202,14 @@ describe('process metrics', () => {
     expect(names).toEqual(['process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_start_time_seconds'])
   })
 
-  test('the start lies in the past', () => {
+  test('the start time of the process lies in the past', () => {
     expect(processStartSeconds()).toBeLessThan(new Date(8.64e15).getTime())
     expect(processStartSeconds()).toBeGreaterThan(1_700_000_000)
   })
 })
 
 describe('the event loop', () => {
-  test('a beat that comes late is the lag of the next exposition, once', async () => {
+  test('a late heartbeat is reported as the lag in the next exposition only', async () => {
     const clock = new FakeClock()
     const metrics = new Metrics()
     const watch = watchEventLoop(clock, metrics)
@@ -222,7 +222,7 @@ describe('the event loop', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a beat that does not come is overdue', async () => {
+  test('a missing heartbeat counts as overdue', async () => {
     const clock = new FakeClock()
     const watch = watchEventLoop(clock, new Metrics())
     const elapsed = clock.monotonic.bind(clock)

@@ -15,7 +15,7 @@ export interface MetricSpec<L extends string> {
 }
 
 export interface HistogramSpec<L extends string> extends MetricSpec<L> {
-  /** Upper bounds, rising, without +Inf. Printed as Go prints them: 1e-8 is `le="1e-08"`. */
+  /** The upper bounds of the buckets in rising order, without +Inf. They are printed as in Go: 1e-8 is `le="1e-08"`. */
   readonly buckets: readonly number[]
 }
 
@@ -25,37 +25,36 @@ export interface Counter<L extends string> {
 
 export interface Gauge<L extends string> {
   set(labels: MetricLabels<L>, value: number): void
-  /** Takes the series away. */
   remove(labels: MetricLabels<L>): void
 }
 
 export interface Histogram<L extends string> {
   observe(labels: MetricLabels<L>, value: number): void
-  /** Shows the series before anything was observed. */
+  /** Creates the series, so that the exposition shows it before the first observation. */
   zero(labels: MetricLabels<L>): void
 }
 
-/** A metric without labels whose value is somewhere else already and is read for each exposition. */
+/** A metric without labels. Its value is stored elsewhere and is read for each exposition. */
 export interface ReadingSpec {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge'
-  /** Undefined leaves the metric out this time. Must not throw. */
+  /** Returns the value, or undefined to omit the metric from this exposition. Must not throw. */
   read(): number | undefined
 }
 
-/** A gauge whose series are somewhere else already and are read for each exposition. */
+/** A gauge whose series are stored elsewhere and are read for each exposition. */
 export interface SeriesSpec extends MetricSpec<string> {
-  /** One for each combination of labels. Must not throw. */
+  /** Returns one value for each combination of labels. Must not throw. */
   read(): Iterable<{ readonly labels: MetricLabels<string>; readonly value: number }>
 }
 
-/** Sets gauges that are computed only when they are read. */
+/** Updates gauges that are computed only for an exposition. */
 export type Collect = () => void | Promise<void>
 
 type Kind = 'counter' | 'gauge' | 'histogram'
 
-/** The metrics of one process. Asking twice for a name gives the same metric, so that two queues share one family. */
+/** The metrics of one process. A second request for a name returns the same metric, so that two queues share one. */
 export class Metrics {
   readonly #families: (() => ExposedFamily)[] = []
   readonly #metrics = new Map<string, { readonly kind: Kind; readonly metric: unknown }>()
@@ -93,7 +92,7 @@ export class Metrics {
     })
   }
 
-  /** A number for each series. */
+  /** Registers a counter or a gauge: each of its series is one number. */
   #numbers(type: 'counter' | 'gauge', { name, help, labels }: MetricSpec<string>): MetricSeries<{ value: number }> {
     const table = new MetricSeries(labels, () => ({ value: 0 }))
     this.#families.push(() => ({ name, help, type, values: table.samples(onlySample) }))
@@ -103,7 +102,7 @@ export class Metrics {
   #metric<M>(kind: Kind, name: string, create: () => M): M {
     const known = this.#metrics.get(name)
     invariant(known === undefined || known.kind === kind, `the metric ${name} is a ${known?.kind} already`)
-    // A name and a kind have one type of metric.
+    // Metrics of the same name and kind have the same type.
     if (known !== undefined) return known.metric as M
     const metric = create()
     this.#metrics.set(name, { kind, metric })
@@ -121,13 +120,13 @@ export class Metrics {
     this.#families.push(() => ({ name, help, type: 'gauge', values: [...read()] }))
   }
 
-  /** Runs `collect` before each exposition, until the returned function is called. It must not throw. */
+  /** Runs `collect` before each exposition, until the returned function is called. `collect` must not throw. */
   onCollect(collect: Collect): () => void {
     this.#collectors.add(collect)
     return () => this.#collectors.delete(collect)
   }
 
-  /** Everything in Prometheus' text format, by name; a family without a series yet is left out. */
+  /** Returns all metrics in the text format of Prometheus, sorted by name. Omits families that have no series. */
   async text(): Promise<string> {
     for (const collect of this.#collectors) await collect()
     const families = this.#families.map((family) => family())

@@ -4,7 +4,7 @@ import process from 'node:process'
 import { type Clock, systemCodeOf } from '@csi-sidecars/base'
 import type { Metrics, ReadingSpec } from './metrics.ts'
 
-/** When the process started, in seconds since 1970. */
+/** Returns the start time of the process in seconds since 1970. */
 export function processStartSeconds(): number {
   return performance.timeOrigin / 1000
 }
@@ -103,7 +103,7 @@ function nodeReadings(): Iterable<ReadingSpec> {
   ])
 }
 
-/** A file that another kernel lacks, or that may not be read, costs its metric and nothing else. */
+/** Returns undefined if the file does not exist or may not be read, so that only its metrics are missing. */
 function readIfThere<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -123,13 +123,13 @@ function softLimit(limits: string, name: string): number | undefined {
   return soft === 'unlimited' ? UNLIMITED : Number(soft)
 }
 
-/** The 23rd field of /proc/self/stat; the second is a name in parentheses that may hold anything. */
+/** Returns the 23rd field of /proc/self/stat. The second field is a name in parentheses with any characters. */
 function virtualBytes(stat: string): number | undefined {
   const size = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[20]
   return size === undefined ? undefined : Number(size)
 }
 
-/** netstat has a line of names and then a line of values for each protocol. */
+/** Reads a value of the file netstat, which has a line of names and then a line of values for each protocol. */
 function ipBytes(netstat: string, name: string): number | undefined {
   const [names, values] = netstat.split('\n').filter((line) => line.startsWith('IpExt:'))
   const at = names?.split(' ').indexOf(name) ?? -1
@@ -137,16 +137,16 @@ function ipBytes(netstat: string, name: string): number | undefined {
   return value === undefined ? undefined : Number(value)
 }
 
-/** Notices a blocked event loop by a timer every five seconds. */
+/** Detects a blocked event loop with a timer that fires every five seconds. */
 export interface EventLoopWatch {
-  /** How long the current beat is overdue, in milliseconds. */
+  /** The milliseconds by which the next firing of the timer is overdue, or 0. */
   overdueMs(): number
   stop(): void
 }
 
 const BEAT_MS = 5000
 
-/** Beats until stopped. The longest delay since the last exposition is a metric. */
+/** Starts the timer, and exposes its longest delay since the last exposition as a metric. */
 export function watchEventLoop(clock: Clock, metrics: Metrics): EventLoopWatch {
   let due = clock.monotonic() + BEAT_MS
   let worst = 0

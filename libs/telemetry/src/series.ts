@@ -1,6 +1,6 @@
 import { goFloat } from './go-text.ts'
 
-/** Values of some or all of a metric's labels; an omitted label is not printed, an empty label is. */
+/** The values of some or all labels of a metric. An omitted label is not printed, but an empty label is. */
 export type MetricLabels<L extends string> = Readonly<Partial<Record<L, string>>>
 
 interface Series<S> {
@@ -39,7 +39,7 @@ export class MetricSeries<S> {
     return [...this.#series.values()].flatMap(({ labels, state }) => read(state, labels))
   }
 
-  /** Returns the key of a combination. It contains the length of each value, so that keys are unique. */
+  /** Returns the key of a combination of label values. The lengths of the values in the key make it unique. */
   #keyOf(labels: MetricLabels<string>): string {
     let key = ''
     for (const name of this.#names) {
@@ -59,7 +59,7 @@ export class MetricSeries<S> {
   }
 }
 
-/** The observed values, counted in buckets. */
+/** The observed values of a histogram, counted in buckets. */
 export class Distribution {
   readonly #bounds: readonly number[]
   readonly #counts: number[]
@@ -83,7 +83,7 @@ export class Distribution {
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
   }
 
-  /** Each bucket includes the counts of all smaller buckets. */
+  /** Returns the samples of a histogram. Each bucket includes the counts of all smaller buckets. */
   samples(name: string, labels: MetricLabels<string>): readonly MetricSample[] {
     let sum = 0
     const metricName = `${name}_bucket`
@@ -111,13 +111,13 @@ export interface ExposedFamily {
 export interface MetricSample {
   readonly value: number
   readonly labels: Readonly<Partial<Record<string, string | number>>>
-  /** `name_bucket`, `name_sum`, `name_count`; absent when it is the family's own. */
+  /** The name of the sample: `name_bucket`, `name_sum` or `name_count`. Absent if it is the name of the family. */
   readonly metricName?: string
 }
 
 /**
- * A family in Prometheus' text format, as Go's client prints it: labels by name with `le` last, numbers in Go's
- * spelling. Queries join on the text of `le`, so it has to be the same for both. Empty when there is no series.
+ * Returns a family in the text format of Prometheus, as Go's client prints it: labels sorted by name with `le` last,
+ * numbers as in Go. Queries join on the text of `le`, so it must equal the text of the original sidecars.
  */
 export function familyText({ name, help, type, values }: ExposedFamily): string {
   if (values.length === 0) return ''

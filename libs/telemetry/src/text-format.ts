@@ -5,7 +5,7 @@ import { goQuote, goQuoteBytes } from './go-text.ts'
 import { jsonValue } from './json-format.ts'
 import { type Format, LoggedRef, type LogLine, mergePairs, type Pairs, preciseTime } from './line.ts'
 
-/** klog's text: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
+/** Formats lines as klog does: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
 export function textFormat(clock: Clock): Format {
   const header = headerFormat(clock)
   const record = (letter: string, { caller, message, traceId }: LogLine, pairs: Pairs): string => {
@@ -23,7 +23,7 @@ export function textFormat(clock: Clock): Format {
   }
 }
 
-/** Returns the local time. The part down to the second is formatted once a second. */
+/** Returns the start of a line: level, local time, process and caller. Formats date and time once a second. */
 function headerFormat(clock: Clock): (letter: string, caller: CallSite) => string {
   const now = preciseTime(clock)
   const process = String(pid).padStart(7)
@@ -74,7 +74,7 @@ function valueText(value: unknown): string {
 
 const unicodeEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Several lines are shown as they are: tabs before each, and a closing line that begins with a blank instead. */
+/** Quotes a text of one line. A text of several lines is printed between `<` and `>`, with a tab before each line. */
 function stringText(text: string): string {
   if (!text.includes('\n')) return goQuote(text)
   const body = text.endsWith('\n') ? text.slice(0, -1) : text

@@ -1,10 +1,10 @@
-/** `pattern=level`: files whose name without extension matches the pattern log up to that level. */
+/** A rule `pattern=level`: files whose name without extension matches the pattern log up to that level. */
 export interface VmoduleRule {
   readonly pattern: string
   readonly level: number
 }
 
-/** The level that the first matching rule sets for a file, 0 when none does. Answers are remembered by file. */
+/** Returns a function that returns the level of a file by the first matching rule, or 0, and caches it. */
 export function vmoduleLevels(rules: readonly VmoduleRule[]): (file: string) => number {
   const matchers = rules.map(({ pattern, level }) => ({ matches: globMatcher(pattern), level }))
   const known = new Map<string, number>()
@@ -19,11 +19,11 @@ export function vmoduleLevels(rules: readonly VmoduleRule[]): (file: string) => 
   }
 }
 
-/** Shell patterns: `*`, `?`, `[a-z]`, `[^a-z]` and `\` before a literal character. A bad one matches nothing. */
+/** Returns a matcher for a shell pattern: `*`, `?`, `[a-z]`, `[^a-z]` and `\`. An invalid pattern matches nothing. */
 export function globMatcher(pattern: string): (name: string) => boolean {
   const source = globSource(pattern)
   if (source === undefined) return () => false
-  // bounded: a flag, for the names of our own files
+  // bounded: the pattern is a flag, and the names are those of our own files
   const expression = new RegExp(`^${source}$`, 'su')
   return (name) => expression.test(name)
 }
@@ -52,7 +52,7 @@ function globSource(pattern: string): string | undefined {
   return source
 }
 
-/** The class that begins after the bracket at `start - 1`; `end` is the place of its closing bracket. */
+/** Parses the character class behind the bracket at `start - 1`. `end` is the index of its closing bracket. */
 function classAt(characters: readonly string[], start: number): { source: string; end: number } | undefined {
   let at = start
   let source = '['

@@ -8,10 +8,10 @@ interface Timer extends HeapItem {
   readonly fire: () => void
 }
 
-/** Turns of the event loop given to promises between two timers; enough for chains through real sockets' callbacks. */
+/** The turns of the event loop between two timers. Promises settle in them, even after callbacks of real sockets. */
 const TURNS = 3
 
-/** A Clock that advances only when `advance` is called. Randomness is a fixed number unless given. */
+/** A Clock for tests that advances only when `advance` or `freeze` is called. `random` returns 0.5 by default. */
 export class FakeClock implements Clock {
   readonly #timers = new Heap<Timer>((a, b) => a.due < b.due || (a.due === b.due && a.order < b.order))
   readonly #random: () => number
@@ -47,7 +47,6 @@ export class FakeClock implements Clock {
     return sleepOn(this, ms, signal)
   }
 
-  /** How many timers wait: zero shows that none is left. */
   get pending(): number {
     return this.#timers.size
   }
@@ -58,12 +57,12 @@ export class FakeClock implements Clock {
     return next && next.due - this.#elapsed
   }
 
-  /** Moves wall time alone, as an operator or NTP does. */
+  /** Sets the wall time but not the monotonic time, as an operator or NTP does. */
   setWall(now: number): void {
     this.#start = now - this.#elapsed
   }
 
-  /** Lets `ms` pass: fires what falls due, in order, and drains promises after each. */
+  /** Lets `ms` pass. Fires the timers that are due, in order, and lets promises settle after each timer. */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsed + ms
     await this.settle()
@@ -82,7 +81,7 @@ export class FakeClock implements Clock {
     await this.advance(0)
   }
 
-  /** Drains promises without letting time pass. */
+  /** Lets promises settle while no time passes. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   }

@@ -10,10 +10,10 @@ export interface ApiErrorFields {
   readonly cause?: unknown
 }
 
-/** Why a request has no result: the server's Status, or no answer at all. The message is made for people. */
+/** The error of a request: the Status of the server that refused it, or no answer at all. People read the message. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
-  /** HTTP status; 0 when no answer came. */
+  /** The HTTP status. 0 if the server did not answer. */
   readonly code: number
   /** The reason of the Status, such as `NotFound`. Empty if the server gave none. */
   readonly reason: string
@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The error that a Status describes, also as the object of a watch's ERROR frame. */
+/** Returns the error that a Status describes, in an answer or in the ERROR event of a watch. */
 export function apiErrorOf(
   status: Status,
   more: Pick<ApiErrorFields, 'retryAfterMs' | 'outcomeUnknown'> = {},
@@ -53,7 +53,7 @@ export function isNotFound(thrown: unknown): boolean {
   return has(thrown, 404, 'NotFound')
 }
 
-/** The object has changed since it was read. An object that exists already is another matter: `isAlreadyExists`. */
+/** Reports whether the object has changed since it was read. `isAlreadyExists` reports the other kind of 409. */
 export function isConflict(thrown: unknown): boolean {
   return has(thrown, 409, 'Conflict')
 }
@@ -84,7 +84,7 @@ export function isUidMismatch(thrown: unknown): boolean {
   return isInvalid(thrown) && thrown instanceof ApiError && namesUid(thrown.details)
 }
 
-/** The target of a write does not exist: it is deleted, or a later object has its name. */
+/** Reports whether the target of a write was deleted, even if another object has its name now. */
 export function isMissing(thrown: unknown): boolean {
   return isNotFound(thrown) || isUidMismatch(thrown)
 }
@@ -93,12 +93,12 @@ function namesUid(details: StatusDetails | undefined): boolean {
   return details?.causes?.some(({ field }) => field === 'metadata.uid') === true
 }
 
-/** No answer came. Whether a write may have been carried out is for `isOutcomeUnknown` to say. */
+/** Reports whether the server did not answer. `isOutcomeUnknown` reports whether it may have carried out the write. */
 export function isUnreachable(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.code === 0
 }
 
-/** A write that was sent, with an unknown outcome. */
+/** Reports whether the server may have carried out the write although it did not answer. */
 export function isOutcomeUnknown(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.outcomeUnknown
 }

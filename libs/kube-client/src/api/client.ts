@@ -14,7 +14,7 @@ export type RequestPriority = 'low' | 'spare'
 export interface RequestOptions {
   /** Ends every wait of the call. The call then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
-  /** Default: `work`. */
+  /** The lane of the request. Default: `work`. */
   readonly lane?: LaneName | undefined
   readonly priority?: RequestPriority | undefined
   /** True: the caller continues without the permission, so a refusal is not reported as a missing permission. */
@@ -31,7 +31,7 @@ export interface RequestOptions {
 }
 
 export interface Selection {
-  /** Absent: all namespaces. */
+  /** The namespace. If absent, all namespaces. */
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly labelSelector?: string | undefined
@@ -57,7 +57,7 @@ export interface Projecting<T, P> extends Decoding<T> {
 
 export interface ListPage<P> {
   readonly items: readonly P[]
-  /** The same on every page of one list. */
+  /** The version of the list, which is the same on all its pages. */
   readonly resourceVersion: string
   readonly continue: string | undefined
 }
@@ -72,7 +72,7 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   readonly sendInitialEvents?: boolean | undefined
   /** The time after which the server ends the stream. Default: random, five to ten minutes. */
   readonly timeoutSeconds?: number | undefined
-  /** The same as in `RequestOptions`. */
+  /** True: the caller continues without the permission, so a refusal is not reported as a missing permission. */
   readonly optional?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   /**
@@ -88,7 +88,7 @@ export type ChangeFrame<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; 
 export type BookmarkFrame = {
   readonly type: 'BOOKMARK'
   readonly resourceVersion: string
-  /** The streaming list is complete. */
+  /** True if the streaming list is complete. */
   readonly initialEventsEnd: boolean
 }
 /** The end of a stream, with its reason. */
@@ -152,12 +152,12 @@ export interface KubeClient {
 }
 
 /**
- * Receives the current object, or undefined if it does not exist. Returns whether the listener did not know this state.
+ * Receives the current object, or undefined if it does not exist. Returns whether this state is new to the listener.
  */
 export type RereadListener<T> = (ref: ObjectRef, object: T | undefined) => boolean
 
 export interface DeleteOptions extends RequestOptions {
-  /** How long a pod may take to end; 0 removes it at once. Absent: as the object itself says. */
+  /** The seconds that a pod may take to end; 0 deletes it at once. Default: the period in the pod itself. */
   readonly gracePeriodSeconds?: number | undefined
   /** The server refuses to delete an object with another UID. */
   readonly uid?: string | undefined
@@ -169,7 +169,7 @@ export interface SubresourceOption {
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** One request to the API, before anything is known about connections or credentials. */
+/** One request to the API server, without its connection and credentials. */
 export interface ApiRequest {
   readonly method: HttpMethod
   /** The path with its query, already escaped. */
@@ -185,7 +185,7 @@ export interface ApiRequest {
 
 export type QueryValue = string | number | boolean | undefined
 
-/** `?a=b&c=d` in the order given; empty without any value. Absent values are left out. */
+/** Returns a query such as `?a=b&c=d` in the given order, without absent and empty values. */
 export function query(values: Readonly<Record<string, QueryValue>>): string {
   let text = ''
   for (const name in values) {

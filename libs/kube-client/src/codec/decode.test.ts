@@ -12,8 +12,8 @@ describe('managedFields', () => {
   test.each([
     ['last in the metadata', object({ name: 'x', managedFields: MANAGERS })],
     ['in the middle of the metadata', object({ annotations: {}, managedFields: MANAGERS, name: 'x' })],
-    ['of several objects', { items: [1, 2].map((n) => object({ name: `${n}`, managedFields: MANAGERS })) }],
-  ])('%s are cut out, and nothing else', (_, value) => {
+    ['in several objects', { items: [1, 2].map((n) => object({ name: `${n}`, managedFields: MANAGERS })) }],
+  ])('removes only managedFields that are %s', (_, value) => {
     const text = JSON.stringify(value)
     const cut = withoutManagedFields(text)
     expect(cut).not.toContain('managedFields')
@@ -21,12 +21,12 @@ describe('managedFields', () => {
   })
 
   test.each([
-    ['there are none', object({ name: 'x' })],
+    ['there are no managedFields', object({ name: 'x' })],
     ['the list is empty', object({ name: 'x', managedFields: [], z: 1 }, { a: [{ b: 1 }], c: 1 })],
-    ['they come first', object({ managedFields: MANAGERS, name: 'x' })],
-    ['the object ends with them', object({ name: 'x', managedFields: MANAGERS }, {})],
-    ['the same is in a text', object({ annotations: { last: JSON.stringify({ a: 1, managedFields: MANAGERS }) } })],
-  ])('stay where %s', (_, value) => {
+    ['managedFields come first', object({ managedFields: MANAGERS, name: 'x' })],
+    ['managedFields end the object', object({ name: 'x', managedFields: MANAGERS }, {})],
+    ['a string contains them', object({ annotations: { last: JSON.stringify({ a: 1, managedFields: MANAGERS }) } })],
+  ])('keeps the text unchanged if %s', (_, value) => {
     expect(withoutManagedFields(JSON.stringify(value))).toBe(JSON.stringify(value))
   })
 
@@ -47,7 +47,7 @@ test.each([
   ['hunter2', '7 characters that are no JSON'],
   ['', '0 characters that are no JSON'],
   ['<html>Bad gateway</html>', '24 characters of HTML, not JSON'],
-])('the answer %j is an ApiError that quotes none of it', (text, what) => {
+])('the undecodable answer %j throws an ApiError that does not quote it', (text, what) => {
   const request = { path: '/api/v1/namespaces/ns/secrets/s', method: 'GET' } as const
   let thrown: unknown
   try {
@@ -57,12 +57,12 @@ test.each([
   }
   const message = `couldn't decode the answer to /api/v1/namespaces/ns/secrets/s: ${what}`
   expect(thrown).toMatchObject({ code: 0, message, outcomeUnknown: false })
-  // Loggers print causes too.
+  // The error has no cause, because loggers print causes too.
   expect(thrown).not.toHaveProperty('cause')
 })
 
 test.each(['null', '[]', '7', '"x"', '{}', '{"metadata":null}', '{"metadata":{}}', '{"kind":"Status","metadata":{}}'])(
-  'the answer %s to a request for an object is none, and after a write nothing is known',
+  'the answer %s is not an object, so the outcome of a write stays unknown',
   (text) => {
     const request = { path: '/p', resource: LEASES }
     const message = "couldn't decode the answer to /p: JSON that is no object of the API"
@@ -78,7 +78,7 @@ test.each([
   ['{"metadata":{}}', false],
   ['{"status":null}', false],
   ['null', false],
-])('the answer %s to a review is one: %s', (text, is) => {
+])('accepts the answer %s to an access review: %s', (text, is) => {
   const resource = { ...LEASES, kept: false } as const
   const parse = (): unknown => parseAnswer(text, { path: '/p', method: 'POST', resource })
   if (is) expect(parse()).toEqual(JSON.parse(text))

@@ -3,9 +3,9 @@ import { ApiError } from '../api/api-error.ts'
 import type { ApiRequest } from '../api/client.ts'
 
 const KEY = ',"managedFields":[{'
-/** The end of a list of managers and the text after it: the next member of the metadata or of the outer object. */
+/** Matches the end of the list in `managedFields` and the next member, of the metadata or of the outer object. */
 const END = /\}\](?:,"[A-Za-z]|\},"[A-Za-z]|\}\})/g
-/** The length of the part of a match that belongs to the list. */
+/** The length of the part of a match of `END` that belongs to the list in `managedFields`. */
 const CLOSING = 2
 
 /**
@@ -30,14 +30,14 @@ export function withoutManagedFields(text: string): string {
   return from === 0 ? text : kept + text.slice(from)
 }
 
-/** The JSON value of an answer or of a line of a stream, without `managedFields`. Throws SyntaxError. */
+/** Parses the JSON of an answer or of a line of a watch, without `managedFields`. Throws SyntaxError. */
 export function parseJson(text: string): unknown {
   const shorter = withoutManagedFields(text)
   if (shorter.length === text.length) return JSON.parse(text)
   try {
     return JSON.parse(shorter)
   } catch {
-    // Only a text that no API server wrote can fail here. The second parse costs time only.
+    // The text of an API server never fails here. Other texts only cost a second parse.
     return JSON.parse(text)
   }
 }

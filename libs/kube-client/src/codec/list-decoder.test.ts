@@ -16,9 +16,9 @@ describe('a list', () => {
   const nested = { metadata: { name: 'b' }, spec: { templates: [{ metadata: { name: 'c' } }, { metadata: {} }] } }
   const text = { metadata: { name: 'd', annotations: { a: '},{"metadata":' } } }
   test.each([
-    ['of nothing', []],
-    ['of one', [{ metadata: { name: 'a' } }]],
-    ['of objects that hold what looks like the seam between two', [{ metadata: { name: 'a' } }, nested, text, nested]],
+    ['of no objects', []],
+    ['of one object', [{ metadata: { name: 'a' } }]],
+    ['of objects that contain the separator of two objects', [{ metadata: { name: 'a' } }, nested, text, nested]],
     [
       'of objects that name their kind',
       [
@@ -27,7 +27,7 @@ describe('a list', () => {
       ],
     ],
     ['of different objects', [{ metadata: { name: 'a' } }, { kind: 'X', metadata: {} }, { metadata: { name: 'c' } }]],
-  ])('%s gives them one by one', (_, items) => {
+  ])('yields the objects of a list %s one by one', (_, items) => {
     const expected = { resourceVersion: '7', continue: 'token', objects: items }
     expect(decoded(JSON.stringify(list(items)))).toEqual(expected)
     expect(decoded(`${JSON.stringify(list(items))}\n`)).toEqual(expected)
@@ -36,7 +36,7 @@ describe('a list', () => {
     expect(decoded(JSON.stringify(list(items), undefined, 2))).toEqual(expected)
   })
 
-  test('parses an object only when it is asked for', () => {
+  test('parses an object only when the caller reads it', () => {
     const { objects } = decodeList('{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{}},{"metadata":oops]}')
     const iterator = objects[Symbol.iterator]()
     expect(iterator.next()).toEqual({ done: false, value: { metadata: {} } })
@@ -53,7 +53,7 @@ describe('a list', () => {
 })
 
 test.each(['', 'oops', 'null', '[]', '{}', '{"metadata":{},"items":3}', '{"kind":"Status","metadata":{}}'])(
-  '%j is no list',
+  '%j is not a list',
   (text) => {
     expect(() => decodeList(text)).toThrow(NoListError)
   },

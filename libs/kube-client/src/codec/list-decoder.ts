@@ -1,6 +1,6 @@
 import { notJson, parseJson } from './decode.ts'
 
-/** A text that is no list, or not even JSON. */
+/** The error of a text that is not a list, or not even JSON. */
 export class NoListError extends Error {
   override readonly name = 'NoListError'
 }
@@ -22,8 +22,8 @@ const HEAD = /^\{(?:"kind":"[A-Za-z]+",)?(?:"apiVersion":"[a-z0-9./]+",)?"metada
 const TAIL = ']}'
 
 /**
- * Decodes a page and keeps at most one parsed object, because a page that is parsed as a whole determines the memory of
- * a process. Throws NoListError.
+ * Decodes a page and keeps at most one parsed object, because parsing a whole page at once would determine the memory
+ * of the process. Throws NoListError.
  */
 export function decodeList(text: string): DecodedList {
   const match = HEAD.exec(text)
@@ -32,7 +32,7 @@ export function decodeList(text: string): DecodedList {
   return { head: headOf(parsed(match[1] ?? '')), objects: objectsBetween(text, match[0].length, end) }
 }
 
-/** Decodes a list whose members have another order. */
+/** Parses a whole list at once, because its members are in an unusual order. */
 function decodeWhole(text: string): DecodedList {
   const value = parsed(text)
   if (typeof value !== 'object' || value === null || !('metadata' in value) || !('items' in value)) {
@@ -60,9 +60,9 @@ function headOf(metadata: unknown): ListHead {
 }
 
 /**
- * Splits the text between objects. Each object begins with the same key as the first: `},{"metadata":`. The same text
- * inside an object gives an incomplete piece, which is not JSON and is extended. Objects that begin with another key
- * come in one piece.
+ * Splits the text between objects. Each object begins with the same key as the first: `},{"metadata":`. If the same
+ * text occurs inside an object, the piece is incomplete JSON and is extended. Objects that begin with another key are
+ * parsed together with the previous object.
  */
 function* objectsBetween(text: string, from: number, end: number): Generator<unknown> {
   const key = /\{"[A-Za-z]+":/y
@@ -80,7 +80,7 @@ function* objectsBetween(text: string, from: number, end: number): Generator<unk
   if (Array.isArray(rest)) yield* rest
 }
 
-/** Undefined for a piece that is not complete. */
+/** Parses a piece of a list. Undefined if the piece is not a complete object. */
 function parsePiece(piece: string): unknown {
   try {
     return parseJson(piece)

@@ -12,7 +12,7 @@ import { type DecodedList, NoListError } from './list-decoder.ts'
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 
-/** Objects, and streams of them, as protobuf; as JSON from a server that has no protobuf. */
+/** The media types for objects and for watches: protobuf, or JSON if the server does not support protobuf. */
 export const ACCEPT_PROTOBUF = `${PROTOBUF}, application/json`
 export const ACCEPT_PROTOBUF_STREAM = `${PROTOBUF};stream=watch, application/json`
 
@@ -20,7 +20,7 @@ export function isProtobuf(contentType: string | undefined): boolean {
   return contentType?.startsWith(PROTOBUF) === true
 }
 
-/** The bytes of a message, or of a field of one. */
+/** The bytes of a protobuf message, or of a field of a message, in a larger buffer. */
 export interface ByteSpan {
   readonly bytes: Buffer
   readonly from: number
@@ -31,11 +31,11 @@ export function spanOf(bytes: Buffer): ByteSpan {
   return { bytes, from: 0, to: bytes.length }
 }
 
-/** `k8s` and a zero, which an API server puts before each object. */
+/** The prefix of each object in protobuf from an API server: `k8s` and a zero byte. */
 const PREFIX = 0x6b387300
 const PREFIX_BYTES = 4
 
-/** Tags of fields with a length, as on the wire. */
+/** The tags of the fields 1 and 2, whose values have a length. */
 export const FIELD_1 = 10
 export const FIELD_2 = 18
 
@@ -49,7 +49,7 @@ function afterPrefix({ bytes, from, to }: ByteSpan): ByteSpan {
   return { bytes, from: from + PREFIX_BYTES, to }
 }
 
-/** A field of a message; empty when it is not there. Throws ProtobufError. */
+/** Returns a field of a message, which is empty if the message does not have it. Throws ProtobufError. */
 export function fieldOf({ bytes, from, to }: ByteSpan, tag: number): ByteSpan {
   const reader = new ProtobufReader(bytes, from)
   const end = reachField(reader, to, tag)

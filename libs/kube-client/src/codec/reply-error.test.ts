@@ -21,7 +21,7 @@ describe('a refusal', () => {
     ['a fraction', '0.5'],
     ['beyond all numbers', '1e999'],
     ['a list', '[3]'],
-  ])('whose retryAfterSeconds is %s asks for no wait', async (_, seconds) => {
+  ])('a Status whose retryAfterSeconds is %s asks for no wait', async (_, seconds) => {
     const body = `{"kind":"Status","code":"x","message":"no","details":{"retryAfterSeconds":${seconds}}}`
     server.answer = refuse(500, JSON_TYPE, body)
     const refused = patch(server.connect())
@@ -31,7 +31,7 @@ describe('a refusal', () => {
   test.each([
     ['a request', get],
     ['a watch', watch],
-  ])('stays unread after its message if its body never ends: %s', async (_, ask) => {
+  ])('reads a refusal whose body never ends only up to a limit: %s', async (_, ask) => {
     const endless = endlessText()
     server.answer = endless.answer
     const client = server.connect()
@@ -43,7 +43,7 @@ describe('a refusal', () => {
   })
 })
 
-/** A body of text that grows while the client reads it. */
+/** Returns an answer whose body never ends. */
 function endlessText(): { answer: Answering; written: () => number; closed: () => boolean } {
   let written = 0
   let closed = false

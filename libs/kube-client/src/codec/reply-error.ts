@@ -16,10 +16,10 @@ export interface AskedFor {
   readonly name?: string | undefined
 }
 
-/** The error of a reply that is not a success: the server's own Status, or the text of client-go for its code. */
+/** Returns the error of a refusal: the Status of the server, or the text of client-go for the status code. */
 export function errorOfReply(reply: RefusedReply, asked: AskedFor): ApiError {
   const { retryAfterMs } = reply
-  // The server has stopped waiting for its own storage, which may still write.
+  // A 504 says that the server no longer waits for its storage, which may still carry out the write.
   const outcomeUnknown = reply.status === 504 && asked.method !== 'GET'
   const status = statusWithMessage(reply)
   if (status !== undefined) {
@@ -40,7 +40,7 @@ function statusWithMessage({ body, contentType }: RefusedReply): Status | undefi
     const status = isProtobuf(contentType) ? statusIn(spanOf(body)) : statusOf(JSON.parse(body.toString('utf8')))
     return status?.message === undefined ? undefined : status
   } catch {
-    // Proxies and load balancers answer in text or HTML.
+    // The refusal comes from a proxy or a load balancer, which answers in text or HTML.
     return undefined
   }
 }
@@ -64,7 +64,7 @@ function genericWords(reply: RefusedReply, method: HttpMethod): { reason: string
   return { reason: 'Unknown', message }
 }
 
-/** The reason and the message for a code. Without a message here, the text of the server is the message. */
+/** The reason and the message for a status code. If a message is missing here, the text of the server is used. */
 const KNOWN: Readonly<Record<number, readonly [reason: string, message?: string]>> = {
   400: ['BadRequest', 'the server rejected our request for an unknown reason'],
   401: ['Unauthorized', 'the server has asked for the client to provide credentials'],

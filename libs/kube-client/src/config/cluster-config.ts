@@ -4,20 +4,20 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { OpenStream } from '../http/dial.ts'
 import type { PathCheck } from '../http/path-check.ts'
 
-/** The address of the API server, the trust in it, and our credentials. */
+/** The address of the API server, how to verify its certificate, and the credentials of this process. */
 export interface ClusterConfig {
-  /** `https://10.0.0.1:443`, without a path. The port as it is configured, or none. */
+  /** The origin, such as `https://10.0.0.1:443`, with the port only if the configuration has one. */
   readonly origin: string
-  /** Put before every path: empty, or as `/k8s/clusters/c-1`. */
+  /** The start of every path, such as `/k8s/clusters/c-1`. Often empty. */
   readonly basePath: string
-  /** Undefined for plain HTTP. */
+  /** How to verify the server. Undefined for plain HTTP. */
   readonly tls: ServerTrust | undefined
   readonly credentials: Credentials
-  /** Impersonation. */
+  /** The headers of an impersonated user, which each request carries. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The namespace of the context in the kubeconfig. Undefined if the context has none. */
   readonly namespace?: string | undefined
-  /** Opens streams through the proxy; undefined when there is none. */
+  /** Opens connections through the proxy. Undefined if there is no proxy. */
   readonly proxy: OpenStream | undefined
   /** Checks the connections of all clients of this configuration. If absent, each client has a separate check. */
   readonly path?: PathCheck | undefined
@@ -43,16 +43,16 @@ export interface ConfigSources {
   readonly log: Logger
 }
 
-/** The Authorization header of one request; undefined when the user has none. */
+/** The Authorization header of one request. Undefined if the user has no token or password. */
 export type Authorization = string | undefined
 
-/** Who we are to the API server. */
+/** The credentials of this process for the API server. */
 export interface Credentials {
-  /** Returns a known token without a wait, because every request asks for it. */
+  /** Returns the Authorization header, without a promise if the token is known, because every request needs it. */
   authorization(): Authorization | Promise<Authorization>
   /**
-   * The server answered 401 to `used`. Resolves with whether another try makes sense: with something other than
-   * `used` now at hand.
+   * Called after the server has answered 401 to `used`. Resolves with true if a retry makes sense, because other
+   * credentials than `used` are now available.
    */
   refused(used: Authorization): Promise<boolean>
   /** The client certificate, if the user has one. */
@@ -61,7 +61,7 @@ export interface Credentials {
 
 export type ClientCertificate = Pick<ConnectionOptions, 'cert' | 'key'>
 
-/** A token or password from the configuration itself, or nothing. */
+/** Returns credentials that never change: a token or password in the configuration, or nothing. */
 export function fixedCredentials(authorization: Authorization): Credentials {
   return {
     authorization: () => authorization,

@@ -9,8 +9,8 @@ import { type PluginAnswer, runPlugin } from './exec-plugin.ts'
 import { type KubeconfigFields, mapping, text } from './kubeconfig-document.ts'
 
 /**
- * The output of a plugin: a token, a client certificate or both. The plugin runs again if they expire or the server
- * refuses them.
+ * The credentials that an exec plugin of a kubeconfig prints: a token, a client certificate or both. The plugin runs
+ * again if they expire or the server refuses them.
  */
 export class ExecCredentials implements Credentials {
   readonly #exec: KubeconfigFields
@@ -33,7 +33,7 @@ export class ExecCredentials implements Credentials {
 
   async refused(used: Authorization): Promise<boolean> {
     const before = this.#answer
-    // Unless another caller, refused with the same credentials, asks the plugin already or has asked it.
+    // If the credentials have changed, the plugin has already run again for another caller with the same refusal.
     if (before !== undefined && authorizationOf(before) === used) this.#refused = true
     const after = await this.#valid()
     return authorizationOf(after) !== used || after.certificate?.cert !== before?.certificate?.cert
@@ -50,7 +50,7 @@ export class ExecCredentials implements Credentials {
     return this.#sources.clock.now() < expiresAt ? answer : this.#ask()
   }
 
-  /** Who asks while the plugin runs waits for the same run. */
+  /** Runs the plugin. Callers that come while it runs wait for the same run. */
   #ask(): Promise<PluginAnswer> {
     this.#running ??= runPlugin(this.#exec, this.#info, this.#sources.env)
       .then(

@@ -27,7 +27,7 @@ describe('an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
-  test('runs once for all who ask at the same time, and once for all who were refused', async () => {
+  test('runs once for all concurrent callers, and once more for all refused callers', async () => {
     const count = join(file.folder, 'count')
     file.script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -95,9 +95,9 @@ describe('an exec plugin', () => {
 
   test.each([
     ['does not exist', () => 'no-such-plugin', 'exec: executable no-such-plugin not found'],
-    ['fails without a word', () => file.script('echo hunter2; exit 3'), 'exec: executable PLUGIN failed: exit code 3'],
-    ['prints its token alone', () => file.script('echo hunter2'), 'decoding stdout: 8 bytes that are no JSON'],
-    ['prints something else', () => file.script(`echo '{"t":"hunter2"}'`), 'decoding stdout: it is no ExecCredential'],
+    ['fails silently', () => file.script('echo hunter2; exit 3'), 'exec: executable PLUGIN failed: exit code 3'],
+    ['prints only its token', () => file.script('echo hunter2'), 'decoding stdout: 8 bytes that are no JSON'],
+    ['prints other JSON', () => file.script(`echo '{"t":"hunter2"}'`), 'decoding stdout: it is no ExecCredential'],
     [
       'answers in another version',
       () => file.script(`echo '${credential({ token: 'hunter2' }).replace('/v1"', '/v1beta1"')}'`),
@@ -109,17 +109,17 @@ describe('an exec plugin', () => {
       "exec plugin didn't return a status field",
     ],
     [
-      'gives nothing',
+      'prints no credentials',
       () => file.script(`echo '${credential({})}'`),
       "exec plugin didn't return a token or cert/key pair",
     ],
     [
-      'gives half of a certificate',
+      'prints a key without a certificate',
       () => file.script(`echo '${credential({ clientKeyData: 'hunter2' })}'`),
       'exec plugin returned only certificate or key, not both',
     ],
     ['fails', () => file.script('echo first >&2; echo second >&2; exit 3'), 'exec: executable PLUGIN failed: first'],
-  ])('appears in the error if it %s', async (_, command, message) => {
+  ])('causes a clear error if it %s', async (_, command, message) => {
     const { credentials } = await file.load(exec({ command: command() }))
     await expect(credentials.authorization()).rejects.toHaveProperty(
       'message',

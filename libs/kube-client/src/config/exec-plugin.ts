@@ -9,7 +9,7 @@ export interface PluginAnswer {
   readonly expiresAt: number | undefined
 }
 
-/** Runs the plugin of an `exec` once. Rejects with a one-line error that does not quote its output. */
+/** Runs the plugin of an `exec` section once. Rejects with a one-line error that does not quote its output. */
 export async function runPlugin(exec: KubeconfigFields, info: string, env: NodeJS.ProcessEnv): Promise<PluginAnswer> {
   const command = text(exec, 'command')
   let printed: string
@@ -27,9 +27,9 @@ class ExitError extends Error {
   override readonly name = 'ExitError'
 }
 
-/** The plugin has no input: a plugin that asks for a password must fail at once. */
+/** Returns the output of a plugin. It gets no input, so that a plugin that asks for a password fails at once. */
 async function outputOf(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
-  // Loaded only here: no other part of a sidecar starts processes.
+  // The module is loaded only when needed, because no other part of a sidecar starts processes.
   const { spawn } = await import('node:child_process')
   return await new Promise((resolve, reject) => {
     const plugin = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -57,7 +57,7 @@ function variables(exec: KubeconfigFields): Record<string, string> {
   return Object.fromEntries(all.map((each) => [text(each, 'name'), text(each, 'value')]))
 }
 
-/** Throws the error messages of client-go, which quote only the version of the output. */
+/** Reads the credentials. Its errors are those of client-go, and quote only the version in the output. */
 function answerIn(printed: string, wanted: string): PluginAnswer {
   const credential = parsed(printed)
   const version = text(credential, 'apiVersion')
@@ -81,7 +81,7 @@ function answerIn(printed: string, wanted: string): PluginAnswer {
   }
 }
 
-/** The output may be the token itself, and V8's error quotes text that it cannot parse. */
+/** Parses the output. Replaces V8's error, which quotes the text: the output may be the token itself. */
 function parsed(printed: string): KubeconfigFields {
   try {
     return mapping({ credential: JSON.parse(printed) }, 'credential')

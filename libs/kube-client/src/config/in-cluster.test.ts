@@ -35,13 +35,13 @@ test('the configuration of a pod comes from its environment and its files', asyn
 test.each([
   ['fd00::1', '443', 'https://[fd00::1]:443'],
   ['10.0.0.1', '8080', 'https://10.0.0.1:8080'],
-])('the server at %s, port %s is %s: always TLS', async (host, port, origin) => {
+])('the server at %s with the port %s has the origin %s, always with TLS', async (host, port, origin) => {
   const config = await load({ KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port })
   expect(config.origin).toBe(origin)
 })
 
 test.each([{}, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, { KUBERNETES_SERVICE_PORT: '443' }])(
-  'with only %j it is no pod',
+  'the environment %j is not the environment of a pod',
   async (env) => {
     const message =
       'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined'
@@ -50,22 +50,22 @@ test.each([{}, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, { KUBERNETES_SERVICE_POR
   },
 )
 
-test.each(['abc', '443x', '65536', '-1', '443/x'])('a port %j is named as wrong in one line', async (port) => {
+test.each(['abc', '443x', '65536', '-1', '443/x'])('the error for the port %j names it in one line', async (port) => {
   await expect(load({ ...ENV, KUBERNETES_SERVICE_PORT: port })).rejects.toHaveProperty(
     'message',
     `unable to load in-cluster configuration, KUBERNETES_SERVICE_PORT is no port: "${port}"`,
   )
 })
 
-test('without a token there is no way in', async () => {
+test('a missing token file is an error', async () => {
   rmSync(join(folder, 'token'))
   await expect(load()).rejects.toHaveProperty('message', `open ${join(folder, 'token')}: no such file or directory`)
 })
 
 test.each([
   ['missing', (file: string) => rmSync(file), 'open FILE: no such file or directory'],
-  ['rubbish', (file: string) => writeFileSync(file, 'x'), 'data does not contain any valid RSA or ECDSA certificates'],
-])('an authority that is %s is an error line; the default authorities apply', async (_, spoil, reason) => {
+  ['invalid', (file: string) => writeFileSync(file, 'x'), 'data does not contain any valid RSA or ECDSA certificates'],
+])('an authority that is %s is logged as an error, and the default authorities apply', async (_, spoil, reason) => {
   const file = join(folder, 'ca.crt')
   spoil(file)
   const roots = join(folder, 'roots.pem')

@@ -9,7 +9,7 @@ import { environmentRoots, fileError } from './trusted-roots.ts'
 
 const FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** The configuration of a pod, from its environment and its service account's files. */
+/** Returns the configuration in a pod, from its environment and the files of its service account. */
 export async function inClusterConfig(sources: ConfigSources & { folder?: string }): Promise<ClusterConfig> {
   const { env, clock, log, folder = FOLDER } = sources
   const host = env['KUBERNETES_SERVICE_HOST']
@@ -22,7 +22,7 @@ export async function inClusterConfig(sources: ConfigSources & { folder?: string
   if (!isPort(port))
     throw new Error(`unable to load in-cluster configuration, KUBERNETES_SERVICE_PORT is no port: ${goQuote(port)}`)
   const tokenFile = `${folder}/token`
-  // The error names only the file here: its purpose is not known yet.
+  // This error names only the file, as the error of client-go does.
   try {
     readFileSync(tokenFile)
   } catch (error) {

@@ -1,6 +1,6 @@
 import { yamlValue } from './yaml.ts'
 
-/** The parts of a kubeconfig that its current context names. Absent parts are empty, as clientcmd has them. */
+/** The parts of a kubeconfig that its current context names. Absent parts are empty, as in clientcmd. */
 export interface KubeconfigDocument {
   readonly currentContext: string
   readonly contextFound: boolean
@@ -8,17 +8,17 @@ export interface KubeconfigDocument {
   readonly cluster: KubeconfigFields | undefined
   readonly userName: string
   readonly user: KubeconfigFields
-  /** Empty: the context names none. */
+  /** The namespace of the context. Empty if the context has none. */
   readonly namespace: string
-  /** Which of the files the cluster and the user come from. */
+  /** The indexes of the files that define the cluster and the user. */
   readonly clusterFile: number
   readonly userFile: number
 }
 
-/** A YAML mapping, read with `text` and its like. */
+/** A YAML mapping, whose fields `text`, `texts` and `mapping` read. */
 export type KubeconfigFields = Readonly<Record<string, unknown>>
 
-/** Throws when the text is no YAML mapping; the message has one line. */
+/** Parses a kubeconfig. Throws a one-line error if it is not a YAML mapping. */
 export function parseKubeconfig(content: string): KubeconfigFields {
   const value = yamlValue(content) ?? {}
   if (typeof value !== 'object' || Array.isArray(value)) throw new Error('yaml: the document is not a mapping')
@@ -50,18 +50,18 @@ export function documentOf(files: readonly KubeconfigFields[], context = ''): Ku
   }
 }
 
-/** A text field; empty when it is missing. Numbers count as text, but where validation refuses them. */
+/** Returns a field as text, empty if it is missing. Numbers count as text, unless the validation refuses them. */
 export function text(from: KubeconfigFields, name: string): string {
   const value = from[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** A field that is a mapping; empty when it is missing. */
+/** Returns a field that is a mapping, empty if it is missing. */
 export function mapping(from: KubeconfigFields, name: string): KubeconfigFields {
   return fields(from[name])
 }
 
-/** A field that is a list of texts. */
+/** Returns the strings of a field that is a list. */
 export function texts(from: KubeconfigFields, name: string): string[] {
   const value = from[name]
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []

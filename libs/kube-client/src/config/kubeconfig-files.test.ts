@@ -13,7 +13,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** Writes a kubeconfig into a folder of its own. */
+/** Writes a kubeconfig into a separate folder. */
 function file(name: string, document: object): string {
   mkdirSync(join(folder, name))
   const path = join(folder, name, 'config')
@@ -49,8 +49,8 @@ describe('a context', () => {
   })
 })
 
-describe('of several files', () => {
-  test('the first that names something decides, and each is completed by the others', async () => {
+describe('several kubeconfig files', () => {
+  test('the first file that defines a name decides, and the other files add their names', async () => {
     const contexts = file('contexts', { 'current-context': 'x', contexts: [context('x', 'c')] })
     const clusters = file('clusters', { clusters: [cluster('c', 'https://first:1')] })
     const late = file('late', {
@@ -63,7 +63,7 @@ describe('of several files', () => {
     expect(await load([contexts, clusters, late], 'y')).toMatchObject({ origin: 'https://first:1' })
   })
 
-  test('relative paths are relative to the file that has them', async () => {
+  test('relative paths are relative to the file that contains them', async () => {
     const first = file('first', { 'current-context': 'x', contexts: [context('x', 'c')], users: [] })
     const authority = { 'certificate-authority': 'ca.pem' }
     const second = file('second', { clusters: [cluster('c', 'https://c:1', authority)] })

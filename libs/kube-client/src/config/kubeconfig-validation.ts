@@ -8,8 +8,8 @@ import { fileError } from './trusted-roots.ts'
 const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 
 /**
- * Throws when the parts of a kubeconfig that are used cannot work, with all errors in one line, worded as by
- * clientcmd. Paths are absolute already. Parts that are not used may be broken.
+ * Throws if the used parts of a kubeconfig are invalid, with all errors in one line and the texts of clientcmd. Paths
+ * are already absolute. Unused parts may be invalid.
  */
 export function validateKubeconfig(document: KubeconfigDocument): void {
   const problems = [...contextProblems(document), ...userProblems(document)]
@@ -47,7 +47,7 @@ const USER_TYPES: Types = {
   boolean: [],
 }
 
-/** Without its quotes a token of digits is a number, and as such not always the same digits. */
+/** Returns the errors for fields of a wrong type. A token of digits without quotes is a number and may lose digits. */
 function typeProblems(fields: KubeconfigFields, types: Types, owner: string): string[] {
   return (['string', 'boolean'] as const).flatMap((wanted) =>
     types[wanted].flatMap((name) => {
@@ -124,7 +124,7 @@ function execProblems(user: KubeconfigFields, name: string): string[] {
     .map((field) => `${field} must be specified for ${name} to use exec authentication plugin`)
 }
 
-/** The legacy providers of cloud vendors are not part of the Go originals either. */
+/** Returns an error for the legacy providers of cloud vendors, which the original sidecars do not support either. */
 function providerProblems(user: KubeconfigFields): string[] {
   const provider = mapping(user, 'auth-provider')
   const name = text(provider, 'name')

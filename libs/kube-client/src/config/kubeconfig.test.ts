@@ -47,32 +47,32 @@ describe('the server', () => {
 })
 
 /** The expected values equal the result of client-go, which reads YAML 1.1 and only the first document. */
-describe('a file whose first document is a kubeconfig loads, whatever surrounds it', () => {
+describe('a file whose first document is a kubeconfig', () => {
   const DOCUMENT = `current-context: here
 contexts: [{name: here, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: '${SERVER}'}}]
 users: [{name: u, user: {token: secret}}]
 `
   test.each([
-    ['nothing', DOCUMENT],
-    ['a mark with a comment', `--- # made by hand\n${DOCUMENT}`],
-    ['comments, empty lines and a mark', `# one\n\n  # two\n---\n${DOCUMENT}`],
+    ['nothing else', DOCUMENT],
+    ['a start mark with a comment', `--- # made by hand\n${DOCUMENT}`],
+    ['comments, empty lines and a start mark', `# one\n\n  # two\n---\n${DOCUMENT}`],
     ['a directive', `%YAML 1.1\n---\n${DOCUMENT}`],
     ['a byte order mark', `\uFEFF${DOCUMENT}`],
-    ['a mark at the end', `${DOCUMENT}---\n`],
-    ['a mark without a line break at the end', `${DOCUMENT}---`],
+    ['a start mark at the end', `${DOCUMENT}---\n`],
+    ['a start mark without a line break at the end', `${DOCUMENT}---`],
     ['a second document', `${DOCUMENT}--- # other\ncurrent-context: there\n`],
     ['a second document that is broken', `${DOCUMENT}---\na: [\n\t`],
-    ['an end', `${DOCUMENT}...\n`],
-    ['an end and something else', `${DOCUMENT}... \nb: [`],
+    ['an end mark', `${DOCUMENT}...\n`],
+    ['an end mark and other text', `${DOCUMENT}... \nb: [`],
     ['line ends of Windows', `---\r\n${DOCUMENT.replaceAll('\n', '\r\n')}---\r\n`],
     ['a key that is written twice', `current-context: there\n${DOCUMENT}`],
     ['unknown tags', `!config\nx: !!of [!a 1, ! 2, !<tag:x,2000:y> {a: 1}]\n${DOCUMENT}`],
     ['a token with a tag', DOCUMENT.replace('secret', '!mine secret')],
     ['a token in base64', DOCUMENT.replace('secret', '!!binary c2VjcmV0')],
     ['aliases', DOCUMENT.replace("server: '", "server: &s '").replace('secret}', 'secret, note: *s}')],
-    ['many aliases of little', `a: &a [1, 2]\nb: [${'*a, '.repeat(50)}]\n${DOCUMENT}`],
-  ])('%s', async (_, text) => {
+    ['many aliases of a short list', `a: &a [1, 2]\nb: [${'*a, '.repeat(50)}]\n${DOCUMENT}`],
+  ])('loads a kubeconfig with %s', async (_, text) => {
     writeFileSync(file.path, text)
     const { origin, credentials } = await file.loadFile()
     expect({ origin, authorization: await credentials.authorization() }).toEqual({
@@ -81,7 +81,7 @@ users: [{name: u, user: {token: secret}}]
     })
   })
 
-  test('truth is written as in YAML 1.1, and mappings may be merged', async () => {
+  test('reads the booleans of YAML 1.1 and merged mappings', async () => {
     writeFileSync(
       file.path,
       `current-context: here
@@ -99,22 +99,22 @@ describe('the user', () => {
     ['with a token', { token: 'secret' }, 'Bearer secret'],
     ['with a password', { username: 'me', password: 'pass' }, `Basic ${Buffer.from('me:pass').toString('base64')}`],
     ['with nothing', {}, undefined],
-  ])('%s', async (_, user, authorization) => {
+  ])('authenticates a user %s', async (_, user, authorization) => {
     expect(await (await file.load({ user })).credentials.authorization()).toBe(authorization)
   })
 
   test.each([
     ['tokenFile', { tokenFile: 'token' }],
-    ['tokenFile beside an older token', { tokenFile: 'token', token: 'old' }],
+    ['tokenFile next to an older token', { tokenFile: 'token', token: 'old' }],
     ['auth-provider', { 'auth-provider': { name: 'tokenFile', config: { tokenFile: 'TOKEN' } } }],
-  ])('takes the token of a file, by %s', async (_, user) => {
+  ])('reads the token from the file that %s names', async (_, user) => {
     const token = join(file.folder, 'token')
     writeFileSync(token, 'from file\n')
     const absolute = JSON.parse(JSON.stringify(user).replace('TOKEN', token))
     expect(await (await file.load({ user: absolute })).credentials.authorization()).toBe('Bearer from file')
   })
 
-  test('who speaks for another says so', async () => {
+  test('sends the headers of an impersonated user', async () => {
     const user = { as: 'other', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { scopes: ['x'] } }
     expect((await file.load({ user })).headers).toEqual([
       ['Impersonate-User', 'other'],
@@ -125,22 +125,22 @@ describe('the user', () => {
     ])
   })
 
-  test('keeps the token from a server that --master makes one without TLS', async () => {
+  test('does not send the token if --master sets a server without TLS', async () => {
     expect(
       await (await file.load({ user: { token: 'x' } }, 'http://10.9.9.9')).credentials.authorization(),
     ).toBeUndefined()
   })
 })
 
-describe('what cannot work is one line that a person understands', () => {
+describe('an unusable kubeconfig', () => {
   const invalid = (text: string): string => `invalid configuration: ${text}`
   const NOTHING = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 
-  test('a file that is not there', async () => {
+  test('reports a missing file', async () => {
     await expect(file.loadFile()).rejects.toHaveProperty('message', `stat ${file.path}: no such file or directory`)
   })
 
-  test('a file that is a folder', async () => {
+  test('reports a folder in the place of the file', async () => {
     mkdirSync(file.path)
     await expect(file.loadFile()).rejects.toThrow(
       `error loading config file "${file.path}": read ${file.path}: is a directory`,
@@ -167,7 +167,7 @@ describe('what cannot work is one line that a person understands', () => {
     ['a: !<b{\n> c', 'error loading config file "PATH": yaml: line 2: tag name cannot contain such characters: b{\\n'],
     ['a: *b', 'error loading config file "PATH": yaml: line 1: unidentified alias "b"'],
     ['- a', 'error loading config file "PATH": yaml: the document is not a mapping'],
-  ])('the file %j', async (text, message) => {
+  ])('reports the error in the file %j', async (text, message) => {
     writeFileSync(file.path, text)
     await expect(file.loadFile()).rejects.toHaveProperty('message', message.replace('PATH', file.path))
   })
@@ -175,26 +175,26 @@ describe('what cannot work is one line that a person understands', () => {
   test.each<[string, KubeconfigParts, string]>([
     ['no context', { top: { 'current-context': undefined } }, invalid(NOTHING)],
     [
-      'a context that is not there',
+      'a missing context',
       { top: { 'current-context': 'gone' } },
       invalid('[context was not found for specified context: gone, cluster has no server defined]'),
     ],
-    ['a cluster that is not there', { top: { clusters: [] } }, invalid(NOTHING)],
+    ['a missing cluster', { top: { clusters: [] } }, invalid(NOTHING)],
     ['a cluster without server', { cluster: { 'tls-server-name': 'n' } }, invalid('no server found for cluster "c"')],
     [
-      'an authority that is not there',
+      'a missing authority file',
       { cluster: { server: SERVER, 'certificate-authority': '/gone.pem' } },
       invalid('unable to read certificate-authority /gone.pem for c due to open /gone.pem: no such file or directory'),
     ],
     [
-      'a proxy with a password, of which no message says a word',
+      'a proxy with a password, but not the password',
       { cluster: { server: SERVER, 'proxy-url': 'ftp://me:secret@p' } },
       invalid(
         `invalid 'proxy-url' "ftp://xxxxx@p" for cluster "c": unsupported scheme "ftp", must be http, https, or socks5`,
       ),
     ],
     [
-      'an odd proxy',
+      'a proxy with an unknown scheme',
       { cluster: { server: SERVER, 'proxy-url': 'ftp://p' } },
       invalid(
         `invalid 'proxy-url' "ftp://p" for cluster "c": unsupported scheme "ftp", must be http, https, or socks5`,
@@ -221,7 +221,7 @@ describe('what cannot work is one line that a person understands', () => {
       invalid('token of u is of type number, and must be of type string'),
     ],
     [
-      'a truth in quotes, and a list of servers',
+      'a boolean in quotes, and a list of servers',
       { cluster: { server: ['a'], 'insecure-skip-tls-verify': 'true' } },
       invalid(
         '[server of c is of type array, and must be of type string, ' +
@@ -239,16 +239,16 @@ describe('what cannot work is one line that a person understands', () => {
       invalid('no Auth Provider found for name "oidc"'),
     ],
     [
-      'a token file that is not there',
+      'a missing token file',
       { user: { tokenFile: '/gone' } },
       'failed to read token file "/gone": open /gone: no such file or directory',
     ],
-  ])('%s', async (_, parts, message) => {
+  ])('reports %s', async (_, parts, message) => {
     await expect(file.load(parts)).rejects.toHaveProperty('message', message)
   })
   test.each<[string, KubeconfigParts, string]>([
     [
-      'an authority that is none',
+      'an invalid authority',
       { cluster: { server: SERVER, 'certificate-authority-data': 'eA==' } },
       'unable to load root certificates: unable to parse bytes as PEM block',
     ],
@@ -258,12 +258,12 @@ describe('what cannot work is one line that a person understands', () => {
       'specifying a root certificates file with the insecure flag is not allowed',
     ],
     [
-      'a certificate that is none',
+      'an invalid certificate',
       { user: { 'client-certificate-data': 'eA==', 'client-key-data': 'eA==' } },
       'unable to load client certificate: ',
     ],
-    ['a server that is none', { cluster: { server: 'a b' } }, 'host must be a URL or a host:port pair: "a b"'],
-  ])('%s, which is reported when a client is created from it', async (_, parts, message) => {
+    ['an invalid server', { cluster: { server: 'a b' } }, 'host must be a URL or a host:port pair: "a b"'],
+  ])('reports %s only when a client is created', async (_, parts, message) => {
     const config = await file.load(parts)
     const options = { config, flow: { kind: 'adaptive' } as const, clock: new FakeClock(), log: silentLogger }
     expect(() => createKubeClient({ ...options, userAgent: 'test' })).toThrow(message)

@@ -30,15 +30,15 @@ import { TokenFile } from './token-file.ts'
 import { environmentRoots, fileError } from './trusted-roots.ts'
 
 export interface KubeconfigOptions extends ConfigSources {
-  /** The files, merged as kubectl merges them; none when only `master` is given. */
+  /** The kubeconfig files, merged as by kubectl. Empty if only `master` is set. */
   readonly paths: readonly string[]
-  /** Absent or empty: the current one. */
+  /** The name of the context. Default: the current context. */
   readonly context?: string | undefined
-  /** Takes the place of the cluster's server; empty for none. */
+  /** The server that replaces the server of the cluster. Empty to keep the server of the cluster. */
   readonly master: string
 }
 
-/** The wanted context of a kubeconfig. Throws one line that says what is wrong with it. */
+/** Returns the configuration of a context in a kubeconfig. Throws a one-line error that says what is wrong. */
 export async function kubeconfigConfig(options: KubeconfigOptions): Promise<ClusterConfig> {
   const document = loadDocument(options)
   validateKubeconfig(document)
@@ -65,7 +65,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   }
 }
 
-/** Replaces a configuration without a usable server. */
+/** Returns a configuration without a server. Its `check` throws the message. */
 function unusable(message: string): ClusterConfig {
   return {
     origin: '',
@@ -99,7 +99,7 @@ function readFile(path: string): KubeconfigFields {
   }
 }
 
-/** Relative paths are relative to the kubeconfig file. A command without a slash is looked for in PATH. */
+/** Makes paths relative to the kubeconfig file absolute. A command without a slash stays and is searched in PATH. */
 function absolute(document: KubeconfigDocument, paths: readonly string[]): KubeconfigDocument {
   const { cluster, clusterFile, user, userFile } = document
   const folder = dirname(paths[userFile] ?? '')
@@ -165,7 +165,7 @@ async function credentialsOf(
 }
 
 async function headerCredentials(user: KubeconfigFields, { clock, log }: ConfigSources): Promise<Credentials> {
-  // A token file that is renewed takes precedence over a token that was written down once.
+  // A token file, which may be renewed, takes precedence over a fixed token.
   const tokenFile = text(user, 'tokenFile') || text(mapping(mapping(user, 'auth-provider'), 'config'), 'tokenFile')
   if (tokenFile !== '') return TokenFile.open(tokenFile, { clock, log })
   const token = text(user, 'token').trim()
@@ -181,7 +181,7 @@ function bound(credentials: Credentials): Omit<Credentials, 'certificate'> {
   }
 }
 
-/** Reads a PEM from `<name>-data` or from the file `<name>`, on each call: files are renewed. */
+/** Returns a function that reads a PEM from `<name>-data`, or from the file `<name>`, which may be renewed. */
 function pemSource(from: KubeconfigFields, name: string): (() => string) | undefined {
   const data = text(from, `${name}-data`)
   if (data !== '') return () => Buffer.from(data, 'base64').toString('utf8')

@@ -10,7 +10,7 @@ export interface LoadConfigOptions extends ConfigSources {
   readonly kubeconfig?: string | readonly string[] | undefined
   /** The context of the kubeconfig. If absent or empty, the current context. */
   readonly context?: string | undefined
-  /** --master. */
+  /** The value of --master: the server that replaces the server of the kubeconfig. */
   readonly master?: string | undefined
 }
 
@@ -27,7 +27,7 @@ async function readConfig(options: LoadConfigOptions): Promise<ClusterConfig> {
   const { kubeconfig = [], context, master = '', ...sources } = options
   const paths = [kubeconfig].flat().filter((path) => path !== '')
   if (paths.length === 0 && master === '') return inClusterConfig(sources)
-  // Loaded here only: a pod has no kubeconfig, and the reader of YAML is not free.
+  // The module is loaded only when needed: a pod has no kubeconfig, and the YAML parser costs memory.
   const { kubeconfigConfig } = await import('./kubeconfig.ts')
   return kubeconfigConfig({ paths, context, master, ...sources })
 }

@@ -23,6 +23,6 @@ test.each([
   ['localhost', 443, '', true],
   ['127.0.0.9', 443, '', true],
   ['::1', 443, '', true],
-])('%s:%d with NO_PROXY=%j goes past the proxy: %j', (host, port, noProxy, bypassed) => {
+])('the server %s:%d with NO_PROXY=%j bypasses the proxy: %j', (host, port, noProxy, bypassed) => {
   expect(bypassesProxy(host, port, noProxy)).toBe(bypassed)
 })

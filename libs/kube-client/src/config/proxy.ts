@@ -4,7 +4,7 @@ import type { OpenStream } from '../http/dial.ts'
 import { throughSocksProxy } from '../http/socks-proxy.ts'
 import { redactedUrl } from './server-url.ts'
 
-/** The proxy that the environment wants for a server, by the rules of Go's programs; undefined for none. */
+/** Returns the proxy that the environment sets for a server, by the rules of Go programs. Undefined if it sets none. */
 export function environmentProxy(origin: string, env: NodeJS.ProcessEnv): OpenStream | undefined {
   const url = new URL(origin)
   const secure = url.protocol === 'https:'
@@ -16,7 +16,7 @@ export function environmentProxy(origin: string, env: NodeJS.ProcessEnv): OpenSt
   return throughProxy(parseProxy(value.includes('://') ? value : `http://${value}`))
 }
 
-/** Upper case first, as Go looks them up. */
+/** Reads a variable of the environment by its name in upper case first, then in lower case, as Go does. */
 function variable(env: NodeJS.ProcessEnv, name: string): string | undefined {
   return env[name] || env[name.toLowerCase()] || undefined
 }

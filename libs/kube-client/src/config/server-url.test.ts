@@ -13,11 +13,11 @@ test.each([
   ['https://[fd00::1]:6443', false, 'https://[fd00::1]:6443', ''],
   ['10.0.0.1:8080', false, 'http://10.0.0.1:8080', ''],
   ['10.0.0.1:8080', true, 'https://10.0.0.1:8080', ''],
-])('%s (TLS by default: %j) is %s and %j', (server, defaultTls, origin, basePath) => {
+])('%s (TLS by default: %j) has the origin %s and the base path %j', (server, defaultTls, origin, basePath) => {
   expect(parseServer(server, defaultTls)).toEqual({ origin, basePath })
 })
 
-test.each(['10.0.0.1:8080/path', 'ftp://10.0.0.1', 'https://', 'a b'])('%j is no server', (server) => {
+test.each(['10.0.0.1:8080/path', 'ftp://10.0.0.1', 'https://', 'a b'])('%j is not a valid server', (server) => {
   expect(parseServer(server, false)).toBeUndefined()
 })
 
@@ -28,7 +28,7 @@ test.each([
   ['http://[::1]:8080', true],
   ['http://localhost', true],
   ['http://localhost.example.com', false],
-])('to %s secrets may be sent: %j', (origin, allowed) => {
+])('the client may send credentials to %s: %j', (origin, allowed) => {
   expect(maySendCredentials(origin)).toBe(allowed)
 })
 
@@ -40,6 +40,6 @@ test.each([
   ['me:secret@proxy:3128', 'xxxxx@proxy:3128'],
   ['HTTP://me:secret@[::1]:1/x', 'HTTP://xxxxx@[::1]:1/x'],
   ['', ''],
-])('%s is written as %s', (text, redacted) => {
+])('the URL %s is logged as %s', (text, redacted) => {
   expect(redactedUrl(text)).toBe(redacted)
 })

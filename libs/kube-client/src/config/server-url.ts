@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 
 /**
- * The text of a URL, also of one that is none, without its user part: it may hold a password, and messages end up in
- * logs. Everything up to the last `@` counts, since a password may hold what no URL may.
+ * Hides the user and the password in the text of a URL, even of an invalid URL, because messages reach logs. Everything
+ * up to the last `@` is hidden, because a password may contain characters that no URL may contain.
  */
 export function redactedUrl(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? ''
@@ -32,7 +32,7 @@ export function parseServer(server: string, defaultTls: boolean): ServerAddress 
   return { origin: originOf(url, text), basePath: url.pathname.slice(0, end) }
 }
 
-/** A URL forgets a port that is its scheme's own. */
+/** Returns the origin with the port as it is written, because `URL` drops the default port of a scheme. */
 function originOf(url: URL, text: string): string {
   const written = /^[^/]*\/\/[^/?#]*:(\d+)(?:[/?#]|$)/.exec(text)?.[1]
   return written === undefined ? url.origin : `${url.protocol}//${url.hostname}:${Number(written)}`
@@ -44,8 +44,8 @@ function parse(text: string): URL | undefined {
 }
 
 /**
- * Whether secrets may be sent to this server: over TLS, or to this machine itself. A --master that turns a configured
- * https server into http must not give the token away.
+ * Reports whether credentials may be sent to this server: with TLS, or on this machine. A --master that replaces a
+ * https server by a http server must not reveal the token.
  */
 export function maySendCredentials(origin: string): boolean {
   const { protocol, hostname } = new URL(origin)

@@ -41,7 +41,7 @@ describe('a token file', () => {
     expect(file.authorization()).toBe('Bearer two')
   })
 
-  test('whose token has changed since it was used is not read for it again', async () => {
+  test('does not read the file again after the refusal of an older token', async () => {
     writeFileSync(path, 'one')
     const file = await open()
     rmSync(path)
@@ -52,7 +52,7 @@ describe('a token file', () => {
   test.each([
     ['is missing', () => rmSync(path), `failed to read token file "PATH": open PATH: no such file or directory`],
     ['is empty', () => writeFileSync(path, ' \n'), 'read empty token from file "PATH"'],
-  ])('leaves the old token in use and logs a line if it %s', async (_, spoil, message) => {
+  ])('keeps the old token and logs an error if the file %s', async (_, spoil, message) => {
     writeFileSync(path, 'one')
     const file = await open()
     spoil()

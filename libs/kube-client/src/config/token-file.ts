@@ -4,12 +4,12 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { type Authorization, bearer, type Credentials } from './cluster-config.ts'
 import { fileError } from './trusted-roots.ts'
 
-/** The kubelet renews a token long before it expires; half a minute more or less is well within that. */
+/** The time after which the file is read again. The kubelet renews a token long before it expires. */
 const FRESH_MS = 60_000
 
 /**
- * A token in a file that another process renews. Read again each minute and when the server refuses it; while
- * the file cannot be read the old token stays in use.
+ * A token in a file that another process renews. It is read again each minute and if the server refuses it. If the file
+ * cannot be read, the old token stays in use.
  */
 export class TokenFile implements Credentials {
   readonly #path: string
@@ -19,7 +19,7 @@ export class TokenFile implements Credentials {
   #readAt: number
   #reading: Promise<void> | undefined
 
-  /** Reads the file for the first time. Throws when there is no token in it. */
+  /** Reads the file for the first time. Throws if it contains no token. */
   static async open(path: string, options: { clock: Clock; log: Logger }): Promise<TokenFile> {
     return new TokenFile(path, await readToken(path), options)
   }
@@ -46,7 +46,7 @@ export class TokenFile implements Credentials {
     return undefined
   }
 
-  /** Callers that come while the file is being read wait for the same reading. */
+  /** Reads the file again. Callers that come during a read wait for the same read. */
   #reread(): Promise<void> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined

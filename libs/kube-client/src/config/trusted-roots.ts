@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { messageOf, systemCodeOf } from '@csi-sidecars/base'
 
 /**
- * The authorities that SSL_CERT_FILE and SSL_CERT_DIR name, for a configuration that names none of its own; undefined
- * when neither is set. Files that cannot be read are passed over, as Go does.
+ * Returns the authorities in SSL_CERT_FILE and SSL_CERT_DIR, for a configuration without an authority. Undefined if
+ * neither variable is set. Skips files that cannot be read, as Go does.
  */
 export function environmentRoots(env: NodeJS.ProcessEnv): string[] | undefined {
   const file = env['SSL_CERT_FILE']
@@ -42,10 +42,10 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOTDIR: 'not a directory',
 }
 
-/** A file that could not be used, worded as the Go originals do: `open /etc/x: no such file or directory`. */
+/** Returns the error of an unusable file in the words of Go: `open /etc/x: no such file or directory`. */
 export function fileError(thrown: unknown, path: string, operation = 'open'): Error {
   const code = systemCodeOf(thrown)
   const words = (code === undefined ? undefined : WORDS[code]) ?? messageOf(thrown)
-  // Opening a directory succeeds; only reading it fails.
+  // A directory can be opened, but not read.
   return new Error(`${code === 'EISDIR' ? 'read' : operation} ${path}: ${words}`, { cause: thrown })
 }

@@ -5,12 +5,12 @@ const FEW_NODES = 400_000
 const MANY_NODES = 4_000_000
 const LARGEST_SHARE = 0.99
 const SMALLEST_SHARE = 0.1
-/** The maximum depth. Nested aliases may be deeper than the text. */
+/** The maximum depth of a document. Nested aliases may make it deeper than its text. */
 const DEEPEST = 1_000
 
 /**
- * Throws if the nodes that aliases repeat exceed their share of the document, or never end. An alias is the same object
- * as its anchor, so the count equals the size of a copy.
+ * Throws if aliases repeat too large a share of the nodes of a document, or repeat them endlessly. An alias is the same
+ * object as its anchor, so the count includes each repetition.
  */
 export function checkAliases(value: unknown): void {
   const seen = new Set<object>()
@@ -38,7 +38,7 @@ export function checkAliases(value: unknown): void {
   visit(value, false)
 }
 
-/** The larger a document, the less of it may come from aliases. */
+/** Returns the share of the nodes that may come from aliases. It is smaller for a larger document. */
 function allowedShare(nodes: number): number {
   if (nodes <= FEW_NODES) return LARGEST_SHARE
   if (nodes >= MANY_NODES) return SMALLEST_SHARE

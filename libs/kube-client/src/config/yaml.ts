@@ -12,7 +12,7 @@ import {
 } from 'js-yaml'
 import { checkAliases } from './yaml-aliases.ts'
 
-/** Every tag that the schema does not know. */
+/** The prefix that matches every tag that the schema does not know. */
 const ANY = ''
 
 /**
@@ -31,7 +31,7 @@ const SCHEMA = CORE_SCHEMA.withTags(
   defineMappingTag(ANY, { ...mapTag, matchByTagPrefix: true }),
 )
 
-/** The first document of a text, of which undefined is an empty one. Of two equal keys the last one counts, as in Go. */
+/** Returns the first document of a text, or undefined if it is empty. The last of two equal keys counts, as in Go. */
 export function yamlValue(content: string): unknown {
   try {
     const value: unknown = loadAll(firstDocument(content), { schema: SCHEMA, json: true })[0]
@@ -39,21 +39,21 @@ export function yamlValue(content: string): unknown {
     return value
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
-    // Its message contains an excerpt of the file, secrets included.
+    // The message of the YAMLException is not used, because it quotes the file with its secrets.
     const { mark } = error
     const reason = inOneLine(error.reason)
     throw new Error(mark === undefined ? `yaml: ${reason}` : `yaml: line ${mark.line + 1}: ${reason}`)
   }
 }
 
-/** A reason may quote the name of a tag or of an alias as it was written. */
+/** Escapes line breaks and other control characters, because a reason may quote the name of a tag or an alias. */
 function inOneLine(reason: string): string {
   return reason.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 }
 
 /**
  * Returns the lines up to the end of the first document, because Go programs ignore the rest. A mark at the start of a
- * line ends the document even inside a text.
+ * line ends the document even inside a string.
  */
 function firstDocument(content: string): string {
   const lines = content.replace(/^\uFEFF/, '').split(/(?<=\n)/)

@@ -16,7 +16,7 @@ const succeed = (startedAt: number, now = startedAt): boolean =>
 const refuse = (startedAt: number, now = startedAt, waiting = 1): boolean =>
   policy.ended(now, { startedAt, outcome: REFUSAL, waiting })
 
-test('no more than so many run at a time; the end of one lets the next start', () => {
+test('at most `limit` requests run at a time, and the end of a request lets the next request start', () => {
   start(0, 16)
   expect(policy.admit(0)).toBe(Number.POSITIVE_INFINITY)
   succeed(0)
@@ -24,7 +24,7 @@ test('no more than so many run at a time; the end of one lets the next start', (
 })
 
 describe('a refusal', () => {
-  test('halves what ran, once for all that ran then', () => {
+  test('halves the limit once for all requests that ran at that time', () => {
     start(0, 12)
     refuse(0, 10)
     for (let more = 0; more < 11; more += 1) refuse(0, 11)
@@ -40,14 +40,14 @@ describe('a refusal', () => {
     expect(limits).toEqual([8, 4, 2, 1, 1])
   })
 
-  test('leaves the others their wait; a success ends it', () => {
+  test('does not end the wait of refused requests, but a success ends it', () => {
     start(0, 2)
     expect([refuse(0, 1), succeed(0, 2)]).toEqual([false, true])
   })
 })
 
 describe('successes', () => {
-  test('let one more run with each round, of five at least', () => {
+  test('successes raise the limit by one with each round of at least five', () => {
     start(0, 6)
     refuse(0, 1)
     for (let ended = 0; ended < 5; ended += 1) succeed(0, 2)
@@ -59,14 +59,14 @@ describe('successes', () => {
     expect(policy.limit).toBe(15)
   })
 
-  test('let one more run each until the first refusal', () => {
+  test('each success raises the limit by one until the first refusal', () => {
     policy = new AdaptivePolicy()
     start(0, 16)
     for (let ended = 0; ended < 16; ended += 1) succeed(0)
     expect(policy.limit).toBe(32)
   })
 
-  test('never lead beyond what may run at best', () => {
+  test('successes never raise the limit above the maximum', () => {
     for (let round = 0; round < 100; round += 1) {
       start(0)
       succeed(0)
@@ -76,7 +76,7 @@ describe('successes', () => {
 })
 
 describe('a request that is refused alone', () => {
-  /** Refused as soon as it may start; how long each waited for that. */
+  /** Starts and refuses requests one after the other. Returns how long each request had to wait. */
   const refusedInRow = (count: number, waiting = 1): number[] => {
     const waits: number[] = []
     let now = 0
@@ -90,16 +90,16 @@ describe('a request that is refused alone', () => {
     return waits
   }
 
-  test('makes the next one wait, longer each time, up to the time that the server asks for', () => {
+  test('makes the next request wait, longer each time, up to the Retry-After of the server', () => {
     expect(refusedInRow(10)).toEqual([0, 10, 20, 40, 80, 160, 320, 640, 1000, 1000])
   })
 
-  test('never makes the waiting ones wait for longer together than each would by itself', () => {
+  test('divides the longest pause by the number of waiting requests', () => {
     expect(refusedInRow(7, 20)).toEqual([0, 10, 20, 40, 50, 50, 50])
     expect(policy.limit).toBe(1)
   })
 
-  test('leaves a short pause after successes, which goes with them', () => {
+  test('leaves a short pause, which ends after further successes', () => {
     refusedInRow(8)
     let now = 10_000
     const pauses = [1, 2, 3, 4, 5, 6].map(() => {
@@ -114,13 +114,13 @@ describe('a request that is refused alone', () => {
   })
 })
 
-test('spare requests leave half of the places to other requests', () => {
+test('spare requests leave half of the limit to other requests', () => {
   policy = new AdaptivePolicy(4)
   expect([1, 2, 3].map(() => policy.admitSpare(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
   expect(policy.admit(0)).toBe(0)
 })
 
-/** A server with so many seats, requests that take a while each, and workers that send one after the other. */
+/** Simulates a server that carries out `seats` requests at a time, and workers that send one request after another. */
 function simulate({
   seats,
   workers,
@@ -165,14 +165,14 @@ test.each([
   [3, 100, 0],
   [10, 100, 0],
   [1, 10, 8],
-])('%d seats and %d workers: most of the time all seats are taken, and few are refused', (seats, workers, restMs) => {
+])('with %d seats and %d workers, most seats are in use and few requests are refused', (seats, workers, restMs) => {
   const requests = 1000
   const { ms, refusals } = simulate({ seats, workers, requests, restMs })
   expect(ms).toBeLessThan(((10 + restMs) * requests * 1.6) / seats)
   expect(refusals).toBeLessThan(requests / 4)
 })
 
-/** How many requests a policy starts within `ms` when there is no end of them. */
+/** Returns how many requests a policy starts within `ms` if requests are always waiting. */
 function startedWithin(policy: BucketPolicy, ms: number): number {
   let now = 0
   for (let started = 0; ; started += 1) {
@@ -190,11 +190,11 @@ test.each([
   [5, 10, 60_000, 310],
   [0.5, 1, 3999, 2],
   [1000, 1000, 1000, 2000],
-])('a rate of %d and a burst of %d start, within %d ms, exactly %d', (qps, burst, ms, count) => {
+])('a rate of %d with a burst of %d starts within %d ms exactly %d requests', (qps, burst, ms, count) => {
   expect(startedWithin(new BucketPolicy({ qps, burst, now: 0 }), ms)).toBe(count)
 })
 
-test('a pause saves up exactly the burst', () => {
+test('an idle bucket fills up exactly to its burst', () => {
   const policy = new BucketPolicy({ qps: 5, burst: 2, now: 0 })
   const startedAt = (now: number): number => {
     let started = 0
@@ -204,8 +204,8 @@ test('a pause saves up exactly the burst', () => {
   expect([startedAt(0), startedAt(200), startedAt(3_600_000)]).toEqual([2, 1, 2])
 })
 
-describe('what is to spare', () => {
-  test('leaves half of the burst for others, and is there again as the bucket fills', () => {
+describe('a spare request of a bucket', () => {
+  test('leaves half of the burst to other requests, and starts again as the bucket fills', () => {
     const policy = new BucketPolicy({ qps: 5, burst: 10, now: 0 })
     const spared = (now: number): number => {
       let started = 0
@@ -216,13 +216,13 @@ describe('what is to spare', () => {
     expect(policy.admit(200)).toBe(0)
   })
 
-  test('admits a spare request with a burst of 1, and without a limit', () => {
+  test('starts with a burst of 1, and without a rate limit', () => {
     expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
     expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
   })
 })
 
-test('a negative rate never waits', () => {
+test('a bucket with a negative rate never waits', () => {
   const policy = new BucketPolicy({ qps: -1, burst: 0, now: 0 })
   for (let i = 0; i < 1000; i += 1) expect(policy.admit(0)).toBe(0)
 })

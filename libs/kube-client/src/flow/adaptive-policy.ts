@@ -1,6 +1,6 @@
 import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
 
-/** The number of connections for work, which is more than an API server grants one client. */
+/** The maximum number of parallel requests and connections, which is more than an API server grants one client. */
 export const MAX_RUNNING = 100
 /** The limit before the first answer of the server. */
 const FIRST_RUNNING = 16
@@ -21,7 +21,7 @@ export class AdaptivePolicy implements FlowPolicy {
   #limit: number
   #running = 0
   #halvedAt = Number.NEGATIVE_INFINITY
-  /** Successes since the limit or the pause has changed. */
+  /** The number of successes since the last change of the limit or the pause. */
   #successes = 0
   #pauseMs = 0
   #refusedInRow = 0
@@ -32,7 +32,7 @@ export class AdaptivePolicy implements FlowPolicy {
     this.#limit = Math.min(maxRunning, FIRST_RUNNING)
   }
 
-  /** How many requests may run at a time at present. */
+  /** The current maximum number of parallel requests. */
   get limit(): number {
     return this.#limit
   }
@@ -82,8 +82,8 @@ export class AdaptivePolicy implements FlowPolicy {
 }
 
 /**
- * Exactly `burst` requests at once, then `qps` a second. Running requests are not counted.
- * A burst below one lets nothing through; a negative rate everything.
+ * Starts `burst` requests at once and then `qps` requests a second, however many are running. A burst below one allows
+ * no requests, and a negative rate allows all requests.
  */
 export class BucketPolicy implements FlowPolicy {
   readonly #qps: number
@@ -101,13 +101,13 @@ export class BucketPolicy implements FlowPolicy {
   admit(now: number): number {
     if (this.#qps < 0) return 0
     this.#advance(now)
-    // Floating point must not cost a wait of a nanosecond.
+    // Rounding errors of floating point must not cause a wait.
     if (this.#tokens < 1 - 1e-9) return ((1 - this.#tokens) * 1000) / this.#qps
     this.#tokens -= 1
     return 0
   }
 
-  /** Half of the burst stays for others. */
+  /** Admits a spare request only if half of the burst is left for other requests. */
   admitSpare(now: number): number {
     if (this.#qps < 0) return 0
     this.#advance(now)
@@ -115,7 +115,7 @@ export class BucketPolicy implements FlowPolicy {
     return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admit(now)
   }
 
-  /** A bucket counts starts only, and a request that was refused waits for as long as the server asks. */
+  /** Always false, because a bucket counts only starts: a refused request waits as long as the server asks. */
   ended(): boolean {
     return false
   }

@@ -21,18 +21,18 @@ const enterAll = (...names: string[]): void => {
   for (const name of names) void enter(name)
 }
 
-test('requests pass in their order, as fast as the policy lets them', async () => {
+test('requests pass in their order, as fast as the policy allows', async () => {
   enterAll('a', 'b', 'c', 'd')
   await clock.advance(1000)
   expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200'])
   expect(clock.pending).toBe(0)
 })
 
-test('a free gate answers at once, without a promise', () => {
+test('a free gate returns a permit at once, without a promise', () => {
   expect(gate.enter()).toMatchObject({ waitedMs: 0 })
 })
 
-test('the permit says how long it was waited for', async () => {
+test('a permit contains the time that its caller has waited', async () => {
   enterAll('a', 'b')
   const third = enter('c')
   await clock.advance(100)
@@ -46,14 +46,14 @@ describe('a request that was refused', () => {
     return permit
   }
 
-  test('waits for its time while others pass, and then comes before all others', async () => {
+  test('waits for its Retry-After while other requests pass, and then passes first', async () => {
     void again('refused', 250)
     enterAll('a', 'b', 'c', 'd', 'e', 'f')
     await clock.advance(400)
     expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200', 'refused@300', 'e@400'])
   })
 
-  test('comes sooner where the policy has room again after a success', async () => {
+  test('passes sooner if a success shows that the server has room again', async () => {
     gate = new FlowGate(clock, new AdaptivePolicy(2))
     const [first, second] = [await enter('a'), await enter('b')]
     first.end({ retryAfterMs: 1000 })
@@ -64,7 +64,7 @@ describe('a request that was refused', () => {
     expect([passed, clock.pending]).toEqual([['a@0', 'b@0', 'a@10'], 0])
   })
 
-  test('waits for all of its time where nothing else succeeds', async () => {
+  test('waits for its whole Retry-After if no other request succeeds', async () => {
     gate = new FlowGate(clock, new AdaptivePolicy(2))
     const first = await enter('a')
     first.end({ retryAfterMs: 1000 })
@@ -75,7 +75,7 @@ describe('a request that was refused', () => {
     expect(passed).toEqual(['a@0', 'a@1000'])
   })
 
-  test('ends with its signal and leaves nothing behind', async () => {
+  test('stops waiting when its signal is aborted, and leaves no timer behind', async () => {
     const stop = new AbortController()
     const waiting = again('a', 1000, stop.signal)
     stop.abort(new Error('enough'))
@@ -85,7 +85,7 @@ describe('a request that was refused', () => {
 })
 
 describe('a caller that is aborted', () => {
-  test('gives its place to the next one and leaves nothing behind', async () => {
+  test('gives its place to the next caller', async () => {
     enterAll('a', 'b')
     const stop = new AbortController()
     const third = enter('c', stop.signal)
@@ -96,7 +96,7 @@ describe('a caller that is aborted', () => {
     expect(passed).toEqual(['a@0', 'b@0', 'd@100'])
   })
 
-  test('alone takes the timer with it', async () => {
+  test('cancels the timer if no other caller is waiting', async () => {
     enterAll('a', 'b')
     const stop = new AbortController()
     const third = enter('c', stop.signal)
@@ -105,7 +105,7 @@ describe('a caller that is aborted', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('before it asks does not even queue', async () => {
+  test('does not queue if its signal is already aborted', async () => {
     enterAll('a', 'b')
     await expect(enter('c', AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
   })
@@ -138,7 +138,7 @@ describe('a spare request', () => {
     expect(passed).toHaveLength(3)
   })
 
-  test('leaves room: the next request does not wait', async () => {
+  test('leaves room, so that the next request does not wait', async () => {
     void spare()
     await clock.settle()
     enterAll('a')
@@ -147,7 +147,7 @@ describe('a spare request', () => {
     expect(passed).toEqual(['spare@0 after 0', 'a@0'])
   })
 
-  test('waits in line with others after its time, however many there are', async () => {
+  test('queues like other requests after its longest wait, however many requests are waiting', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     const names = Array.from({ length: 60 }, (_, index) => `a${index}`)
     enterAll(...names.slice(0, 40))
@@ -159,7 +159,7 @@ describe('a spare request', () => {
     expect(passed.slice(-2)).toEqual(['a59@5900', 'low after 6000'])
   })
 
-  test('ends with its signal', async () => {
+  test('stops waiting when its signal is aborted', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
     const stop = new AbortController()
@@ -171,7 +171,7 @@ describe('a spare request', () => {
   })
 })
 
-test('the end of a running request lets the next one pass, without a timer', async () => {
+test('the end of a running request lets the next request pass, without a timer', async () => {
   gate = new FlowGate(clock, new AdaptivePolicy(1))
   const first = await enter('a')
   enterAll('b')

@@ -1,9 +1,9 @@
 import { type Cancel, CancelledError, type Clock, onAbort, type Scope, scope } from '@csi-sidecars/base'
 import type { FlowOutcome, FlowPolicy } from './policy.ts'
 
-/** Permission to send one request. `end` it exactly once. */
+/** The permission to send one request. The caller calls `end` exactly once. */
 export interface Permit {
-  /** How long it was waited for. */
+  /** The milliseconds that the caller has waited for the permit. */
   readonly waitedMs: number
   end(outcome: FlowOutcome): void
 }
@@ -12,17 +12,17 @@ interface Waiter {
   give(): void
 }
 
-/** The longest time until a spare request is tried again; it is never urgent. */
+/** The longest time between two checks whether a spare request may pass. Spare requests are never urgent. */
 const SPARE_MS = 1000
 
-/** One lane: requests pass in the order in which they asked, as its policy lets them. */
+/** Admits requests in the order of their arrival, as fast as the policy allows. */
 export class FlowGate {
   readonly #clock: Clock
   readonly #policy: FlowPolicy
   readonly #waiters = new Set<Waiter>()
-  /** Were refused by the server and are due again: they come before the others. */
+  /** Requests that the server has refused and that are due again. They pass before other requests. */
   readonly #returned = new Set<Waiter>()
-  /** Were refused and wait for their time, or for room. */
+  /** Refused requests that wait for their Retry-After to end, or for room. */
   readonly #refused = new Set<Scope>()
   #timer: Cancel | undefined
 
@@ -31,7 +31,7 @@ export class FlowGate {
     this.#policy = policy
   }
 
-  /** A permit: at once when the lane is free, else a promise of one. A caller that is aborted leaves the queue. */
+  /** Returns a permit at once if the gate is free, otherwise a promise. An aborted caller leaves the queue. */
   enter(signal?: AbortSignal): Permit | Promise<Permit> {
     return this.#enter(this.#clock.monotonic(), signal)
   }
@@ -43,8 +43,8 @@ export class FlowGate {
   }
 
   /**
-   * A permit for a request that the server has refused: after `waitMs`, or as soon as the policy finds that the server
-   * has room again.
+   * Resolves with a permit for a refused request after `waitMs`, or earlier if the policy finds that the server has
+   * room again.
    */
   async enterAgain(waitMs: number, signal?: AbortSignal): Promise<Permit> {
     const since = this.#clock.monotonic()
@@ -60,7 +60,7 @@ export class FlowGate {
     return await this.#queue(this.#returned, since, signal)
   }
 
-  /** A permit once no other request waits for one and the policy has some to spare. After `maxMs` it queues like others. */
+  /** Resolves with a permit if no other request waits and the policy has room to spare. After `maxMs` it queues. */
   async enterSpare(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
     const asked = this.#clock.monotonic()
     for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
@@ -125,5 +125,5 @@ export class FlowGate {
   }
 }
 
-/** Ends the wait of a refused request. */
+/** The reason that ends the wait of a refused request. */
 const ROOM = new CancelledError('the server has room again')

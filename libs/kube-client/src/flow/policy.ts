@@ -1,15 +1,15 @@
-/** How a request ended, as far as its rate is concerned. 'ignored': it says nothing about the room for others. */
+/** The outcome of a request for the flow control. An `ignored` outcome does not show whether the server has room. */
 export type FlowOutcome = 'done' | 'ignored' | Refusal
 
-/** A 429. */
+/** A refusal with the status code 429. */
 export interface Refusal {
-  /** How long the server asks to wait. */
+  /** The milliseconds that the server asks the client to wait. */
   readonly retryAfterMs: number
 }
 
 /** A request that has ended. */
 export interface FlowEnd {
-  /** When it was admitted. */
+  /** The time when the request was admitted. */
   readonly startedAt: number
   readonly outcome: FlowOutcome
   /** The number of waiting requests, including this request if it was refused. */
@@ -20,7 +20,7 @@ export interface FlowEnd {
 export interface FlowPolicy {
   /**
    * Returns 0 if one request may start now, and counts it as started. Otherwise returns the milliseconds until the next
-   * question, or Infinity if a running request must end first.
+   * call, or Infinity if a running request must end first.
    */
   admit(now: number): number
   /** Like `admit`, but admits a request only if enough room is left for other requests. */
@@ -32,14 +32,13 @@ export interface FlowPolicy {
   ended(now: number, end: FlowEnd): boolean
 }
 
-/** How fast requests may be sent. */
 export type FlowOptions =
   | {
       readonly kind: 'bucket'
-      /** Negative: no limit. */
+      /** The requests a second. A negative number means no limit. */
       readonly qps: number
       readonly burst: number
-      /** Each API group has a bucket of its own. */
+      /** True if each API group has a separate bucket. */
       readonly perGroup: boolean
     }
   | { readonly kind: 'adaptive' }

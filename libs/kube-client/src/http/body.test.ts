@@ -49,7 +49,7 @@ describe('a body', () => {
     ['10', 0],
     ['11', 1],
     [undefined, 0],
-  ])('announced with %s bytes ends %d connections', (length, times) => {
+  ])('a body that is announced with %s bytes ends %d connections', (length, times) => {
     new Body(connection, { body: 10 }).announced({ status: 200, header: () => length })
     expect(lost).toBe(times)
   })

@@ -3,7 +3,7 @@ import type { HttpConnection } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
 
-/** 512 MiB. A string cannot hold more bytes. */
+/** The maximum length of a body, 512 MiB, because a string cannot be longer. */
 const LONGEST_BODY = constants.MAX_STRING_LENGTH
 
 /**
@@ -40,12 +40,12 @@ export class Body {
     if (length > this.#limits.body) this.#tooLong()
   }
 
-  /** Returns whether more bytes are needed. False when enough of a refusal was read. */
+  /** Adds bytes. Returns false if enough of a refusal was read and no more bytes are needed. */
   push(bytes: Buffer): boolean {
     const room = this.#limits.refusal - this.#length
     this.#length += bytes.length
     if (this.#refused) {
-      // The copy frees the rest of the chunk.
+      // A copy of the needed bytes frees the rest of the chunk.
       this.#chunks.push(bytes.length > room ? Buffer.from(bytes.subarray(0, room)) : bytes)
       return this.#length < this.#limits.refusal
     }

@@ -6,7 +6,7 @@ import { handshakeError, hostPort, NetworkError } from './network-error.ts'
 const HEAD_END = '\r\n\r\n'
 const LONGEST_HEAD = 16 * 1024
 
-/** Streams through an HTTP proxy (`http:` or `https:`), each in a tunnel of its own. */
+/** Opens connections through an HTTP proxy (`http:` or `https:`), each in a separate CONNECT tunnel. */
 export function throughHttpProxy(proxy: URL): OpenStream {
   const secure = proxy.protocol === 'https:'
   const at: Address = {
@@ -41,12 +41,12 @@ function connectRequest(target: Address, proxy: URL): string {
   return `${lines.join('\r\n')}${HEAD_END}`
 }
 
-/** Reports whether the proxy announces a body. A tunnel whose head names a transfer encoding is one all the same. */
+/** Reports whether the proxy announces a body. A Transfer-Encoding is ignored, because a tunnel has no body. */
 function hasBody(head: Buffer): boolean {
   return /\r\ncontent-length:[ \t]*0*[1-9]/i.test(head.toString('latin1'))
 }
 
-/** Resolves when the proxy has opened the tunnel. The socket then has no listeners, and no byte of the tunnel was read. */
+/** Resolves when the tunnel is open. The socket then has no listeners, and no byte of the tunnel was read. */
 async function tunnel(socket: Socket, request: string, signal: AbortSignal): Promise<void> {
   let head = Buffer.alloc(0)
   let behind = 0

@@ -8,7 +8,7 @@ export interface ExchangeSink extends ResponseSink {
   fail(error: Error, answered: boolean): void
 }
 
-/** The peer ended the connection before the response was complete. The texts equal Go's. */
+/** The error of a connection that ended before the response was complete. The texts equal Go's. */
 export class EndOfStreamError extends Error {
   override readonly name = 'EndOfStreamError'
 
@@ -17,7 +17,7 @@ export class EndOfStreamError extends Error {
   }
 }
 
-/** One connected socket that carries one exchange at a time. Only this class touches the socket from here on. */
+/** A connected socket that carries one HTTP exchange at a time. No other code uses the socket. */
 export class HttpConnection implements ResponseSink {
   readonly #socket: Socket
   readonly #parser = new ResponseParser()
@@ -30,10 +30,10 @@ export class HttpConnection implements ResponseSink {
   #sink: ExchangeSink | undefined
   #answered = false
   #lost = false
-  /** Exchanges begun so far: the peer may have closed a connection that has served one before. */
+  /** The number of exchanges so far. The peer may have closed a connection that has already served an exchange. */
   exchanges = 0
 
-  /** `onLost` is called once, when the connection can carry nothing more. */
+  /** `onLost` is called once, when the connection can no longer be used. */
   constructor(socket: Socket, { clock, onLost }: { clock: Clock; onLost: (connection: HttpConnection) => void }) {
     this.#socket = socket
     this.#clock = clock
@@ -57,7 +57,7 @@ export class HttpConnection implements ResponseSink {
     return this.#answered
   }
 
-  /** Hands the request's bytes to the socket at once. `sink` gets the answer, and `end` or `fail` at the end. */
+  /** Writes the request to the socket at once. `sink` receives the answer, and then `end` or `fail`. */
   begin(request: string, sink: ExchangeSink): void {
     this.exchanges += 1
     this.#sink = sink
@@ -88,7 +88,7 @@ export class HttpConnection implements ResponseSink {
     this.#sink?.data(bytes)
   }
 
-  /** Free before the sink hears of the end, so that it may hand the connection on at once. */
+  /** Frees the connection before it notifies the sink, so that the sink can release the connection at once. */
   end(): void {
     const sink = this.#sink
     this.#sink = undefined
@@ -123,8 +123,8 @@ interface Handle {
 }
 
 /**
- * Reports whether the kernel holds bytes that the event loop has not read yet. An answer among them would answer the
- * next request. Only the handle knows; `http.Agent` of Node.js asks it too. Older versions than 26.12.1 cannot say.
+ * Reports whether the kernel has bytes that the process has not read yet. An unsolicited response in them would be
+ * taken as the answer to the next request. Versions of Node.js before 26.12.1 cannot report it.
  */
 function hasUnreadBytes(socket: Socket): boolean {
   const { _handle: handle } = socket as Socket & { readonly _handle?: Handle | null }

@@ -3,7 +3,7 @@ import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'n
 import { type Clock, DeadlineError, deadline, onAbort } from '@csi-sidecars/base'
 import { dialError, dialTimeout, handshakeError, handshakeTimeout } from './network-error.ts'
 
-/** Opens one connection to the server, ready for the first request's bytes. Rejects with a NetworkError. */
+/** Opens one connection to the server, ready for the first request. Rejects with a NetworkError. */
 export type Dial = (signal?: AbortSignal) => Promise<Socket>
 
 export interface Address {
@@ -11,7 +11,7 @@ export interface Address {
   readonly port: number
 }
 
-/** Opens a byte stream to an address: a plain socket, or one through a proxy. */
+/** Opens a byte stream to an address, directly or through a proxy. */
 export type OpenStream = (address: Address, signal: AbortSignal) => Promise<Socket>
 
 /** Returns the options of a TLS handshake. Called before each handshake, because certificates rotate. */
@@ -20,18 +20,18 @@ export type TlsMaterial = () => ConnectionOptions | Promise<ConnectionOptions>
 export interface DialOptions {
   readonly address: Address
   readonly open: OpenStream
-  /** Absent: the server speaks plain HTTP. */
+  /** The TLS options. Undefined if the server uses plain HTTP. */
   readonly tls: TlsMaterial | undefined
   readonly clock: Clock
 }
 
 const CONNECT_MS = 30_000
 const HANDSHAKE_MS = 10_000
-/** Unused connections are probed, so that a peer that vanished is noticed. */
+/** The idle time before TCP keep-alive probes a connection, to notice a peer that has vanished. */
 const PROBE_MS = 30_000
 
 export function dialer({ address, open, tls, clock }: DialOptions): Dial {
-  /** Resumed by the next handshake, which then costs a fraction. */
+  /** The last TLS session, which the next handshake resumes to save time. */
   let session: Buffer | undefined
   const connect = (signal?: AbortSignal): Promise<Socket> =>
     withTimeLimit({ clock, ms: CONNECT_MS, signal, late: () => dialTimeout(address.host, address.port) }, (limited) =>
@@ -60,7 +60,6 @@ export function dialer({ address, open, tls, clock }: DialOptions): Dial {
   }
 }
 
-/** A plain TCP connection. */
 export const openTcp: OpenStream = ({ host, port }, signal) => {
   const socket = connectTcp({ host, port })
   return ready(socket, 'connect', { signal, describe: (error) => dialError(error, host, port) })
@@ -75,7 +74,7 @@ async function handshake(
   return ready(socket, 'secureConnect', { signal, describe: handshakeError })
 }
 
-/** Resolves with the socket at `event`. Whatever comes before it ends the socket. */
+/** Resolves with the socket at `event`. An error, the end or an abort before the event destroys the socket. */
 export function ready<S extends Socket>(
   socket: S,
   event: string,
@@ -122,7 +121,7 @@ async function withTimeLimit<T>(limit: Limit, run: (signal: AbortSignal) => Prom
 }
 
 function tlsOptions(address: Address, material: ConnectionOptions | undefined): ConnectionOptions {
-  // Server name indication is for names only: Node refuses addresses there, and checks the certificate by `host`.
+  // Server name indication allows no addresses. Node then checks the certificate by `host`.
   const servername = material?.servername ?? (isIP(address.host) ? undefined : address.host)
   return {
     ALPNProtocols: ['http/1.1'],

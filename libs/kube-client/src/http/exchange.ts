@@ -15,10 +15,10 @@ export interface ExchangeLimits {
   readonly signal: AbortSignal | undefined
 }
 
-/** An exchange that failed. It says whether a part of the response was received. */
+/** The error of a failed exchange. It says whether a part of the response was received. */
 export class ExchangeError extends Error {
   override readonly name = 'ExchangeError'
-  /** Some of the response was seen. */
+  /** True if a part of the response was received. */
   readonly answered: boolean
 
   constructor(cause: Error, answered: boolean) {
@@ -28,8 +28,8 @@ export class ExchangeError extends Error {
 }
 
 /**
- * Sends a request and collects the whole reply. Rejects with the signal's reason when that ends it, otherwise with an
- * ExchangeError. The connection is free again as soon as the promise is settled, or lost.
+ * Sends a request and collects the whole reply. Rejects with the reason of an aborted signal, otherwise with an
+ * ExchangeError. When the promise settles, the connection is free again or closed.
  */
 export function exchange(connection: HttpConnection, request: string, limits: ExchangeLimits): Promise<ServerReply> {
   return new Promise((resolve, reject) => {

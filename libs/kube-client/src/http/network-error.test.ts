@@ -8,7 +8,7 @@ test.each([
   ['10.0.0.1', '10.0.0.1:443'],
   ['fd00::1', '[fd00::1]:443'],
   ['api.example.com', 'api.example.com:443'],
-])('%s and a port is %s', (host, text) => {
+])('the host %s with the port 443 is written as %s', (host, text) => {
   expect(hostPort(host, 443)).toBe(text)
 })
 
@@ -25,7 +25,7 @@ describe('opening a connection to api.example.com', () => {
       new AggregateError([node('ECONNREFUSED', { address: '::1' }), node('ECONNREFUSED')]),
       'dial tcp [::1]:443: connect: connection refused',
     ],
-  ])('%s', (error, text) => {
+  ])('the error `%s` while dialling has the text of Go', (error, text) => {
     expect(dialError(error, 'api.example.com', 443).message).toBe(text)
   })
 })
@@ -39,7 +39,7 @@ describe('a handshake', () => {
     [node('ERR_SSL_WRONG_VERSION_NUMBER'), 'http: server gave HTTP response to HTTPS client'],
     [node('ECONNRESET', { syscall: 'read' }), 'read tcp: read: connection reset by peer'],
     [node('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL'), 'the server speaks no HTTP/1.1'],
-  ])('%s', (error, text) => {
+  ])('the error `%s` in a handshake has the text of Go', (error, text) => {
     expect(handshakeError(error).message).toBe(text)
   })
 })
@@ -49,7 +49,7 @@ describe('a request under way', () => {
     [node('ECONNRESET', { syscall: 'read' }), 'read tcp: read: connection reset by peer'],
     [node('EPIPE', { syscall: 'write' }), 'write tcp: write: broken pipe'],
     [new Error('something\n  else'), 'something else'],
-  ])('%s', (error, text) => {
+  ])('the error `%s` during a request has the text of Go', (error, text) => {
     expect(exchangeError(error).message).toBe(text)
   })
 })

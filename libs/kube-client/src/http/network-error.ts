@@ -1,6 +1,6 @@
 import { isError, messageOf, systemCodeOf } from '@csi-sidecars/base'
 
-/** Node's codes in the words that Go programs use for the same, which is what people search for. */
+/** The texts of Go programs for the error codes of Node, because people search for the texts of Go. */
 const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset by peer',
@@ -30,17 +30,17 @@ const CERTIFICATE_WORDS: Readonly<Record<string, string>> = {
 /** The message if the server, or a proxy in front of it, supports only HTTP/2. */
 export const NO_HTTP_1 = 'the server speaks no HTTP/1.1'
 
-/** A connection that failed to open or was lost. The message equals Go's. */
+/** The error of a connection that failed to open or was lost. The message equals Go's. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
 }
 
-/** `10.0.0.1:443`, `[::1]:443`, `api.example.com:443`. */
+/** Returns an address such as `10.0.0.1:443`, `[::1]:443` or `api.example.com:443`. */
 export function hostPort(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** A connection to `host` that could not be opened. */
+/** Returns the error of a connection to `host` that could not be opened. */
 export function dialError(thrown: unknown, host: string, port: number): NetworkError {
   const cause = firstOf(thrown)
   const code = systemCodeOf(cause)
@@ -60,7 +60,6 @@ export function handshakeTimeout(): NetworkError {
   return new NetworkError('net/http: TLS handshake timeout')
 }
 
-/** A TLS handshake that failed. */
 export function handshakeError(thrown: unknown): NetworkError {
   const code = systemCodeOf(thrown)
   const certificate = code === undefined ? undefined : CERTIFICATE_WORDS[code]
@@ -75,7 +74,7 @@ export function handshakeError(thrown: unknown): NetworkError {
   return exchangeError(thrown)
 }
 
-/** A connection that broke while it carried a request. Errors that already read as in Go are kept. */
+/** Returns the error of a connection that broke during a request. Keeps errors that already have the text of Go. */
 export function exchangeError(thrown: unknown): NetworkError {
   if (thrown instanceof NetworkError) return thrown
   const code = systemCodeOf(thrown)
@@ -89,7 +88,7 @@ function of(message: string, cause: unknown): NetworkError {
   return new NetworkError(message, { cause })
 }
 
-/** A name with several addresses fails with one error for each; the first one is reported. */
+/** Returns the first of several errors: a name with several addresses fails with one error for each address. */
 function firstOf(thrown: unknown): unknown {
   return isError(thrown) && 'errors' in thrown && Array.isArray(thrown.errors) ? (thrown.errors[0] ?? thrown) : thrown
 }
@@ -106,7 +105,7 @@ function lookupWords(code: string): string {
   return code === 'EAI_AGAIN' ? 'server misbehaving' : code
 }
 
-/** Node: `Hostname/IP does not match certificate's altnames: Host: h. is not in the cert's altnames: DNS:a, IP Address:b`. */
+/** Translates `Hostname/IP does not match certificate's altnames: Host: h. is not in the cert's altnames: DNS:a`. */
 function alternativeNames(thrown: unknown): string {
   const match = /(?:Host: (\S+)\.|IP: (\S+)) is not (?:in the )?cert's (?:altnames|list): (.*)/.exec(messageOf(thrown))
   const wanted = match?.[1] ?? match?.[2]

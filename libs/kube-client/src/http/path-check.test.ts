@@ -19,7 +19,7 @@ let config: ClusterConfig
 let client: OwnedKubeClient
 let leaseClient: OwnedKubeClient
 let seen: { readonly what: string; readonly at: number }[]
-/** Earlier connections swallow all bytes that are sent from here on. */
+/** The sockets on which the server no longer answers. */
 let dead: Set<Socket>
 let sockets: Set<Socket>
 let watches: ServerResponse[]
@@ -71,7 +71,7 @@ async function until(condition: () => boolean): Promise<void> {
   for (let turn = 0; turn < 5000 && !condition(); turn += 1) await clock.settle()
   expect(condition()).toBe(true)
 }
-/** Lets time pass in steps that give real sockets their turns. */
+/** Lets time pass in small steps, so that real sockets can work. */
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 500) {
     await clock.advance(Math.min(left, 500))
@@ -98,7 +98,7 @@ const reads = (): number[] => seen.filter(({ what }) => what === 'GET /version')
 const warnings = (): string[] => log.lines.map(({ message }) => message).filter((message) => message === WARNING)
 
 describe('without a lease', () => {
-  test('a small read each 16 s while nothing else is answered', async () => {
+  test('sends a small read each 16 s while no other request is answered', async () => {
     await watch()
     await pass(50_000)
     expect(reads()).toEqual([1000, 17_000, 33_000, 49_000])
@@ -120,7 +120,7 @@ describe('without a lease', () => {
     expect(reads()).toEqual([])
   })
 
-  test.each([2, 15, 18, 40])('a black hole after %d s is noticed within 27 s', async (seconds) => {
+  test.each([2, 15, 18, 40])('detects within 27 s that all connections are dead after %d s', async (seconds) => {
     await watch()
     await pass(seconds * 1000)
     blackHole()
@@ -168,7 +168,7 @@ describe('without a lease', () => {
   })
 })
 
-describe('with a lease, by a client of its own', () => {
+describe('with a lease, which another client of the process renews', () => {
   const renewing = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= 5000) {
       const asked = lease()
@@ -177,14 +177,14 @@ describe('with a lease, by a client of its own', () => {
     }
   }
 
-  test('no small read at all', async () => {
+  test('sends no small reads', async () => {
     await lease()
     await watch()
     await renewing(100_000)
     expect(reads()).toEqual([])
   })
 
-  test('a renewal without an answer closes all that is older', async () => {
+  test('a renewal without an answer closes all connections that are older', async () => {
     await lease()
     await watch()
     await renewing(20_000)
@@ -193,12 +193,12 @@ describe('with a lease, by a client of its own', () => {
     await renewing(10_000)
     expect(frames).toMatchObject([{ type: 'END', why: 'broken' }])
     expect(warnings()).toHaveLength(1)
-    // The read was on a new connection, for there was none to reuse.
+    // The read used a new connection, because no idle connection was left.
     expect(await work).toMatchObject({ metadata: { name: 'x' } })
     expect(await lease()).toMatchObject({ metadata: { name: 'x' } })
   })
 
-  test('a stream that brings something after the renewal was sent stays', async () => {
+  test('keeps a stream that receives bytes after the renewal was sent', async () => {
     await lease()
     await watch()
     await watch()
@@ -215,7 +215,7 @@ describe('with a lease, by a client of its own', () => {
     expect(alive?.socket?.destroyed).toBe(false)
   })
 
-  test('a request that is called off soon is no sign', async () => {
+  test('ignores a request that its caller has cancelled after a short time', async () => {
     await lease()
     await watch()
     await pass(1000)

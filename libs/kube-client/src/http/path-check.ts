@@ -3,18 +3,17 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { HttpConnection } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 
-/** One client, whose connections all lead to the same server. */
+/** A client that takes part in the check. The connections of all clients lead to the same server. */
 export interface PathUser {
-  /** The streams that are open now. */
   readonly streams: ReadonlySet<HttpConnection>
-  /** All connections that are open now, streams among them. */
+  /** All open connections, including streams. */
   connections(): Iterable<HttpConnection>
   open(signal: AbortSignal, onLost: (connection: HttpConnection) => void): Promise<HttpConnection>
   /** Sends a small request. Resolves with whether the server answered. Rejects if no answer comes before the signal. */
   read(connection: HttpConnection, signal: AbortSignal): Promise<boolean>
 }
 
-/** The delay of the first read, which opens the kept connection. The delay keeps it out of the start of the process. */
+/** The delay of the first small read, so that it does not slow the start. It opens the connection of all reads. */
 const FIRST_READ_MS = 1000
 /**
  * The time without an answer after which the client sends a small read. Together with the time limit of the read it is
@@ -30,11 +29,10 @@ const TOGETHER_MS = 5000
 
 /**
  * Detects that all old connections are dead although none was closed. A device on the way may acknowledge bytes and not
- * forward them, so neither errors nor TCP keep-alive report it.
- *
- * A sign is a lease request without an answer. Without a lease, small reads on a kept connection replace it while
- * streams are open. The check then closes each connection that is older than the request and has received nothing
- * since. A single silent stream is resumed by `watch-streams.ts`.
+ * forward them, so neither errors nor TCP keep-alive report it. The sign is a lease request without an answer. In a
+ * process without a lease, small reads on one connection serve as the sign while streams are open. The check then
+ * closes each connection that is older than the request and has received nothing since. A single silent stream is
+ * resumed by `watch-streams.ts`.
  */
 export class PathCheck {
   readonly #clock: Clock
@@ -55,7 +53,7 @@ export class PathCheck {
     this.#users.add(user)
   }
 
-  /** Ends the requests of the check. */
+  /** Removes a client, and ends the small reads if it was the last client. */
   leave(user: PathUser, reason: Error): void {
     this.#users.delete(user)
     if (this.#users.size === 0) this.#reading?.abort(reason)
@@ -67,7 +65,7 @@ export class PathCheck {
     this.#leaseAnsweredAt = this.#clock.monotonic()
   }
 
-  /** No answer came on a kept connection to the request sent at `sentAt`, and its caller has stopped waiting. */
+  /** Called if the request sent at `sentAt` got no answer on a reused connection before its caller stopped waiting. */
   unanswered(sentAt: number): void {
     const waitedMs = this.#clock.monotonic() - sentAt
     if (waitedMs < UNANSWERED_MS) return
@@ -82,14 +80,14 @@ export class PathCheck {
     if (this.#cancel === undefined) this.#checkIn(FIRST_READ_MS)
   }
 
-  /** Without a stream no reader can wait in vain. */
+  /** Stops the small reads if no stream is open, because only streams wait without a time limit. */
   streamClosed(): void {
     if (this.#reader() !== undefined) return
     this.#cancel?.()
     this.#cancel = undefined
   }
 
-  /** A client with a stream: only a stream needs the check. */
+  /** Returns a client with an open stream, because only streams need the check. */
   #reader(): PathUser | undefined {
     return [...this.#users].find(({ streams }) => streams.size > 0)
   }
@@ -128,7 +126,7 @@ export class PathCheck {
     return this.#kept === undefined ? again : Math.max(again, this.#heardAt() + QUIET_MS)
   }
 
-  /** When the server was last heard on a connection that is not younger than the streams. */
+  /** Returns when the server last sent bytes on a connection that is as old as the streams. */
   #heardAt(): number {
     const oldest = Math.min(...this.#streams().map(({ openedAt }) => openedAt))
     let heardAt = Number.NEGATIVE_INFINITY

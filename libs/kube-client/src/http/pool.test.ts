@@ -24,8 +24,8 @@ const open = (...at: number[]): void => {
   for (const index of at) dials[index]?.resolve(new Socket())
 }
 
-describe('a crowd', () => {
-  test('opens a few connections at a time, and never more than it may', async () => {
+describe('many concurrent callers', () => {
+  test('many callers open at most eight connections at a time', async () => {
     const waiting = Array.from({ length: 50 }, () => acquire())
     expect(dials).toHaveLength(8)
     open(0, 1, 2, 3, 4, 5, 6, 7)
@@ -39,7 +39,7 @@ describe('a crowd', () => {
     await Promise.all(waiting)
   })
 
-  test('serves waiters in their order, and skips a waiter that was aborted', async () => {
+  test('waiting callers are served in their order, except an aborted caller', async () => {
     const stop = new AbortController()
     const [a, b, c] = [acquire(), acquire(stop.signal), acquire()]
     stop.abort(new Error('enough'))
@@ -51,7 +51,7 @@ describe('a crowd', () => {
     expect(await c).toBe(first)
   })
 
-  test('fails by shares: one refused dial fails a part of the callers, all refused dials fail all callers', async () => {
+  test('one refused dial fails a part of the callers, and only a refusal of all dials fails all callers', async () => {
     const waiting = Array.from({ length: 16 }, () => acquire())
     dials[0]?.reject(new Error('refused'))
     await clock.settle()
@@ -65,7 +65,7 @@ describe('a crowd', () => {
   })
 })
 
-test('the last one released is the first one used, and the others grow old', async () => {
+test('the last released connection is used first, and the other connections expire', async () => {
   const [a, b] = [acquire(), acquire()]
   open(0, 1)
   const [first, second] = [await a, await b]
@@ -106,7 +106,7 @@ test('closes idle connections if the credentials change', async () => {
   expect(first.usable).toBe(false)
 })
 
-test('a closed pool gives nothing, and takes nothing back', async () => {
+test('a closed pool returns no connection and closes released connections', async () => {
   const a = acquire()
   open(0)
   const first = await a

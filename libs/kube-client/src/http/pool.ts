@@ -9,9 +9,9 @@ export interface PoolOptions {
   readonly maxConnections: number
 }
 
-/** Well below the 90 s after which API servers and load balancers close a connection that does nothing. */
+/** The time after which an idle connection is closed. API servers and load balancers close it after 90 s. */
 const IDLE_MS = 50_000
-/** A burst of callers opens few connections at a time: while they shake hands, others come free. */
+/** The maximum number of parallel dials. Many callers need few dials, because other connections are released soon. */
 const MAX_DIALING = 8
 
 interface Waiter {
@@ -25,12 +25,12 @@ interface Idle {
 }
 
 /**
- * Keep-alive connections to one server. A connection belongs to the caller that acquired it, until released or lost.
- * Waiters are served in order.
+ * A pool of keep-alive connections to one server. A connection belongs to its caller until it is released or lost.
+ * Waiting callers are served in order.
  */
 export class ConnectionPool {
   readonly #options: PoolOptions
-  /** The last one released is the first one used again, so that the others may grow old. */
+  /** The idle connections. The last released connection is used first, so that the others can expire. */
   readonly #idle: Idle[] = []
   readonly #waiters = new Set<Waiter>()
   readonly #open = new Set<HttpConnection>()
@@ -42,7 +42,7 @@ export class ConnectionPool {
     this.#options = options
   }
 
-  /** A connection: at once when one is idle, else a promise of one. */
+  /** Returns an idle connection at once, otherwise a promise. */
   acquire(signal?: AbortSignal): HttpConnection | Promise<HttpConnection> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason)
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
@@ -52,18 +52,18 @@ export class ConnectionPool {
     return this.#wait(signal)
   }
 
-  /** A connection that has carried nothing yet; also beyond the limit, for a caller that cannot trust the idle ones. */
+  /** Opens a new connection, even beyond the limit, for a caller that cannot trust idle connections. */
   async open(signal?: AbortSignal): Promise<HttpConnection> {
     using either = scope(this.#closing.signal, signal)
     return this.#add(await this.#options.dial(either.signal))
   }
 
-  /** All that are open, idle or not. */
+  /** All open connections, idle or not. */
   get connections(): Iterable<HttpConnection> {
     return this.#open
   }
 
-  /** Gives a connection back, whatever its state. */
+  /** Returns a connection to the pool. Closes it if it can no longer be used. */
   release(connection: HttpConnection): void {
     if (!connection.usable || this.#closing.signal.aborted) {
       connection.destroy(new CancelledError('the connection is not kept'))
@@ -78,7 +78,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Ends every connection; exchanges that run fail. */
+  /** Closes all connections. Running exchanges fail. */
   close(): void {
     const reason = new CancelledError('the client is closed')
     this.#closing.abort(reason)
@@ -89,7 +89,7 @@ export class ConnectionPool {
     for (const connection of this.#open) connection.destroy(reason)
   }
 
-  /** Ends the connections that carry nothing now, so that the next ones are made with new credentials. */
+  /** Closes the idle connections, so that the next connections use the new credentials. */
   renew(): void {
     for (const { connection } of this.#idle.splice(0)) connection.destroy(new CancelledError('credentials changed'))
   }
@@ -168,7 +168,7 @@ export class ConnectionPool {
     this.#cancelSweep = this.#options.clock.schedule(IDLE_MS, () => {
       this.#cancelSweep = undefined
       const limit = this.#options.clock.monotonic() - IDLE_MS
-      // Oldest first: the stack's bottom has been idle for longest.
+      // The list is sorted by age: its first connection has been idle for the longest time.
       const fresh = this.#idle.findIndex(({ since }) => since > limit)
       const old = this.#idle.splice(0, fresh < 0 ? this.#idle.length : fresh)
       for (const { connection } of old) connection.destroy(new CancelledError('idle for too long'))

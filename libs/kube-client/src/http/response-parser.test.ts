@@ -48,7 +48,7 @@ describe('a response', () => {
     ['in chunks of hexadecimal sizes', HEX_SIZES, 200, LONG + LONG],
     ['after 100 Continue', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
     ['without a reason phrase', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
-  ])('%s is read, however it is cut up', (_, text, status, body) => {
+  ])('reads a response %s, however its bytes are cut', (_, text, status, body) => {
     for (let size = 1; size <= text.length; size += 1) {
       const { responses, parser } = parse(text, size)
       expect(responses).toMatchObject([{ status, body, ended: true }])
@@ -56,7 +56,7 @@ describe('a response', () => {
     }
   })
 
-  test('without a length lasts until the connection ends, which is then its good end', () => {
+  test('a response without a length ends when the connection ends', () => {
     const { responses, parser } = parse('HTTP/1.1 200 OK\r\n\r\nhello')
     expect(responses).toMatchObject([{ body: 'hello', ended: false }])
     expect(parser.close()).toBe(true)
@@ -68,11 +68,11 @@ describe('a response', () => {
     ['in the head', 'HTTP/1.1 200 OK\r\nConte'],
     ['in the body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel'],
     ['before the last chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'],
-  ])('cut short %s is not complete', (_, text) => {
+  ])('a response that is cut %s is not complete', (_, text) => {
     expect(parse(text).parser.close()).toBe(false)
   })
 
-  test('gives its headers whatever their case, and only whole names', () => {
+  test('finds headers in any case, and only by their whole names', () => {
     const { responses } = parse(
       'HTTP/1.1 429 Slow\r\nX-Retry-After: 9\r\nRETRY-AFTER:  7 \r\nContent-Length: 0\r\n\r\n',
     )
@@ -84,14 +84,14 @@ describe('a response', () => {
     ['Connection: close', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', false],
     ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
     ['HTTP/1.0 with keep-alive', 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n', true],
-    ['nothing said about it', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', true],
+    ['no Connection header', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', true],
   ])('decides with %s whether the connection is kept', (_, text, kept) => {
     expect(parse(text).parser.keepAlive).toBe(kept)
   })
 })
 
 test.each([
-  ['no HTTP at all', 'SSH-2.0-OpenSSH_9\r\n\r\n'],
+  ['a text that is not HTTP', 'SSH-2.0-OpenSSH_9\r\n\r\n'],
   ['a bad length', 'HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n'],
   ['an unknown encoding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'],
   ['a bad chunk size', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n'],
@@ -102,14 +102,14 @@ test.each([
   ['a chunk line without carriage return', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n'],
   ['a head without end', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(20_000)}`],
   ['a second response', `${'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'.repeat(2)}`],
-])('%s is refused', (_, text) => {
+])('the parser refuses %s', (_, text) => {
   expect(() => parse(text)).toThrow(ProtocolError)
 })
 
 test.each([
-  ['settings', '000006040000000000000300000064'],
-  ['a farewell', '0000080700000000000000000000000001'],
-])('HTTP/2, which begins with %s, is called by its name', (_, hex) => {
+  ['a SETTINGS frame', '000006040000000000000300000064'],
+  ['a GOAWAY frame', '0000080700000000000000000000000001'],
+])('the error for HTTP/2 that begins with %s says that the server lacks HTTP/1.1', (_, hex) => {
   const parser = new ResponseParser()
   parser.expect({ head: () => undefined, data: () => undefined, end: () => undefined })
   expect(() => parser.push(Buffer.from(hex, 'hex'))).toThrow('the server speaks no HTTP/1.1')

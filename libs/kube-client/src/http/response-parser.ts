@@ -1,6 +1,6 @@
 import { NO_HTTP_1 } from './network-error.ts'
 
-/** The peer sent something other than an HTTP/1.1 response. The connection cannot be used again. */
+/** The error of bytes that are not an HTTP/1.1 response. The connection cannot be used again. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
 }
@@ -40,8 +40,8 @@ const CHUNK_END: State = { at: 'chunkEnd' }
 const TRAILERS: State = { at: 'trailers' }
 
 /**
- * Reads responses to GET, POST, PUT, PATCH and DELETE from the bytes of one connection, one after the other.
- * Strict: bytes that HTTP/1.1 does not allow are a ProtocolError, never a guess.
+ * Reads responses to GET, POST, PUT, PATCH and DELETE from the bytes of one connection, one after the other. Throws a
+ * ProtocolError for bytes that HTTP/1.1 does not allow.
  */
 export class ResponseParser {
   #state: State = { at: 'idle' }
@@ -49,7 +49,7 @@ export class ResponseParser {
   /** The bytes of the last push. `#at` is the position of the parser in them. */
   #bytes = NOTHING
   #at = 0
-  /** Bytes of a head or line that is not complete yet. Bodies are passed on as they come. */
+  /** The bytes of an incomplete head or line. The bytes of bodies are passed on at once. */
   #partial: Buffer | undefined
   #keepAlive = true
 
@@ -58,13 +58,13 @@ export class ResponseParser {
     return this.#keepAlive && this.#state.at === 'idle'
   }
 
-  /** Expects one more response, for `sink`. */
+  /** Prepares for the next response, which `sink` receives. */
   expect(sink: ResponseSink): void {
     this.#sink = sink
     this.#state = { at: 'head' }
   }
 
-  /** Takes bytes of the connection. After a ProtocolError nothing more may be pushed. */
+  /** Reads bytes of the connection. Must not be called after a ProtocolError. */
   push(bytes: Buffer): void {
     this.#bytes = this.#partial === undefined ? bytes : Buffer.concat([this.#partial, bytes])
     this.#partial = undefined
@@ -73,7 +73,7 @@ export class ResponseParser {
     this.#bytes = NOTHING
   }
 
-  /** The connection gave its last byte. Returns whether that ended the response in good order. */
+  /** Called at the end of the connection. Returns whether the end completes the response. */
   close(): boolean {
     this.#keepAlive = false
     if (this.#state.at !== 'bodyUntilClose') return false
@@ -81,7 +81,7 @@ export class ResponseParser {
     return true
   }
 
-  /** Moves on by one part of the response. False when that takes more bytes than there are; they are kept. */
+  /** Reads one part of the response. Returns false, and keeps the bytes, if the part is incomplete. */
   #step(): boolean {
     const state = this.#state
     switch (state.at) {
@@ -112,7 +112,7 @@ export class ResponseParser {
     }
     const head = parseHead(this.#bytes.toString('latin1', this.#at, end))
     this.#at = end + HEAD_END.length
-    // 100 Continue and its like announce nothing that matters here.
+    // Skips 100 Continue and other interim responses.
     if (head.status < 200) return true
     this.#keepAlive = head.keepAlive
     this.#state = bodyState(head)
@@ -131,7 +131,7 @@ export class ResponseParser {
     return true
   }
 
-  /** A watch has one for each of its events, so no text is made of it. */
+  /** Reads the digits without creating a string, because each event of a watch has a chunk size. */
   #readChunkSize(): boolean {
     const bytes = this.#bytes
     let size = 0
@@ -165,7 +165,7 @@ export class ResponseParser {
     return true
   }
 
-  /** The bytes from here to `end`, which are read then. */
+  /** Returns the bytes up to `end`, and moves to `end`. */
   #upTo(end: number): Buffer {
     const part = this.#bytes.subarray(this.#at, end)
     this.#at = end
@@ -188,14 +188,14 @@ export class ResponseParser {
   }
 }
 
-/** The type of a frame follows the three bytes of its length. */
+/** The offset of the type in an HTTP/2 frame, after the three bytes of the length. */
 const TYPE = 3
 const SETTINGS = 4
 const GOAWAY = 7
-/** No first frame of a server is longer. */
+/** The maximum length of the first HTTP/2 frame of a server. */
 const LONGEST_FIRST_FRAME = 16_384
 
-/** Reports whether bytes begin as HTTP/2 begins: with the server's settings, or with its farewell. */
+/** Reports whether bytes begin with the first HTTP/2 frame of a server: SETTINGS or GOAWAY. */
 function isHttp2(bytes: Buffer, at: number): boolean {
   const type = bytes[at + TYPE]
   return (type === SETTINGS || type === GOAWAY) && bytes.readUIntBE(at, TYPE) <= LONGEST_FIRST_FRAME
@@ -222,7 +222,7 @@ const HEADER_PATTERNS = new Map<string, RegExp>()
 function headerIn(head: string, name: string): string | undefined {
   let pattern = HEADER_PATTERNS.get(name)
   if (pattern === undefined) {
-    // bounded: a head of 64 KiB, in which a search ends at the first line that begins with the name
+    // bounded: the text is a head of 64 KiB, and a search ends at the first line that begins with the name
     pattern = new RegExp(`\\r\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i')
     HEADER_PATTERNS.set(name, pattern)
   }
@@ -245,7 +245,7 @@ function bodyState(head: ParsedHead): State {
 const MOST_DIGITS = 12
 const CHUNK_EXTENSION = /^[ \t]*(?:;[^\n]*)?\r\n$/
 
-/** The value of a hexadecimal digit, -1 for anything else. */
+/** Returns the value of a hexadecimal digit, or -1 for any other byte. */
 function hexDigit(byte: number | undefined): number {
   if (byte === undefined) return -1
   if (byte >= 48 && byte <= 57) return byte - 48

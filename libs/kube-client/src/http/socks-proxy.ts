@@ -13,7 +13,7 @@ const IPV6 = 4
 /** The number of bytes of the proxy's address in its reply, by the kind of the address. A name contains its length. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { [IPV4]: 4, [IPV6]: 16 }
 
-/** RFC 1928's replies, with the texts of Go. */
+/** The texts of Go for the replies in RFC 1928. */
 const REFUSALS: Readonly<Record<number, string>> = {
   1: 'general SOCKS server failure',
   2: 'connection not allowed by ruleset',
@@ -25,7 +25,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   8: 'address type not supported',
 }
 
-/** Streams through a SOCKS proxy, version 5. Names are for the proxy to look up, with `socks5:` as with `socks5h:`. */
+/** Opens connections through a SOCKS5 proxy. The proxy resolves names, with `socks5:` as with `socks5h:`. */
 export function throughSocksProxy(proxy: URL): OpenStream {
   const at: Address = {
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
@@ -81,7 +81,7 @@ function addressOf(host: string): Buffer {
   return Buffer.concat([Buffer.from([IPV6]), ipv6Bytes(host)])
 }
 
-/** `URL` writes an address of version 6 without dots. Groups that `::` leaves out are zero. */
+/** Returns the bytes of an IPv6 address. `URL` writes it without dots. Groups that `::` omits are zero. */
 function ipv6Bytes(host: string): Buffer {
   const [head = '', tail = ''] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::')
   const before = groupsOf(head)
@@ -108,7 +108,7 @@ function decoded(part: string): Buffer {
   return Buffer.from(decodeURIComponent(part))
 }
 
-/** The replies of the proxy, in pieces of a known length. */
+/** Reads the replies of the proxy in pieces of a known length. */
 class Replies {
   readonly #socket: Socket
   readonly #signal: AbortSignal
@@ -119,7 +119,7 @@ class Replies {
     this.#signal = signal
   }
 
-  /** Returns exactly `count` next bytes. */
+  /** Resolves with exactly the next `count` bytes. */
   async take(count: number): Promise<Buffer> {
     while (this.#bytes.length < count) {
       const more: Buffer | null = this.#socket.read()

@@ -27,8 +27,8 @@ interface Reading {
 }
 
 /**
- * Sends a request whose reply has no foreseeable end. The time limit is for the reply's head. Afterwards the stream
- * lasts until one side ends it; the connection is the stream's alone and is destroyed with it.
+ * Sends a request whose reply may last for minutes. The time limit applies only to the head of the reply. The stream
+ * lasts until one side ends it. It is the only user of the connection, which is closed with it.
  */
 export function openStream(connection: HttpConnection, request: string, reading: Reading): Promise<StreamOpening> {
   return new Promise((resolve, reject) => {

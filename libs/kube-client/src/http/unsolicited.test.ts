@@ -9,10 +9,10 @@ import { fixedCredentials } from '../config/cluster-config.ts'
 import { createKubeClient } from '../create-client.ts'
 import { AnsweringServer, get, OBJECT, patch, UNLIMITED } from '../testing/answering-server.ts'
 
-/** The npm packages of Node.js for arm64 and macOS are older and cannot report the bytes that the kernel holds. */
+/** Skips tests on older versions of Node.js, such as the npm packages for arm64, which cannot report unread bytes. */
 const testWithPeek = process.versions.node.localeCompare('26.12.1', 'en', { numeric: true }) < 0 ? test.skip : test
 
-/** CVE-2026-48931 and CVE-2026-105481 of Node.js are such answers; this client has its own pool of connections. */
+/** CVE-2026-48931 and CVE-2026-105481 of Node.js concern answers on idle connections. This client has its own pool. */
 
 const BODY = JSON.stringify({ metadata: { name: 'planted', resourceVersion: '9' } })
 const ANSWER = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
@@ -29,7 +29,7 @@ describe('an answer on an idle connection', () => {
     return true
   }
 
-  test('closes the connection', async () => {
+  test('closes the idle connection', async () => {
     const client = server.connect()
     await get(client)
     const [first] = server.seen
@@ -45,7 +45,7 @@ describe('an answer on an idle connection', () => {
     const client = server.connect()
     await get(client)
     const [first] = server.seen
-    // Loopback delivers at once, and this process reads it in the next turn of its event loop only.
+    // The loopback device delivers at once, but this process reads only in its next turn of the event loop.
     first?.socket.write(ANSWER)
     expect(await request(client)).toEqual(JSON.parse(OBJECT))
     expect(server.seen.map(({ socket }) => socket === first?.socket)).toEqual([true, false])
@@ -86,7 +86,7 @@ testWithPeek('an answer on an idle connection with TLS does not answer the next 
     sockets[0]?.write(ANSWER)
     expect(await get(client)).toEqual(JSON.parse(OBJECT))
     expect(new Set(sockets).size).toBe(2)
-    // Tickets and the end of the handshake are no answers: a connection is used again.
+    // TLS session tickets do not count as answers, so the connection is used again.
     await get(client)
     expect(new Set(sockets).size).toBe(2)
   } finally {

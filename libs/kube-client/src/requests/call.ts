@@ -12,14 +12,14 @@ export class ApiCall {
   readonly lane: RequestLane
   authorization: Authorization
   attempts = 0
-  /** How often the server has asked to try again later, and when it first did. */
+  /** The number of refusals that ask for a retry, and the time of the first refusal. */
   refusals = 0
   refusedAt: number | undefined
   /** The time that the server asks the call to wait before its next attempt. */
   waitMs: number | undefined
   reconnected = false
   reauthorized = false
-  /** The parent of the server's spans in the trace. */
+  /** The header that makes the spans of the server children of the span of the call. */
   traceparent: string | undefined
 
   constructor(request: ApiRequest, lane: RequestLane) {
@@ -45,7 +45,7 @@ export interface ApiAnswer {
   readonly retryAfterMs: number | undefined
 }
 
-/** The wait after a 429 without a duration. */
+/** The wait after a 429 without a Retry-After. */
 const DEFAULT_RETRY_AFTER_MS = 1000
 
 export function answerOf({ accept }: ApiRequest, head: ResponseHead, body: Buffer): ApiAnswer {
@@ -66,9 +66,9 @@ function retryAfterMs(status: number, header: () => string | undefined): number 
 }
 
 /**
- * The error of a call without an answer: `Get "https://10.0.0.1:443/api/v1/pods": dial tcp 10.0.0.1:443: connect:
- * connection refused`. A call that its signal or `close` ended fails with that reason instead. `sent`: bytes of it may
- * have reached the server.
+ * Returns the error of a call without an answer: `Get "https://10.0.0.1:443/api/v1/pods": dial tcp 10.0.0.1:443:
+ * connect: connection refused`. If the signal or `close` ended the call, returns their reason. `sent` is true if the
+ * server may have received bytes.
  */
 export function noAnswer(
   call: ApiCall,

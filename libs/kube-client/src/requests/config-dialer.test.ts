@@ -55,11 +55,11 @@ const trust = (change: Partial<ServerTrust>): Partial<ClusterConfig> => {
 const prefix = (): string => `Get "${config.origin}/api/v1": `
 
 describe('TLS', () => {
-  test('works with the authority of the configuration', async () => {
+  test('trusts the authority of the configuration', async () => {
     expect(await ask({})).toMatchObject({ kind: 'APIResourceList' })
   })
 
-  test('works blindly where that is wanted, and asks for no authority then', async () => {
+  test('connects without verification if configured, and then reads no authorities', async () => {
     const authorities = (): never => {
       throw new Error('must not be read')
     }
@@ -78,7 +78,7 @@ describe('TLS', () => {
     await expect(ask(trust({ serverName: 'other.example.com' }))).rejects.toMatchObject({ code: 0, message })
   })
 
-  /** CVE-2026-105483, CVE-2026-106069 and CVE-2026-106072 of Node.js: these spellings resolve to 127.0.0.1 or 87.0.0.1. */
+  /** CVE-2026-105483, CVE-2026-106069 and CVE-2026-106072 of Node.js: these hosts resolve to 127.0.0.1 or 87.0.0.1. */
   test.each(['0177.0.0.1', '0x7f.0.0.1', '2130706433', '127.1', '１２７.0.0.1', '127。0。0。1', '0127.0.0.1'])(
     'checks the certificate of the server %s by the address that is dialled',
     async (host) => {
@@ -114,14 +114,14 @@ describe('TLS', () => {
     },
   )
 
-  test('to a server without it says so', async () => {
+  test('reports a server without TLS', async () => {
     const port = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'))
     const origin = `https://127.0.0.1:${port}`
     const message = `Get "${origin}/api/v1": http: server gave HTTP response to HTTPS client`
     await expect(ask({ origin })).rejects.toMatchObject({ code: 0, message })
   })
 
-  test('to a server of HTTP/2 alone says so', async () => {
+  test('reports a server that supports only HTTP/2', async () => {
     const who = { commonName: 'server', dnsNames: [], addresses: [[127, 0, 0, 1]] }
     const server = createSecureServer(selfSignedCertificate({ ...who, now: systemClock.now(), days: 1 }))
     server.on('secureConnection', (socket) => sockets.add(socket))
@@ -149,7 +149,7 @@ function join(client: Socket, port: number): void {
 }
 
 describe('an HTTP proxy', () => {
-  test('carries the connection, and receives the credentials', async () => {
+  test('tunnels the connection, and receives the credentials of its URL', async () => {
     let request = ''
     const port = await listen((socket) =>
       socket.once('data', (bytes) => {
@@ -170,7 +170,7 @@ describe('an HTTP proxy', () => {
     ['SSH-2.0\r\n\r\n', 'proxy answered no HTTP'],
     ['HTTP/1.1 200 OK\r\n\r\nok', 'proxy answered CONNECT with a body instead of a tunnel'],
     ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'proxy answered CONNECT with a body instead of a tunnel'],
-  ])('appears as the reason if it answers %j', async (answer, reason) => {
+  ])('an error contains the reason of a proxy that answers %j', async (answer, reason) => {
     const port = await listen((socket) => socket.once('data', () => socket.write(answer)))
     const proxy = throughProxy(parseProxy(`http://127.0.0.1:${port}`))
     await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message: prefix() + reason })

@@ -4,7 +4,7 @@ import type { ClusterConfig, Credentials, ServerTrust } from '../config/cluster-
 import { type Dial, dialer, openTcp, type TlsMaterial } from '../http/dial.ts'
 import { NetworkError } from '../http/network-error.ts'
 
-/** Connections to the server of a configuration, through its proxy, with its trust and its client certificate. */
+/** Returns a function that opens connections with the server, proxy and certificates of a configuration. */
 export function configDialer(config: ClusterConfig, clock: Clock): Dial {
   const url = new URL(config.origin)
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
@@ -16,7 +16,7 @@ export function configDialer(config: ClusterConfig, clock: Clock): Dial {
   })
 }
 
-/** Authorities and certificates are renewed in place, so their files are looked at for each new connection. */
+/** Returns the TLS options. Reads the certificates for each new connection, because they are renewed in place. */
 function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial {
   const fixed = {
     rejectUnauthorized: !trust.insecure,
@@ -25,7 +25,7 @@ function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial 
   let made: { readonly context: SecureContext; readonly from: string } | undefined
   return () => {
     try {
-      // An empty list is no authority at all; without a list the runtime takes its own hundred and more.
+      // An empty list means no authority. Without a list, Node parses more than a hundred authorities.
       const ca = trust.insecure ? [] : trust.authorities()
       const certificate = credentials.certificate()
       const from = JSON.stringify([ca, certificate])

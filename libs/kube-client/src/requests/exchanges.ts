@@ -15,19 +15,19 @@ export interface ExchangesOptions {
   readonly clock: Clock
   readonly metrics: RestMetrics
   readonly userAgent: string
-  /** Nothing at all came back on a kept connection for a request sent at `sentAt`, until its caller gave up. */
+  /** Called if a request sent at `sentAt` on a reused connection got no byte before its caller gave up. */
   onUnanswered(call: ApiCall, sentAt: number): void
   onAnswered(call: ApiCall): void
 }
 
-/** The API server's own limit for a read that is no watch. */
+/** The time limit of a read, which is that of the API server. Watches have no such limit. */
 const READ_MS = 60_000
-/** The API server ends a write after 34 s: an answer that takes longer is lost. */
+/** The time limit of a write. The API server ends a write after 34 s, so a later answer is lost. */
 const WRITE_MS = 35_000
-/** A watch answers with its head at once; some proxies hold it back until the first event or bookmark. */
+/** The time limit for the head of a watch. Some proxies hold it back until the first event or bookmark. */
 const STREAM_HEAD_MS = 90_000
 
-/** One attempt at a call over one connection: its bytes, its time limit, its metrics, its errors. */
+/** Sends a call once over one connection: the request, its time limit, its metrics and its errors. */
 export class Exchanges {
   readonly #options: ExchangesOptions
   readonly #origin: string
@@ -39,7 +39,7 @@ export class Exchanges {
     this.#writer = new RequestWriter(options.config, options.userAgent)
   }
 
-  /** Resolves with undefined when a kept connection was closed already and the request should be sent on another. */
+  /** Resolves with undefined if a reused connection was already closed, so that the request is sent on another. */
   async send(call: ApiCall, connection: HttpConnection): Promise<ApiAnswer | undefined> {
     const { clock, metrics } = this.#options
     const { method, options } = call.request
@@ -58,7 +58,7 @@ export class Exchanges {
       if (!(error instanceof ExchangeError)) throw error
       metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: undefined })
       this.#count(call, '<error>')
-      // A read may be repeated. A write that met a closed connection may have been carried out before it closed.
+      // Only a read is repeated. The server may have carried out a write before it closed the connection.
       if (!reused || error.answered || call.writes || call.reconnected) {
         throw noAnswer(call, error.cause, { origin: this.#origin, sent: true })
       }
@@ -67,7 +67,7 @@ export class Exchanges {
     }
   }
 
-  /** Resolves with whether the reply's body is on its way to `sink`; otherwise the connection is at its end. */
+  /** Resolves with `streaming` if `sink` receives the body, otherwise with the refusal, and closes the connection. */
   async open(call: ApiCall, connection: HttpConnection, sink: StreamSink): Promise<'streaming' | ApiAnswer> {
     const { clock } = this.#options
     try {
@@ -85,7 +85,7 @@ export class Exchanges {
     }
   }
 
-  /** A connection of the caller's own, that no pool knows. */
+  /** Opens a connection outside of any pool, which the caller closes. */
   async dial(signal: AbortSignal | undefined, onLost: (connection: HttpConnection) => void): Promise<HttpConnection> {
     const { dial, clock } = this.#options
     return new HttpConnection(await dial(signal), { clock, onLost })
@@ -101,7 +101,7 @@ export class Exchanges {
     return noAnswer(call, thrown, { origin: this.#origin })
   }
 
-  /** The request's bytes, after the guard has allowed it. Nothing waits between this and the socket. */
+  /** Returns the text of the request after `beforeSend` has allowed it. The caller sends it without any wait. */
   #ready(call: ApiCall): string {
     const text = this.#writer.write(call.request, call)
     call.signal?.throwIfAborted()

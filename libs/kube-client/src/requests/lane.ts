@@ -9,13 +9,13 @@ export interface RequestLaneOptions {
   readonly clock: Clock
   readonly dial: Dial
   readonly maxConnections: number
-  /** A request that is to wait for longer fails, and its caller decides. */
+  /** The longest wait for a retry. A request that would wait longer fails, and its caller decides. */
   readonly longestWaitMs: number
   policy(): FlowPolicy
   readonly perGroup: boolean
 }
 
-/** Requests that share flow control and connections, and that wait for no other requests. */
+/** The flow control and the connections of a lane. Its requests do not wait for requests of other lanes. */
 export class RequestLane {
   readonly pool: ConnectionPool
   readonly #options: RequestLaneOptions
@@ -30,17 +30,17 @@ export class RequestLane {
     return this.#options.longestWaitMs
   }
 
-  /** Permission to send one request about an API group. */
+  /** Returns the permission to send one request to an API group. */
   enter(group: string, signal?: AbortSignal): Permit | Promise<Permit> {
     return this.#gate(group).enter(signal)
   }
 
-  /** The same, once there is some to spare, or after `maxMs` in turn with others. */
+  /** Like `enter`, but waits until the flow control has room to spare, and at most `maxMs`. */
   enterSpare(group: string, signal?: AbortSignal, maxMs?: number): Promise<Permit> {
     return this.#gate(group).enterSpare(signal, maxMs)
   }
 
-  /** The same for a request that the server has refused. */
+  /** Like `enter`, for a request that the server has refused. */
   enterAgain(group: string, waitMs: number, signal?: AbortSignal): Promise<Permit> {
     return this.#gate(group).enterAgain(waitMs, signal)
   }
@@ -56,7 +56,7 @@ export class RequestLane {
   }
 }
 
-/** A renewal may still hang when the next one is due. */
+/** The maximum number of connections for the lease. A renewal may still hang when the next renewal is due. */
 const LEASE_CONNECTIONS = 4
 /** The longest wait inside the client. For longer waits the controller queues the key, so that no worker is blocked. */
 const WORK_WAIT_MS = 30_000

@@ -7,7 +7,7 @@ import { ACCEPT_PROTOBUF, decodeListMessage, isProtobuf } from '../codec/protobu
 import type { ApiAnswer } from './call.ts'
 import type { Transport } from './transport.ts'
 
-/** Large enough that a list of thousands takes few requests, small enough that a page is not much memory. */
+/** The default page size. A list of thousands needs few requests, and a page needs little memory. */
 const PAGE_SIZE = 500
 
 /**
@@ -55,7 +55,7 @@ async function pageOf<T, P>(answer: ApiAnswer, options: PageOptions<T, P>): Prom
     if (!(error instanceof NoListError)) throw error
     throw noList(path, messageOf(error))
   }
-  // A proxy's own JSON must not pass for an empty cluster.
+  // JSON that a proxy sends must not count as an empty list.
   if (head.resourceVersion === undefined) throw noList(path, 'there is no resourceVersion')
   return { items, resourceVersion: head.resourceVersion, continue: head.continue }
 }

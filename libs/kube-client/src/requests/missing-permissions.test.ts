@@ -83,7 +83,7 @@ test.each([
   expect(await server.metrics.text()).toContain(`csi_sidecar_missing_permission{resource="${resource}"} 1\n`)
 })
 
-test('the line is repeated every ten minutes, and the end of the refusal is one line', async () => {
+test('the log line is repeated every ten minutes, and the granted permission is logged once', async () => {
   const lines = () => log.lines.filter(({ message }) => message === LINE).length
   const refused: number[] = []
   for (let minutes = 0; minutes <= 20; minutes += 5) {
@@ -130,7 +130,7 @@ test('a refusal is forgotten an hour after the last request', async () => {
   expect(missing.rules).toEqual([])
 })
 
-test('neither an admission plugin nor an optional request reports a permission', async () => {
+test('a refusal by an admission plugin or of an optional request reports no missing permission', async () => {
   await expect(list({ optional: true })).rejects.toThrow()
   await expect(watch({ optional: true })).rejects.toThrow()
   await expect(client.get(SECRETS, { namespace: 'n', name: 'x' }, { priority: 'spare' })).rejects.toThrow()

@@ -2,9 +2,9 @@ import type { Clock } from '@csi-sidecars/base'
 import { type Logger, type Metrics, MISSING_PERMISSION } from '@csi-sidecars/telemetry'
 import type { ApiRequest } from '../api/client.ts'
 
-/** Retries of a refused request log no line in between. */
+/** The shortest time between two log lines for the same rule, however often the request is retried. */
 const REPEAT_MS = 600_000
-/** The time without a refusal after which no work needs the permission. */
+/** The time without a refusal after which a missing permission is forgotten. */
 const FORGET_MS = 3_600_000
 
 interface Refusal {
@@ -20,7 +20,7 @@ type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete'
 interface RequestScope {
   readonly verb: Verb
   readonly namespace: string
-  /** `volumeattachments.storage.k8s.io/status`. */
+  /** The resource with its group, such as `volumeattachments.storage.k8s.io/status`. */
   readonly resource: string
   /** The rule that allows the request: `volumeattachments.storage.k8s.io/status: patch`. */
   readonly rule: string
@@ -33,7 +33,7 @@ interface RequestScope {
 export class MissingPermissions {
   readonly #clock: Clock
   readonly #log: Logger
-  /** Keyed by the missing rule. */
+  /** The refusals, by the rule that the role lacks. */
   readonly #missing = new Map<string, Refusal>()
 
   constructor({ clock, log, metrics }: { readonly clock: Clock; readonly log: Logger; readonly metrics?: Metrics }) {
@@ -42,7 +42,7 @@ export class MissingPermissions {
     metrics?.series({ ...MISSING_PERMISSION, read: () => this.#series() })
   }
 
-  /** The API server has refused the request with 403. Logs the rule at most every ten minutes. */
+  /** Records that the API server has refused the request with 403. Logs the rule at most every ten minutes. */
   refused(request: ApiRequest, error: unknown): void {
     const scope = scopeOf(request)
     if (scope === undefined || isOptional(request) || !isByRole(scope, error)) return
@@ -57,7 +57,7 @@ export class MissingPermissions {
     this.#log.error(error, 'A permission is missing: add this rule to the role of the service account', { rule })
   }
 
-  /** The API server has carried out the request. A list says nothing about a watch that was refused. */
+  /** Records that the API server has carried out the request. A list does not end the refusal of a watch. */
   allowed(request: ApiRequest): void {
     if (this.#missing.size === 0) return
     const scope = scopeOf(request)
@@ -70,7 +70,7 @@ export class MissingPermissions {
     this.#log.info('The missing permission was granted', { rule: scope.rule })
   }
 
-  /** `volumeattributesclasses.storage.k8s.io: get, list, watch` */
+  /** The missing rules, such as `volumeattributesclasses.storage.k8s.io: get, list, watch`. */
   get rules(): readonly string[] {
     const now = this.#clock.monotonic()
     for (const [rule, { refusedAt }] of this.#missing) if (now - refusedAt >= FORGET_MS) this.#missing.delete(rule)
@@ -83,23 +83,23 @@ export class MissingPermissions {
   }
 }
 
-/** The process continues without the answer to such a request. */
+/** Reports whether the process continues without an answer to the request. */
 function isOptional({ options }: ApiRequest): boolean {
   return options?.optional === true || options?.priority === 'spare'
 }
 
-/** An admission plugin or a namespace that is being deleted refuses writes with 403, too. */
+/** Reports whether a role caused the 403. Admission plugins and namespaces in deletion also refuse writes with 403. */
 function isByRole({ verb }: RequestScope, error: unknown): boolean {
   const isRead = verb === 'get' || verb === 'list' || verb === 'watch'
   return isRead || (error instanceof Error && / cannot [a-z]+ resource "/.test(error.message))
 }
 
-/** A Role allows these kinds. A ClusterRole allows other kinds, because claims may be in any namespace. */
+/** The kinds that a Role allows. A ClusterRole allows other kinds, because claims may be in any namespace. */
 const OF_ONE_NAMESPACE = new Set(['leases', 'csistoragecapacities'])
 const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' } as const
 const PATH = /^\/(?:api|apis\/[^/]+)\/[^/]+(?:\/namespaces\/([^/]+))?\/[^/]+(?:\/([^/]+)(?:\/([^/]+))?)?$/
 
-/** Undefined for a path that belongs to no resource. */
+/** Returns the verb, the namespace and the rule of a request. Undefined if its path has no resource. */
 function scopeOf({ method, path, resource }: ApiRequest): RequestScope | undefined {
   if (resource === undefined) return undefined
   const [route = '', query = ''] = path.split('?')

@@ -2,12 +2,12 @@ import type { Cancel, Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ApiAnswer, ApiCall } from './call.ts'
 
-/** How far the API server limits the requests of a client. */
+/** The current limits that the API server sets for the requests of a client. */
 export interface ServerLimits {
-  /** How many may run at a time at present; undefined where flags give a rate. */
+  /** The current maximum number of parallel requests. Undefined if flags set a rate. */
   readonly inFlight: number | undefined
-  /** Undefined when none was refused with a 429 for ten seconds. */
-  readonly refusals: { readonly count: number /** Wall time of the first. */; readonly since: number } | undefined
+  /** The refusals with 429, and the wall time of the first. Undefined if there were none for ten seconds. */
+  readonly refusals: { readonly count: number; readonly since: number } | undefined
 }
 
 export interface RefusalsOptions {
@@ -18,10 +18,10 @@ export interface RefusalsOptions {
 
 /** The period of the log line with the number of refused requests. */
 const WINDOW_MS = 10_000
-/** The wait from which the log gives the reason, for people who wonder why nothing happens. */
+/** The shortest Retry-After that is logged, so that people know why the process waits. */
 const LONG_WAIT_MS = 10_000
 
-/** Reports that the API server refuses requests for a time: in the log, and through `limits`. */
+/** Reports in the log and in `limits` that the API server refuses requests. */
 export class Refusals {
   readonly #options: RefusalsOptions
   #since: number | undefined
@@ -39,7 +39,7 @@ export class Refusals {
     return { inFlight: this.#options.limit?.(), refusals }
   }
 
-  /** An answer that asks to try again later. */
+  /** Records an answer with a Retry-After. */
   refused({ request, refusals }: ApiCall, { status, retryAfterMs = 0 }: ApiAnswer): void {
     const { log } = this.#options
     const pairs = { retryAfter: `${retryAfterMs / 1000}s`, url: request.path }

@@ -47,7 +47,7 @@ export class RequestWriter {
   }
 }
 
-/** Throws on a value that would end its line: a token may come from a file that another process writes. */
+/** Returns a header line. Throws if the value contains a line break: another process may have written a token file. */
 function header(name: string, value: string): string {
   if (!HEADER_VALUE.test(value)) throw new Error(`net/http: invalid header field value for "${name}"`)
   return `${name}: ${value}\r\n`

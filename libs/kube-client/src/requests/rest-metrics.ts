@@ -11,10 +11,10 @@ import {
 } from '@csi-sidecars/telemetry'
 import type { HttpMethod } from '../api/client.ts'
 
-/** `<error>` means a request that had no answer. */
+/** The status code of an answer. `<error>` means that the request got no answer. */
 export type ResultCode = number | '<error>'
 
-/** The `rest_client_*` families of one client, or nothing when no metrics are served. */
+/** The `rest_client_*` metrics of one client. Does nothing if the process serves no metrics. */
 export class RestMetrics {
   readonly #host: string
   readonly #requests: Counter<'code' | 'method' | 'host'> | undefined
@@ -38,7 +38,7 @@ export class RestMetrics {
     this.#waiting?.observe({ verb, host: this.#host }, ms / 1000)
   }
 
-  /** An attempt that ended. The first attempt is number 0. */
+  /** Counts an attempt that has ended. The first attempt is number 0. */
   attempted(method: HttpMethod, result: ResultCode, attempt: number): void {
     const code = String(result)
     this.#requests?.inc({ code, method, host: this.#host })

@@ -16,7 +16,7 @@ afterEach(() => server.close())
 describe('Retry-After', () => {
   test.each([
     ['429', 429, { 'Retry-After': '2' }, 2000],
-    ['429 that does not say how long', 429, {}, 1000],
+    ['429 without the header', 429, {}, 1000],
     ['503', 503, { 'Retry-After': '3' }, 3000],
   ])('delays the next try after a %s', async (_, code, headers, wait) => {
     server.answer = server.first(1, refuse(code, headers))
@@ -31,9 +31,9 @@ describe('Retry-After', () => {
   })
 
   test.each<[string, FlowOptions]>([
-    ['a given rate', UNLIMITED],
-    ['an adaptive one', { kind: 'adaptive' }],
-  ])('holds back the refused request alone, under %s: reads, writes, watches and the lease pass', async (_, flow) => {
+    ['a fixed rate', UNLIMITED],
+    ['an adaptive rate', { kind: 'adaptive' }],
+  ])('delays only the refused request with %s, and no other reads, writes or watches', async (_, flow) => {
     server.answer = server.first(1, refuse(503, { 'Retry-After': '2' }))
     const client = server.connect(flow)
     const refused = patch(client)
@@ -81,7 +81,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 2000, 2000])
   })
 
-  test('fails a spare request at once, and holds back no other request', async () => {
+  test('fails a refused spare request at once, and delays no other request', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
     await expect(patch(client, { priority: 'spare' })).rejects.toMatchObject({ code: 429 })
@@ -102,7 +102,7 @@ describe('Retry-After', () => {
     [503, 1, 11],
     [429, 1, 61],
     [429, 10, 11],
-  ])('delays ten tries after a %d with %d s, and a 429 for a minute at least', async (code, seconds, tries) => {
+  ])('a %d with %d s causes ten retries, and a 429 retries for a minute', async (code, seconds, tries) => {
     server.answer = refuse(code, { 'Retry-After': `${seconds}` })
     const result = patch(server.connect()).catch((error: unknown) => error)
     for (let attempt = 1; attempt <= tries; attempt += 1) {
@@ -114,7 +114,7 @@ describe('Retry-After', () => {
     expect(server.seen).toHaveLength(tries)
   })
 
-  test.each(['work', 'lease'] as const)('fails only the request if it is an hour: %s', async (lane) => {
+  test.each(['work', 'lease'] as const)('fails only the refused request if the wait is an hour: %s', async (lane) => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
     const client = server.connect()
     const hour = { code: 429, retryAfterMs: 3_600_000, outcomeUnknown: false }
@@ -133,7 +133,7 @@ describe('Retry-After', () => {
     ['2', []],
     ['10', ['10s']],
     ['3600', ['3600s']],
-  ])('causes one line for all waiting requests if it is long: %s s', async (seconds, logged) => {
+  ])('causes one log line for all waiting requests if the wait is long: %s s', async (seconds, logged) => {
     server.answer = server.first(3, refuse(503, { 'Retry-After': seconds }))
     const log = recordingLogger()
     const client = server.connect(UNLIMITED, undefined, { log })
@@ -146,7 +146,7 @@ describe('Retry-After', () => {
     expect(lines.map(({ pairs }) => pairs['retryAfter'])).toEqual(logged)
   })
 
-  test.each([500, 503, 404])('does not retry a %d without the header', async (code) => {
+  test.each([500, 503, 404])('a %d without the header is not retried', async (code) => {
     server.answer = refuse(code)
     await expect(patch(server.connect())).rejects.toMatchObject({ code })
     expect(server.seen).toHaveLength(1)
@@ -156,7 +156,7 @@ describe('Retry-After', () => {
 describe('refusals', () => {
   const LINE = 'The API server limits requests'
 
-  test('logs the number of refusals in one line every ten seconds, until there are none', async () => {
+  test('counts the refusals in one log line every ten seconds, until there are none', async () => {
     const log = recordingLogger()
     const client = server.connect({ kind: 'adaptive' }, undefined, { log })
     server.answer = refuse(429, { 'Retry-After': '5' })
@@ -177,7 +177,7 @@ describe('refusals', () => {
     expect(client.limits.refusals).toBeUndefined()
   })
 
-  test('does not count a 503', async () => {
+  test('does not count a 503 as a refusal', async () => {
     const client = server.connect()
     server.answer = server.first(1, refuse(503, { 'Retry-After': '1' }))
     const result = patch(client)

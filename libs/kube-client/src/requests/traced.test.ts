@@ -17,7 +17,7 @@ afterEach(() => server.close())
 
 const PV = '/api/v1/persistentvolumes/pv'
 
-test('a request of a run is a span, which its headers carry to the server', async () => {
+test('a request of a run is a span, and the server receives its traceparent header', async () => {
   const client = server.connect()
   await get(client)
   await patch(client)
@@ -44,7 +44,7 @@ test('a request of a run is a span, which its headers carry to the server', asyn
   expect(server.seen.map(({ traceparent }) => traceparent)).toEqual(tracer.spans.map(({ traceparent }) => traceparent))
 })
 
-test('outside of a run there is no span and no header', async () => {
+test('a request outside of a run has no span and no traceparent header', async () => {
   tracer.running = false
   await get(server.connect())
   expect([tracer.spans, server.seen[0]?.traceparent]).toEqual([[], undefined])
@@ -64,13 +64,13 @@ test('all attempts at a request are one span', async () => {
   expect(server.seen.map(({ traceparent }) => traceparent)).toEqual(Array(3).fill(tracer.spans[0]?.traceparent))
 })
 
-test('the span of a refusal has its code, and the error is thrown unchanged', async () => {
+test('the span of a refusal has its status code, and the error is thrown unchanged', async () => {
   server.answer = refuse(409, {}, 'another writer was faster')
   const thrown = await patch(server.connect()).catch((error: unknown) => error)
   expect(tracer.spans).toMatchObject([{ attributes: { 'http.response.status_code': 409 }, end: { error: thrown } }])
 })
 
-test('a request without an answer has no code', async () => {
+test('the span of a request without an answer has no status code', async () => {
   server.answer = (response) => void response.destroy()
   const thrown = await patch(server.connect()).catch((error: unknown) => error)
   expect(tracer.spans[0]?.attributes).toEqual({ 'http.request.method': 'PATCH', 'url.path': PV })

@@ -42,7 +42,7 @@ describe('the rate', () => {
   })
 })
 
-test('the server is called in texts and metrics as it was written, with a port that is its own', async () => {
+test('errors and metrics contain the server as it is configured, even with a default port', async () => {
   const config = {
     origin: 'https://10.0.0.1:443',
     basePath: '/base',
@@ -65,7 +65,7 @@ test('the server is called in texts and metrics as it was written, with a port t
   )
 })
 
-test('every attempt is counted', async () => {
+test('the metrics count every attempt of a request', async () => {
   server.answer = server.first(1, refuse(429, { 'Retry-After': '0' }))
   const result = patch(server.connect())
   await server.until(() => server.seen.length === 1)

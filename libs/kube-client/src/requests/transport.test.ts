@@ -116,7 +116,7 @@ describe('connections', () => {
 })
 
 describe('a call', () => {
-  test('ends with the reason of its signal, and the request with it', async () => {
+  test('rejects with the reason of its signal, and closes its connection', async () => {
     server.answer = () => undefined
     const stop = new AbortController()
     const result = patch(server.connect(), { signal: stop.signal }).catch((error: unknown) => error)
@@ -151,7 +151,7 @@ describe('a call', () => {
     expect(await result).toMatchObject({ code: 0, outcomeUnknown })
   })
 
-  test('whose answer is longer than any text can be fails, also one that was refused', async () => {
+  test('fails if the answer is longer than a string can be, even if the answer is a refusal', async () => {
     const words = 'the answer is longer than 536870888 bytes'
     server.answer = (response) => void response.writeHead(200, { 'Content-Length': '600000000' }).write('{')
     await expect(get(server.connect())).rejects.toThrow(words)
@@ -161,7 +161,7 @@ describe('a call', () => {
     await expect(watching.next()).rejects.toThrow(words)
   })
 
-  test('to a server that is not there says so', async () => {
+  test('reports a refused connection with the text of Go', async () => {
     const client = server.connect()
     const gone = server.port
     server.stopListening()
@@ -170,7 +170,7 @@ describe('a call', () => {
       code: 0,
       message: `Get "http://127.0.0.1:${gone}/api/v1/persistentvolumes/pv": dial tcp 127.0.0.1:${gone}: connect: connection refused`,
     })
-    // Nothing of it was sent.
+    // The write was not sent, so its outcome is known.
     await expect(patch(client)).rejects.toMatchObject({ code: 0, outcomeUnknown: false })
   })
 
@@ -195,7 +195,7 @@ describe('a 401', () => {
     certificate: () => undefined,
   })
 
-  test('makes the request be sent again when there is another token', async () => {
+  test('causes a second attempt if another token is available', async () => {
     server.answer = server.first(1, refuse(401))
     await patch(server.connect(UNLIMITED, renewing(['old', 'new'])))
     expect(server.seen.map(({ authorization }) => authorization)).toEqual(['old', 'new'])
@@ -203,9 +203,9 @@ describe('a 401', () => {
 
   const hanging = new Promise<never>(() => undefined)
   test.each<[string, Partial<Credentials>]>([
-    ['to credentials that never come', { authorization: () => hanging }],
-    ['to credentials that are never renewed', { refused: () => hanging }],
-  ])('or anything else does not hold a call whose signal is aborted, due %s', async (_, change) => {
+    ['never arrive', { authorization: () => hanging }],
+    ['are never renewed', { refused: () => hanging }],
+  ])('does not delay an aborted call, even if credentials %s', async (_, change) => {
     server.answer = refuse(401)
     const controller = new AbortController()
     const client = server.connect(UNLIMITED, { ...renewing(['old', 'new']), ...change })
@@ -216,7 +216,7 @@ describe('a 401', () => {
     expect(await result).toBe(reason)
   })
 
-  test('for the second token too is the result', async () => {
+  test('ends the request if the second token is refused too', async () => {
     server.answer = refuse(401)
     await expect(patch(server.connect(UNLIMITED, renewing(['old', 'new', 'newer'])))).rejects.toMatchObject({
       code: 401,
@@ -250,7 +250,7 @@ describe('errors', () => {
       },
     ],
     [
-      'a 403 in words',
+      'a 403 with a text',
       refuse(403, {}, 'keep out'),
       { code: 403, reason: 'Forbidden', message: 'keep out (get secrets creds)' },
     ],
@@ -266,7 +266,7 @@ describe('errors', () => {
     ],
     ['a 504 of a read', refuse(504), { code: 504, reason: 'Timeout', outcomeUnknown: false }],
     ['a bare 418', refuse(418), { code: 418, reason: 'Unknown' }],
-  ])('%s', async (_, how, error) => {
+  ])('throws the error of %s', async (_, how, error) => {
     server.answer = how
     await expect(server.connect().get(SECRETS, { name: 'creds', namespace: 'ns' })).rejects.toMatchObject(error)
   })

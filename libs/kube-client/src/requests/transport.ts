@@ -29,16 +29,16 @@ export interface TransportOptions {
   readonly tracer?: Tracer | undefined
 }
 
-/** How often one call is sent again because the server asked to wait. */
+/** The maximum number of retries of one call that the server has asked to wait. */
 const MAX_RETRIES = 10
-/** A call that finds no seat is sent again for this time at least: others may have taken them, however often it tried. */
+/** The minimum time in which a 429 is retried, because other clients may use the capacity of the server. */
 const LEAST_RETRY_MS = 60_000
-/** A request of low priority waits behind all others for this time. */
+/** The longest time that a request of low priority waits until no other request is waiting. */
 const LOW_PRIORITY_MS = 10_000
 
 /**
- * Sends requests: credentials, flow control, connection, and the retries that the server asks for.
- * Everything that goes wrong comes out as ApiError, except a call that its signal, its guard or `close` ended.
+ * Sends requests, with credentials, flow control, connections, and the retries that the server asks for. Throws
+ * ApiError, unless the signal, `beforeSend` or `close` has ended the call.
  */
 export class Transport {
   readonly #options: TransportOptions
@@ -63,7 +63,7 @@ export class Transport {
         if (call.lane === this.#lanes.lease) this.#path.unanswered(sentAt)
       },
     })
-    // All clients of a process share it, because one client may renew the lease and another may watch.
+    // All clients of a process share one check, because one client may renew the lease and another may watch.
     this.#path = options.config.path ?? new PathCheck(options)
     this.#user = {
       streams: this.#streams,
@@ -82,13 +82,13 @@ export class Transport {
     return this.#refusals.limits
   }
 
-  /** Resolves with the text of a success. */
+  /** Resolves with the body of a success. Throws the error of a refusal. */
   async send(request: ApiRequest): Promise<string> {
     const { body } = await this.fetch(request)
     return body.toString('utf8')
   }
 
-  /** Resolves with a success. */
+  /** Resolves with a success. Throws the error of a refusal. */
   async fetch(request: ApiRequest): Promise<ApiAnswer> {
     const call = new ApiCall(request, this.#lanes[request.options?.lane ?? 'work'])
     const { tracer } = this.#options
@@ -105,15 +105,15 @@ export class Transport {
         return answer
       }
       const waitMs = await this.#recover(call, answer)
-      // A server that limits requests may have room again sooner, as the gate learns from other requests.
+      // After a 429 the gate waits, because other requests may show earlier that the server has room again.
       if (answer.status === 429) call.waitMs = waitMs
       else await this.#wait(waitMs, call)
     }
   }
 
   /**
-   * Opens a stream: resolves when its body is on its way to `sink`. The returned connection is the caller's to end.
-   * Streams are not subject to the rate, since one would take its place for minutes; one that is refused waits.
+   * Opens a stream. Resolves when `sink` begins to receive its body. The caller closes the returned connection. The
+   * flow control does not limit streams, because they last for minutes. A refused stream waits like other requests.
    */
   async open(request: ApiRequest, sink: StreamSink): Promise<HttpConnection> {
     const call = new ApiCall(request, this.#lanes.work)
@@ -129,7 +129,7 @@ export class Transport {
     }
   }
 
-  /** Ends every connection; calls and streams that run fail. */
+  /** Closes all connections. Running calls and streams fail. */
   close(): void {
     this.#closed = new CancelledError('the client is closed')
     this.#lanes.work.pool.close()
@@ -150,7 +150,7 @@ export class Transport {
     call.signal?.throwIfAborted()
   }
 
-  /** Resolves with undefined when a kept connection was closed already and the request should be sent on another. */
+  /** Resolves with undefined if a reused connection was already closed, so that the request is sent on another. */
   async #attempt(call: ApiCall): Promise<ApiAnswer | undefined> {
     const entered = this.#enter(call)
     const permit = entered instanceof Promise ? await entered : entered
@@ -188,7 +188,7 @@ export class Transport {
     }
   }
 
-  /** Resolves with the time after which a refusal allows for another attempt; throws the refusal otherwise. */
+  /** Resolves with the milliseconds to wait before the next attempt. Throws the refusal if it is final. */
   async #recover(call: ApiCall, answer: ApiAnswer): Promise<number> {
     if (await this.#reauthorized(call, answer)) return 0
     const { retryAfterMs } = answer
@@ -244,7 +244,7 @@ export class Transport {
     }
   }
 
-  /** A request that any server answers with a few bytes, for any client. */
+  /** Sends a small request that every API server answers, whatever the permissions of the client. */
   async #smallRead(connection: HttpConnection, signal: AbortSignal): Promise<boolean> {
     const call = new ApiCall({ method: 'GET', path: '/version', options: { signal } }, this.#lanes.work)
     await this.#authorize(call)
@@ -258,7 +258,7 @@ export class Transport {
   }
 }
 
-/** A spare request may be refused for a reason of its own, such as a limit of events. */
+/** Returns the outcome of a 429. It is ignored for a spare request, whose cause may be a limit of events only. */
 function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
   if (request.options?.priority === 'spare') return 'ignored'
   return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }

@@ -28,7 +28,7 @@ const listen = (): (() => void) | undefined =>
   })
 const verbs = (): string[] => server.seen.map(({ what }) => what.replace(/ .*/, ''))
 const lose = (response: ServerResponse): void => void response.destroy()
-/** The next write is lost; all that follows is answered by `then`. */
+/** Sends a write that gets no answer. The server answers all later requests with `then`. */
 async function writeLost(then = ok): Promise<void> {
   server.answer = (response, request) => {
     server.answer = then
@@ -39,7 +39,7 @@ async function writeLost(then = ok): Promise<void> {
 }
 
 describe('after a write without an answer', () => {
-  test('its object is read at once, and its listeners are notified', async () => {
+  test('reads the object at once, and notifies the listeners', async () => {
     listen()
     await writeLost()
     await server.until(() => reread.length === 1)
@@ -58,8 +58,8 @@ describe('after a write without an answer', () => {
   })
 
   test.each([
-    ['conflicts when what was read is news', true, { code: 409, reason: 'Conflict' }],
-    ['goes out when it is none', false, JSON.parse(OBJECT)],
+    ['conflicts if the object has changed', true, { code: 409, reason: 'Conflict' }],
+    ['is sent if the object has not changed', false, JSON.parse(OBJECT)],
   ])('another write waits for the read, and %s', async (_, isNews, result) => {
     news = isNews
     listen()
@@ -73,7 +73,7 @@ describe('after a write without an answer', () => {
     expect(verbs()).toEqual(isNews ? ['PATCH', 'GET'] : ['PATCH', 'GET', 'PATCH'])
   })
 
-  test('nothing is written while the object cannot be read, and the next write reads again', async () => {
+  test('sends no write while the object cannot be read, and reads it again before the next write', async () => {
     listen()
     await writeLost(refuse(500))
     await server.until(() => server.seen.length === 2)
@@ -86,7 +86,7 @@ describe('after a write without an answer', () => {
     expect(verbs()).toEqual(['PATCH', 'GET', 'GET', 'GET', 'PATCH'])
   })
 
-  test('a read that hangs ends after ten seconds', async () => {
+  test('ends a read that hangs after ten seconds', async () => {
     listen()
     await writeLost(() => undefined)
     const next = patch(client).catch((error: unknown) => error)
@@ -95,7 +95,7 @@ describe('after a write without an answer', () => {
     expect(await next).toMatchObject({ code: 0, outcomeUnknown: false })
   })
 
-  test('writes to other objects continue', async () => {
+  test('continues with writes to other objects', async () => {
     listen()
     await writeLost(() => undefined)
     await server.until(() => server.seen.length === 2)
@@ -103,7 +103,7 @@ describe('after a write without an answer', () => {
     await client.patch(PERSISTENT_VOLUMES, { name: 'other' }, { kind: 'merge', body: {} })
   })
 
-  test('nothing is read without a listener', async () => {
+  test('does not read the object if there is no listener', async () => {
     listen()?.()
     await writeLost()
     await patch(client)
@@ -111,7 +111,7 @@ describe('after a write without an answer', () => {
   })
 })
 
-test('after a refusal nothing is read', async () => {
+test('a refused write causes no read', async () => {
   listen()
   server.answer = refuse(500)
   await expect(patch(client)).rejects.toMatchObject({ code: 500, outcomeUnknown: false })

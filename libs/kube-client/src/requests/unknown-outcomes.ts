@@ -3,14 +3,14 @@ import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { ApiError, isNotFound, isOutcomeUnknown } from '../api/api-error.ts'
 import type { RereadListener } from '../api/client.ts'
 
-/** An object with a possible write: the read of it, and whether that was news to a listener. */
+/** An object that an unanswered write may have changed. `reading` resolves with true if a listener missed that. */
 interface Doubt {
   readonly resource: Resource<unknown>
   readonly ref: ObjectRef
   reading: Promise<boolean> | undefined
 }
 
-/** Reads one object on a path that cannot hang behind other requests. Rejects if the object does not exist. */
+/** Reads one object. The read does not wait for other requests. Rejects if the object does not exist. */
 export type ReadObject = (resource: Resource<unknown>, ref: ObjectRef) => Promise<unknown>
 
 /**
@@ -56,7 +56,7 @@ export class UnknownOutcomes {
 
   #doubt(path: string, doubt: Doubt): void {
     this.#doubts.set(path, doubt)
-    // A failure leaves the doubt, and the next write tries again.
+    // If the read fails, the outcome stays unknown, and the next write reads the object again.
     this.#reading(doubt, path).catch(() => undefined)
   }
 

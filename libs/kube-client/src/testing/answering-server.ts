@@ -27,7 +27,7 @@ export const refuse =
   (response) =>
     void response.writeHead(code, { 'Content-Type': 'text/plain', ...headers }).end(body)
 
-/** A real server on loopback that answers as scripted, and the clients of one test. */
+/** A real server on the loopback address with scripted answers, and the clients of one test. */
 export class AnsweringServer {
   readonly seen: Seen[] = []
   readonly metrics = new Metrics()
@@ -83,23 +83,23 @@ export class AnsweringServer {
     return client
   }
 
-  /** Closes the listener; connections stay. */
+  /** Closes the listener, but no connections. */
   stopListening(): void {
     this.#server.close()
   }
 
-  /** Answers the first requests one way, all others well. */
+  /** Returns an answer that is `how` for the first requests and a success for all others. */
   first(count: number, how: Answering): Answering {
     return (response, request) => (this.seen.length <= count ? how(response, request) : ok(response, request))
   }
 
-  /** Lets real sockets do their work while the clock is stopped. */
+  /** Waits until the condition is true. Real sockets work while the clock stands still. */
   async until(condition: () => boolean): Promise<void> {
     for (let turn = 0; turn < 5000 && !condition(); turn += 1) await this.#clock.settle()
     if (!condition()) throw new Error(`never came true: ${condition}`)
   }
 
-  /** Gives sockets the time in which something that must not happen would have happened. */
+  /** Gives real sockets enough time to deliver a request that the client should not send. */
   async quiet(): Promise<void> {
     for (let turn = 0; turn < 30; turn += 1) await this.#clock.settle()
   }

@@ -38,7 +38,6 @@ export class KubeconfigFile {
     return this.loadFile(master, clock)
   }
 
-  /** Loads the file as it is. */
   loadFile(master?: string, clock = new FakeClock()): Promise<ClusterConfig> {
     return loadClusterConfig({ kubeconfig: this.path, master, env: {}, log: silentLogger, clock })
   }

@@ -12,7 +12,7 @@ function drained(reader: FrameReader): string[] {
   return texts
 }
 
-test('frames come out whole, however they are cut up', () => {
+test('the reader returns whole frames, however the bytes are cut', () => {
   const bytes = Buffer.concat([...frames, Buffer.from([0, 0])])
   for (const size of [1, 2, 3, 5, 7, 64, 1000]) {
     for (const pause of [1, 3, 1000]) {
@@ -30,7 +30,7 @@ test('frames come out whole, however they are cut up', () => {
   }
 })
 
-test('nothing is left after a last frame', () => {
+test('no bytes are left after the last complete frame', () => {
   const reader = new FrameReader()
   reader.push(Buffer.concat(frames))
   drained(reader)
@@ -54,7 +54,7 @@ test('the buffer grows for waiting bytes, and its memory is released', () => {
   }
 })
 
-test('a frame that says to be too long is refused before it eats the memory', () => {
+test('a frame with a length above the limit is refused before its bytes arrive', () => {
   const reader = new FrameReader(100)
   reader.push(framed(Buffer.alloc(100)))
   expect(drained(reader)).toHaveLength(1)

@@ -1,20 +1,20 @@
 import type { ByteSpan } from '../codec/protobuf.ts'
 import { type ByteReader, LONGEST_FRAME } from './line-reader.ts'
 
-/** Each frame begins with its length, as a number of four bytes. */
+/** The number of bytes before each frame, which contain its length. */
 const HEADER = 4
 const FIRST_SIZE = 16 * 1024
 /**
- * The largest buffer that is kept after all bytes were read. A larger buffer, after a long list, would last as long as
- * the watch.
+ * The largest buffer that is kept when all bytes were read. A larger buffer, after a long list, would otherwise exist
+ * as long as the watch.
  */
 const LARGEST_KEPT = 64 * 1024
 const NOTHING: Buffer = Buffer.alloc(0)
 
-/** Cuts a stream of bytes into frames on request. The bytes of a frame are valid until the next `push`. */
+/** Cuts a stream of bytes into frames. The bytes of a frame are valid until the next `push`. */
 export class FrameReader implements ByteReader<ByteSpan> {
   readonly #longest: number
-  /** The unread bytes in one piece, however the chunks were cut. */
+  /** A buffer with all unread bytes, from `#from` to `#to`. */
   #bytes = NOTHING
   #from = 0
   #to = 0
@@ -29,7 +29,7 @@ export class FrameReader implements ByteReader<ByteSpan> {
     this.#to += bytes.length
   }
 
-  /** Bytes that it has taken, read or not. */
+  /** The size of the buffer in bytes. */
   get held(): number {
     return this.#bytes.length
   }

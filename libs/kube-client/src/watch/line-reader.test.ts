@@ -26,7 +26,7 @@ function read(
   return { lines, partial: reader.partial, waiting: reader.waiting }
 }
 
-test('lines come out whole, however they are cut up, letters of several bytes included', () => {
+test('the reader returns whole lines, however the bytes are cut, even within a letter', () => {
   const text = 'one\nzwei–äöü\n\n\r\n日本\nrest'
   for (let size = 1; size < 40; size += 1) {
     for (let pause = 1; pause < 5; pause += 1) {
@@ -36,10 +36,10 @@ test('lines come out whole, however they are cut up, letters of several bytes in
   }
 })
 
-test('nothing is left after a last line break', () => {
+test('no bytes are left after the last line break', () => {
   expect(read('one\ntwo\n', { size: 3 })).toEqual({ lines: ['one', 'two'], partial: false, waiting: 0 })
 })
 
-test('a line that does not end is refused before it eats the memory', () => {
+test('a line that exceeds the limit is refused', () => {
   expect(() => read('x'.repeat(101), { size: 10, longest: 100 })).toThrow(RangeError)
 })

@@ -1,12 +1,12 @@
 const LINE_FEED = 10
 
-/** A frame that never ends must not eat the memory. Objects of the API are far smaller. */
+/** The maximum length of a frame in bytes. Objects of the API are far smaller. */
 export const LONGEST_FRAME = 32 * 1024 * 1024
 
 /** Cuts a stream of bytes into the frames of a watch. */
 export interface ByteReader<Frame> {
   push(bytes: Buffer): void
-  /** Bytes that were not read. */
+  /** The number of unread bytes. */
   readonly waiting: number
   /** True if the last frame is not complete. */
   readonly partial: boolean
@@ -15,17 +15,17 @@ export interface ByteReader<Frame> {
 }
 
 /**
- * Cuts a stream of bytes into lines on request. Unread lines stay bytes: strings on the heap would be copied and kept
- * by the garbage collector.
+ * Cuts a stream of bytes into lines. Unread lines stay bytes, because the garbage collector would copy and keep strings
+ * on the heap.
  */
 export class LineReader implements ByteReader<string> {
   readonly #longest: number
   readonly #chunks: Buffer[] = []
-  /** Bytes of the first chunk that were read. */
+  /** The number of bytes of the first chunk that were read. */
   #from = 0
-  /** Chunks in front that have no end of a line left. */
+  /** The number of first chunks that contain no further line break. */
   #searched = 0
-  /** Bytes of all chunks. */
+  /** The number of bytes in all chunks. */
   #held = 0
 
   constructor(longest = LONGEST_FRAME) {
@@ -47,7 +47,7 @@ export class LineReader implements ByteReader<string> {
     return last !== undefined && last[last.length - 1] !== LINE_FEED
   }
 
-  /** Empty lines are left out. */
+  /** Returns the next line that is not empty. */
   next(): string | undefined {
     for (let chunk = this.#chunks[this.#searched]; chunk !== undefined; chunk = this.#chunks[this.#searched]) {
       const end = chunk.indexOf(LINE_FEED, this.#searched === 0 ? this.#from : 0)
@@ -62,7 +62,7 @@ export class LineReader implements ByteReader<string> {
     return undefined
   }
 
-  /** The text up to `end` in the chunk that was searched last. */
+  /** Returns the text up to `end` in the chunk that was searched last, and removes it. */
   #take(chunk: Buffer, end: number): string {
     const last = this.#searched
     const text = last === 0 ? chunk.toString('utf8', this.#from, end) : this.#join(chunk.subarray(0, end))

@@ -9,7 +9,7 @@ import type { StreamSink } from '../http/stream.ts'
 import { FrameReader } from './frame-reader.ts'
 import { type ByteReader, LineReader } from './line-reader.ts'
 
-/** The means to act on the connection behind a feed. */
+/** Pauses and resumes the connection of a feed. */
 export interface FeedControl {
   pause(): void
   resume(): void
@@ -20,13 +20,13 @@ export interface FeedOptions {
   readonly onActivity: (() => void) | undefined
 }
 
-/** Listeners of activity need a precision of seconds, and a list brings thousands of chunks in one second. */
+/** The shortest time between two calls of `onActivity`. A list brings thousands of chunks in one second. */
 const REPORT_INTERVAL_MS = 100
 
-/** Bytes not read yet from which on the server has to wait. */
+/** The number of unread bytes from which the connection is paused. */
 const HIGH_WATER = 512 * 1024
 
-/** A stream between the socket that brings it and the reader that asks for its frames one by one. */
+/** A buffer between the socket of a stream and the reader, which takes one frame after the other. */
 export class WatchFeed implements StreamSink {
   readonly #options: FeedOptions
   #frames: ByteReader<string | ByteSpan> = new LineReader()
@@ -42,7 +42,7 @@ export class WatchFeed implements StreamSink {
     this.#activeAt = options.clock.monotonic()
   }
 
-  /** The oldest frame not read yet: a line of JSON, or a message. */
+  /** Returns the oldest unread frame: a line of JSON or a protobuf message. */
   shift(): string | ByteSpan | undefined {
     try {
       const frame = this.#frames.next()
@@ -54,12 +54,12 @@ export class WatchFeed implements StreamSink {
     }
   }
 
-  /** How the stream ended; frames that came before may still be unread. */
+  /** The end of the stream, or undefined while it lasts. Earlier frames may still be unread. */
   get over(): EndFrame | undefined {
     return this.#over
   }
 
-  /** Resolves when more has come, or the end. For a reader that has just seen the last frame there is. */
+  /** Resolves when bytes arrive or the stream ends. Call it only after `shift` has returned undefined. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#over !== undefined) return resolve()
@@ -67,12 +67,12 @@ export class WatchFeed implements StreamSink {
     })
   }
 
-  /** When something came last. Silence of the reader's own making does not count. */
+  /** The time of the last bytes. It is the current time while the reader pauses the connection. */
   get heardAt(): number {
     return this.#paused ? this.#options.clock.monotonic() : this.#activeAt
   }
 
-  /** It has been silent for too long. */
+  /** Ends the stream, because it was silent for too long. */
   silent(): void {
     this.#finish('silent')
   }
@@ -103,7 +103,7 @@ export class WatchFeed implements StreamSink {
     this.#finish('broken', error)
   }
 
-  /** The reader has stopped. */
+  /** Ends the stream and drops its frames, because the reader has stopped. */
   dispose(): void {
     this.#finish('closed')
     this.#frames = new LineReader()

@@ -18,7 +18,7 @@ afterEach(() => server.close())
 
 function serve(how: (response: ServerResponse) => void, type = STREAM): void {
   server.answer = (response, request) => {
-    // Asked now and then whether the server is still there.
+    // The client reads this path now and then to check whether the server is reachable.
     if (request.url === '/version') return void response.end('{}')
     accepted.push(request.headers.accept)
     response.writeHead(200, { 'content-type': type })
@@ -26,7 +26,7 @@ function serve(how: (response: ServerResponse) => void, type = STREAM): void {
   }
 }
 
-/** Reads a whole watch; returns its frames as text. */
+/** Reads a whole watch and returns its frames as text. */
 async function read(options: WatchOptions<Pod> = {}, received: string[] = []): Promise<string[]> {
   for await (const frame of server.connect().watch(PODS, { message: POD_MESSAGE, ...options })) {
     if (frame.type === 'END') received.push(`END ${frame.why}${frame.error ? `: ${frame.error.message}` : ''}`)
@@ -68,7 +68,7 @@ describe('a stream of protobuf', () => {
     expect(await read({ sendInitialEvents: true })).toEqual(['BOOKMARK 9 true', 'END closed'])
   })
 
-  test('hands changes over at once where that is asked for, in the order of bookmarks and changes', async () => {
+  test('passes changes to `onChange` at once, in the order of bookmarks and changes', async () => {
     serve((response) => response.end(Buffer.concat([change('ADDED', 'a'), bookmark(), change('DELETED', 'a')])))
     const received: string[] = []
     const onChange: WatchOptions<Pod>['onChange'] = ({ type, object }) =>
@@ -87,25 +87,25 @@ describe('a stream of protobuf', () => {
     ['that ends within a frame', (r) => r.end(change('ADDED', 'a').subarray(0, 20)), 'broken: unexpected EOF'],
     ['that ends within a length', (r) => r.end(Buffer.from([0, 0])), 'broken: unexpected EOF'],
     [
-      'of something else',
+      'of HTML',
       (r) => r.end(framed(Buffer.from('<html>'))),
       'badFrame: no watch event: 6 bytes that are no protobuf: proto: illegal wireType 4',
     ],
     ['of a frame that never ends', (r) => void r.write('<html>'), 'badFrame: a frame is longer than 33554432 bytes'],
-    ['of an event of nothing', (r) => r.end(framed(Buffer.alloc(0))), 'badFrame: unknown type of watch event: ""'],
+    ['of an empty event', (r) => r.end(framed(Buffer.alloc(0))), 'badFrame: unknown type of watch event: ""'],
     [
-      'of an object that ends too early',
+      'of an incomplete object',
       (r) => r.end(frame('ADDED', CUT)),
       `badFrame: no watch event: ${frame('ADDED', CUT).length - 4} bytes that are no protobuf: unexpected EOF`,
     ],
     [
-      'of an object without what goes before objects',
+      'of an object without the prefix of objects',
       (r) => r.end(frame('ADDED', pod('a'))),
       `badFrame: no watch event: ${frame('ADDED', pod('a')).length - 4} bytes that are no protobuf: no object of the API`,
     ],
     ['of an unknown event', (r) => r.end(change('RENAMED', 'a')), 'badFrame: unknown type of watch event: "RENAMED"'],
     [
-      'of a bookmark of nothing',
+      'of an empty bookmark',
       (r) => r.end(frame('BOOKMARK', enveloped(Buffer.alloc(0)))),
       'badFrame: a bookmark without a resourceVersion',
     ],
@@ -115,13 +115,13 @@ describe('a stream of protobuf', () => {
       (r) => r.end(frame('ERROR', enveloped(pod('a')))),
       'error: an ERROR without a Status',
     ],
-    ['that ends in good order', (r) => r.end(), 'closed'],
-  ])('%s ends in its own way', async (_, how, end) => {
+    ['that the server ends regularly', (r) => r.end(), 'closed'],
+  ])('a stream %s ends with the matching reason', async (_, how, end) => {
     serve(how)
     expect((await read()).at(-1)).toBe(`END ${end}`)
   })
 
-  test('ends if the client did not request protobuf', async () => {
+  test('ends with an error if the client did not request protobuf', async () => {
     serve((response) => response.end(change('ADDED', 'a')))
     const why = 'no watch event: protobuf that was not asked for'
     expect(await read({ message: undefined })).toEqual([`END badFrame: ${why}`])

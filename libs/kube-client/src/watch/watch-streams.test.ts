@@ -4,7 +4,7 @@ import type { HttpConnection } from '../http/connection.ts'
 import type { WatchFeed } from './watch-feed.ts'
 import { WatchStreams } from './watch-streams.ts'
 
-/** One stream as the server sees it. */
+/** One stream that the watch has opened. */
 interface TestStream {
   readonly feed: WatchFeed
   readonly after: string | undefined
@@ -55,7 +55,7 @@ async function open({ from }: { from: string | undefined } = { from: '7' }): Pro
 const brings = (stream: TestStream | undefined, line = 'x'): void => stream?.feed.data(Buffer.from(`${line}\n`))
 const openedAt = (): number[] => opened.map(({ at }) => at)
 
-test('a stream that is silent for 45 s is resumed from its version; what the new one brings is read 2 s later', async () => {
+test('a stream that is silent for 45 s is resumed, and the new stream is read 2 s after its first bytes', async () => {
   await open()
   streams.reached('9')
   await clock.advance(44_999)
@@ -70,7 +70,7 @@ test('a stream that is silent for 45 s is resumed from its version; what the new
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [47_000]])
 })
 
-test('the new stream is dropped, with all it has brought, where the old one is alive', async () => {
+test('the new stream and its bytes are dropped if the old stream is alive', async () => {
   await open()
   await clock.advance(45_000)
   brings(opened[1], 'the same')
@@ -81,27 +81,27 @@ test('the new stream is dropped, with all it has brought, where the old one is a
   expect([streams.feed.shift(), streams.feed.shift()]).toEqual(['the same', undefined])
 })
 
-test('the new stream takes over where both are silent for 30 s', async () => {
+test('the new stream replaces the old stream if both are silent for 30 s', async () => {
   await open()
   await clock.advance(75_000)
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [75_000]])
 })
 
-describe('where no stream can be opened', () => {
+describe('a silent stream, if no new stream can be opened', () => {
   beforeEach(async () => {
     await open()
     refuse = new Error('too many requests')
     await clock.advance(45_000)
   })
 
-  test('ends a stream that is silent for 30 s more', async () => {
+  test('a silent stream ends after 30 s more if no new stream can be opened', async () => {
     await clock.advance(29_999)
     expect(streams.feed.over).toBeUndefined()
     await clock.advance(1)
     expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
   })
 
-  test('keeps a stream that delivers data', async () => {
+  test('a silent stream continues if it receives bytes again', async () => {
     await clock.advance(15_000)
     brings(opened[0])
     await clock.advance(15_000)
@@ -109,8 +109,8 @@ describe('where no stream can be opened', () => {
   })
 })
 
-describe('the other requests', () => {
-  /** Lets minutes pass in which the present stream brings something each `everyMs`. */
+describe('trials of a new stream', () => {
+  /** Lets minutes pass in which the current stream receives a line each `everyMs`. */
   const bringing = async (everyMs: number, minutes: number): Promise<void> => {
     for (let at = everyMs; at <= minutes * 60_000; at += everyMs) {
       await clock.advance(everyMs)
@@ -119,18 +119,18 @@ describe('the other requests', () => {
   }
 
   test.each([
-    ['nothing but bookmarks', 60_000, 10],
-    ['something each 46 s', 46_000, 11],
-    ['something each 44 s', 44_000, 0],
+    ['only bookmarks', 60_000, 10],
+    ['a line each 46 s', 46_000, 11],
+    ['a line each 44 s', 44_000, 0],
     ['nothing at all', 600_000, 10],
-  ])('run at most once a minute for a stream that brings %s', async (_, everyMs, most) => {
+  ])('trials begin at most once a minute for a stream that receives %s', async (_, everyMs, most) => {
     await open()
     await bringing(everyMs, 10)
     expect(opened.length - 1).toBeLessThanOrEqual(most)
     expect(resumed).toHaveLength(everyMs === 600_000 ? opened.length - 1 : 0)
   })
 
-  test('a resumed stream is resumed again as soon as any other stream', async () => {
+  test('a resumed stream can be resumed again after the same silence', async () => {
     await open()
     await clock.advance(45_000)
     brings(opened[1])
@@ -148,7 +148,7 @@ test('a stream whose version is not known yet is given up after a longer silence
   expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
 })
 
-test('a stream becomes one that can be resumed with its first version', async () => {
+test('a stream can be resumed as soon as its first version is known', async () => {
   await open({ from: undefined })
   await clock.advance(100_000)
   brings(opened[0])

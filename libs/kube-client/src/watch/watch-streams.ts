@@ -49,7 +49,7 @@ export class WatchStreams {
   #connection: HttpConnection | undefined
   #from: string | undefined
   #trial: Trial | undefined
-  /** When the last two trials began, the older one first. */
+  /** The times when the last two trials began, the older time first. */
   #trials: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   #cancelTimer: Cancel | undefined
 
@@ -138,7 +138,7 @@ export class WatchStreams {
         feed.control(connection)
         if (this.#trial !== trial) connection.destroy(NOT_NEEDED)
       },
-      // A server that refuses has answered; the old stream is checked when the time of the trial is over.
+      // A refusal does not end the trial: the old stream is checked when the time of the trial is over.
       () => undefined,
     )
   }
@@ -150,7 +150,7 @@ export class WatchStreams {
     this.#trial = undefined
     trial.own.dispose()
     this.#options.onResumed(this.#options.clock.monotonic() - old.heardAt)
-    // This also wakes the reader, who continues with the new one.
+    // The end of the old feed wakes the reader, which continues with the new feed.
     old.dispose()
     oldConnection?.destroy(new CancelledError('the stream was silent'))
   }

@@ -19,7 +19,7 @@ beforeEach(async () => {
   clock = new FakeClock({ random: () => 0.5 })
   urls = []
   server = createServer((request, response) => {
-    // Asked now and then whether the server is still there.
+    // The client reads this path now and then to check whether the server is reachable.
     if (request.url === '/version') return void response.end('{}')
     urls.push(request.url ?? '')
     open = response
@@ -53,7 +53,7 @@ async function until(condition: () => boolean): Promise<void> {
   expect(condition()).toBe(true)
 }
 
-/** Reads a whole watch; returns its frames as text. */
+/** Reads a whole watch and returns its frames as text. */
 async function read(options: WatchOptions<Pod> = {}, received: string[] = []): Promise<string[]> {
   for await (const frame of client.watch(PODS, options)) {
     if (frame.type === 'END') received.push(`END ${frame.why}${frame.error ? `: ${frame.error.message}` : ''}`)
@@ -86,7 +86,7 @@ describe('a stream', () => {
       'broken: unexpected EOF',
     ],
     ['that ends within a frame', (r) => r.end('{"type":"ADD'), 'broken: unexpected EOF'],
-    ['of something else', (r) => r.end('<html>\n'), 'badFrame: no watch event: 6 characters of HTML, not JSON'],
+    ['of HTML', (r) => r.end('<html>\n'), 'badFrame: no watch event: 6 characters of HTML, not JSON'],
     [
       'of JSON that is no event',
       (r) => r.end('{"kind":"Pod"}\n'),
@@ -97,7 +97,7 @@ describe('a stream', () => {
       (r) => r.end(line('RENAMED', pod('a'))),
       'badFrame: unknown type of watch event: "RENAMED"',
     ],
-    ['of a bookmark of nothing', (r) => r.end(line('BOOKMARK', {})), 'badFrame: a bookmark without a resourceVersion'],
+    ['of an empty bookmark', (r) => r.end(line('BOOKMARK', {})), 'badFrame: a bookmark without a resourceVersion'],
     [
       'with an ERROR',
       (r) => r.end(line('ERROR', { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' })),
@@ -108,13 +108,13 @@ describe('a stream', () => {
       (r) => r.end(line('ERROR', { secret: 'x' })),
       'error: an ERROR without a Status',
     ],
-    ['that ends in good order', (r) => r.end(), 'closed'],
-  ])('%s ends in its own way', async (_, how, end) => {
+    ['that the server ends regularly', (r) => r.end(), 'closed'],
+  ])('a stream %s ends with the matching reason', async (_, how, end) => {
     serve = how
     expect((await read()).at(-1)).toBe(`END ${end}`)
   })
 
-  test('throws if the server refuses the request', async () => {
+  test('throws an error if the server refuses the request', async () => {
     const status = JSON.stringify({ kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' })
     serve = (response) => response.writeHead(410).end(status)
     await expect(read()).rejects.toMatchObject({ code: 410, reason: 'Expired', message: 'too old resource version' })
@@ -122,12 +122,12 @@ describe('a stream', () => {
 })
 
 describe('silence', () => {
-  test('a silent server ends a watch that cannot resume half a minute after its time', async () => {
+  test('ends a watch that cannot resume half a minute after its time limit', async () => {
     serve = (response) => response.flushHeaders()
     const seen: string[] = []
     const done = read({}, seen)
     await until(() => open !== undefined)
-    // The head may hold back for 90 s; it is here.
+    // The head of the response has arrived, so that its limit of 90 s no longer applies.
     await clock.settle()
     await clock.advance(450_000 + 29_999)
     expect(seen).toEqual([])
@@ -135,7 +135,7 @@ describe('silence', () => {
     expect(await done).toEqual(['END silent'])
   })
 
-  test('for 45 s makes it continue on a new connection: nothing is missed, and nothing comes twice', async () => {
+  test('a silence of 45 s makes the watch continue on a new connection, with no change lost or repeated', async () => {
     const changes = ['a', 'b', 'c'].map((name, at) => ({ metadata: { name, resourceVersion: `${at + 2}` } }))
     const after = (version: number): string =>
       changes
@@ -164,7 +164,7 @@ describe('silence', () => {
     expect(await done).toEqual(['ADDED a', 'ADDED b', 'ADDED c', 'END closed'])
   })
 
-  test('a missing head is an error of the request', async () => {
+  test('a missing head of the response is an error of the request', async () => {
     serve = () => undefined
     const done = read().catch((error: unknown) => error)
     await until(() => open !== undefined)
@@ -174,7 +174,7 @@ describe('silence', () => {
 })
 
 describe('a reader', () => {
-  test('closes the connection and leaks nothing if the reader stops', async () => {
+  test('a reader that stops closes the connection and leaves no timer behind', async () => {
     serve = (response) => void response.write(line('ADDED', pod('a')))
     for await (const frame of client.watch(PODS, {})) {
       expect(frame.type).toBe('ADDED')
@@ -184,7 +184,7 @@ describe('a reader', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('whose signal is aborted gets its reason', async () => {
+  test('a reader whose signal is aborted gets its reason', async () => {
     serve = (response) => response.flushHeaders()
     const stop = new AbortController()
     const done = read({ signal: stop.signal }).catch((error: unknown) => error)

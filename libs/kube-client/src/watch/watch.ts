@@ -80,7 +80,7 @@ function streamsOf<T>({ transport, clock }: WatchParts, resource: Resource<T>, o
   })
 }
 
-/** Up to which version a watch was read. Before all that exists has come, versions are in no order. */
+/** The version up to which a watch was read. Versions are in no order until all existing objects have arrived. */
 class VersionRead {
   #ordered: boolean
   readonly #streamsList: boolean

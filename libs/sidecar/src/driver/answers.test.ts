@@ -7,7 +7,7 @@ import { DriverAnswers } from './answers.ts'
 
 const SILENT = (seconds: number): string => `CSI driver csi.example.com has not answered for ${seconds} s`
 
-/** Answers of a driver whose Probes end as `reply` does. */
+/** Starts the check of a driver whose Probes end like `reply`. */
 function started(reply: (clock: FakeClock) => Promise<boolean>) {
   const clock = new FakeClock()
   const driver = new ScriptedDriver()
@@ -18,7 +18,7 @@ function started(reply: (clock: FakeClock) => Promise<boolean>) {
     return await reply(clock)
   }
   const answers = new DriverAnswers({ driver, clock, metrics, probe })
-  /** The reason of a request at this time, which waits as long as it may. */
+  /** Asks at this time why the driver is not ready, and waits for the answer. */
   const at = async (ms: number): Promise<string | undefined> => {
     await clock.advance(ms - clock.monotonic())
     const reason = answers.whyNotReady()
@@ -29,7 +29,7 @@ function started(reply: (clock: FakeClock) => Promise<boolean>) {
 }
 
 const ANSWERS = async (): Promise<boolean> => true
-/** A stopped process: each Probe ends with its time-out. */
+/** A driver that is stopped: each Probe ends with its time-out. */
 const HANGS = (clock: FakeClock): Promise<boolean> =>
   clock.sleep(5_000).then(() => Promise.reject(new Error('context deadline exceeded')))
 
@@ -66,7 +66,7 @@ test('a request waits for half a second, and the next request gets the answer of
   expect(probes).toEqual([30_000])
 })
 
-test('a driver that comes back from silence is ready with the first Probe that it answers', async () => {
+test('a driver that was silent is ready again with the first Probe that it answers', async () => {
   let reply = HANGS
   const { at } = started((clock) => reply(clock))
   expect(await at(20_000)).toBe(SILENT(21))
@@ -84,12 +84,12 @@ test.each([
   ['driver', undefined],
   ['none', SILENT(10)],
   ['client', SILENT(10)],
-] as const)('after an error of origin %s the reason is: %s', async (origin, reason) => {
+] as const)('a Probe that fails with an error of origin %s causes the reason: %s', async (origin, reason) => {
   const { at } = started(() => Promise.reject(new RpcError(CODES.Unimplemented, 'x', { origin })))
   expect(await at(10_000)).toBe(reason)
 })
 
-test('a new connection with its handshake is an answer', async () => {
+test('a handshake on a new connection counts as an answer', async () => {
   const { at, driver } = started(HANGS)
   expect(await at(20_000)).toBe(SILENT(21))
   driver.become({ type: 'ready', lostForMs: 1 })

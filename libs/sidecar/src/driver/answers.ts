@@ -4,9 +4,9 @@ import { DRIVER_ANSWER_AGE_SECONDS, type Metrics } from '@csi-sidecars/telemetry
 
 /** The time limit of a Probe. */
 export const PROBE_MS = 5_000
-/** The pause between two Probes: they must not load the driver, however often a client asks. */
+/** The pause between two Probes, so that frequent requests to /readyz do not load the driver. */
 const PERIOD_MS = 10_000
-/** How long a request waits for a Probe. The kubelet waits for a second. */
+/** How long a request to /readyz waits for a Probe. The kubelet waits for a second. */
 const WAIT_MS = 500
 /** How long an answer is valid: longer than the period and the time limit of a Probe together. */
 const VALID_MS = 15_000
@@ -23,8 +23,8 @@ export interface DriverAnswersOptions {
 type Result = 'ready' | 'not ready' | 'no answer'
 
 /**
- * Reports whether the driver answers. It sends probes because a driver with an open connection may hang. It probes only
- * while a client asks, at most once in ten seconds.
+ * Reports whether the driver answers. It sends Probes because a driver with an open connection may hang. It sends them
+ * only while clients request /readyz, at most one in ten seconds.
  */
 export class DriverAnswers {
   readonly #options: DriverAnswersOptions
@@ -36,7 +36,7 @@ export class DriverAnswers {
   #running: Promise<void> | undefined
   #asked = false
 
-  /** Begins after the handshake, so the driver has just answered. */
+  /** Must be called right after the handshake, which counts as an answer of the driver. */
   constructor(options: DriverAnswersOptions) {
     this.#options = options
     const { driver, clock, metrics } = options
@@ -82,7 +82,7 @@ export class DriverAnswers {
     try {
       this.#record((await probe(this.#life.signal)) ? 'ready' : 'not ready')
     } catch (error) {
-      // An error from the driver is an answer.
+      // An error that the driver returns counts as an answer.
       this.#record(error instanceof RpcError && error.origin === 'driver' ? 'ready' : 'no answer')
     } finally {
       this.#running = undefined

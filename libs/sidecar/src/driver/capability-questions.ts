@@ -12,21 +12,21 @@ import {
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import { failing, type SentenceFailure, type StartError } from '../start-error.ts'
 
-/** The failure of a step: the line `message`, and in its `err` the text `during` before the cause. */
+/** The log line of a failed step: its `message`, and the text `during` before the cause in its `err`. */
 export interface StepFailure {
   readonly message: string | SentenceFailure
   readonly during?: string
   readonly pairs?: Pairs
 }
 
-/** One question about the driver's capabilities. If several are about the same thing, the last answer counts. */
+/** One call that asks for capabilities of the driver. If several ask about the same service, the last answer counts. */
 export interface CapabilityQuestion {
   readonly about: 'plugin' | 'controller' | 'node'
   /** Reports whether the question is necessary. Default: always. */
   readonly when?: (capabilities: DriverCapabilities) => boolean
   readonly limitMs: number
   readonly failure: StepFailure
-  /** Returns why the start cannot continue with this answer. */
+  /** Returns the error of the start if it cannot continue with this answer. */
   readonly startError?: (capabilities: DriverCapabilities) => StartError | undefined
 }
 
@@ -34,11 +34,11 @@ export interface AskOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly log?: Logger
-  /** Milliseconds for all questions together. Default: no limit. */
+  /** The time limit in milliseconds for all questions together. Default: no limit. */
   readonly togetherMs?: number | undefined
 }
 
-/** The answers so far. */
+/** The answers of the driver so far. */
 interface Answers {
   readonly plugin: PluginCapabilities
   readonly controller?: DriverCapabilities['controller']
@@ -66,7 +66,7 @@ export async function askAtStart(
   return combinedCapabilities(answers)
 }
 
-/** Asks a driver after a reconnect, about each thing once. */
+/** Asks the driver again after a reconnect, only one question about each service. */
 export async function askAgain(
   driver: Caller,
   questions: readonly CapabilityQuestion[],
@@ -99,7 +99,7 @@ async function answer(driver: Caller, { about }: CapabilityQuestion, options: Ca
   }
 }
 
-/** Returns a function for `catch` that ends the start with the line of the step. */
+/** Returns a handler for `catch` that throws the error of the failed step. */
 export function stepFailed({ message, during, pairs = {} }: StepFailure): (cause: unknown) => never {
   const fail = failing(message, pairs)
   return (cause) => fail(during === undefined ? cause : new Error(`${during}: ${messageOf(cause)}`, { cause }))

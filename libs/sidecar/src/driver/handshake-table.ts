@@ -1,24 +1,24 @@
 import type { Decisive } from '@csi-sidecars/csi'
 import type { CapabilityQuestion, StepFailure } from './capability-questions.ts'
 
-/** The failures of one connection. A driver with an in-tree ancestor is connected to twice. */
+/** The log lines of a failed connection. A driver that replaces an in-tree plugin is connected twice. */
 export interface ConnectionFailures {
   readonly connect: StepFailure
   readonly probe: StepFailure
 }
 
-/** The handshake of a sidecar with its driver: the steps are the same for all, the limits and messages differ. */
+/** The parts of the handshake with the driver that differ between sidecars. The steps are the same. */
 export interface HandshakeTable {
   readonly limits: {
-    /** Milliseconds for each Probe. */
+    /** The time limit of each Probe in milliseconds. */
     readonly probeMs: number
     readonly nameMs: number
-    /** Milliseconds for all questions of the start together. Default: each question has its own limit only. */
+    /** The time limit for all questions of the start together. Default: each question has only a separate limit. */
     readonly questionsMs?: number
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    /** Undefined: the sidecar does not connect again to a driver with an in-tree ancestor. */
+    /** Undefined: the sidecar connects only once to a driver that replaces an in-tree plugin. */
     readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }
@@ -52,7 +52,7 @@ export const DEFAULT_HANDSHAKE: HandshakeTable = {
   namedFrom: 'name',
 }
 
-/** Asks each question once, with the longest of the limits. Capabilities that are decisive for one app are decisive for all. */
+/** Combines the handshakes of several apps. Each question is asked once, with the longest limit of the apps. */
 export function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeTable {
   const [only] = tables
   if (only !== undefined && tables.length === 1) return only

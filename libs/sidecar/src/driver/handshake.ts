@@ -16,7 +16,7 @@ import { DriverAnswers, PROBE_MS } from './answers.ts'
 import { askAgain, askAtStart, stepFailed } from './capability-questions.ts'
 import type { ConnectionFailures, HandshakeTable } from './handshake-table.ts'
 
-/** A driver with a known name and a connection. */
+/** A connected driver whose name is known. */
 export interface IdentifiedDriver {
   readonly name: string
   readonly connection: Connection
@@ -24,7 +24,7 @@ export interface IdentifiedDriver {
 }
 
 /**
- * Connects, waits until the driver is ready and asks its name. A driver with an in-tree ancestor is connected to again.
+ * Connects, waits until the driver is ready and asks its name. Connects again if the driver replaces an in-tree plugin.
  */
 export async function identifyDriver(context: StartContext, table: HandshakeTable): Promise<IdentifiedDriver> {
   const { failures, limits, namedFrom } = table
@@ -93,7 +93,7 @@ export async function openDriver(
   })
 }
 
-/** Reports whether the driver answers. These Probes are not counted with the calls of the controllers. */
+/** Creates the check whether the driver answers. The metrics of the calls of the controllers omit its Probes. */
 export function answersOf({ standard, clock, log, metrics, atEnd }: StartContext, driver: Driver): DriverAnswers {
   const address = standard.values['csi-address']
   const probe = (signal: AbortSignal): Promise<boolean> =>

@@ -38,12 +38,12 @@ describe('a value', () => {
     ['--retry-interval-max=1m', 'retry-interval-max', 60_000, 60_000],
     ['--left-retry-interval-max=1m', 'retry-interval-max', 60_000, 300_000],
     ['--leader-election --right-leader-election=false', 'leader-election', true, false],
-  ])('%j: %s is %j and %j', (line, flag, left, right) => {
+  ])('the command line %j sets %s of the two apps to %j and %j', (line, flag, left, right) => {
     const { flagsOf } = flags(line)
     expect([flagsOf(LEFT).values[flag], flagsOf(RIGHT).values[flag]]).toEqual([left, right])
   })
 
-  test('counts as given where it was given for all', () => {
+  test('a flag without a prefix counts as given for each app that has it', () => {
     const { flagsOf } = flags('--timeout=1s --left-threads=2')
     expect([...flagsOf(LEFT).given].sort()).toEqual(['threads', 'timeout'])
     expect([...flagsOf(RIGHT).given]).toEqual(['timeout'])
@@ -56,12 +56,12 @@ describe('a flag of one app alone', () => {
     ['--hands=3', 10, 3],
     ['--left-hands=3', 3, 5],
     ['--right-threads=3', 10, 3],
-  ])('%s is for that app', (line, threads, hands) => {
+  ])('the flag %s applies only to the app that has it', (line, threads, hands) => {
     const { flagsOf } = flags(line)
     expect([flagsOf(LEFT).values['threads'], flagsOf(RIGHT).values['hands']]).toEqual([threads, hands])
   })
 
-  test('keeps its other spelling where no other has that as a name', () => {
+  test('keeps its alias if no other app has a flag of that name', () => {
     expect(flags('--single').flagsOf(LEFT).values['alone']).toBe(true)
     expect(flags('--controllers=left --hands=3').flagsOf(LEFT).values['threads']).toBe(3)
   })
@@ -72,7 +72,7 @@ describe('the controllers', () => {
     ['', ['left', 'right']],
     ['--controllers=right', ['right']],
     ['--controllers=right,left', ['left', 'right']],
-  ])('%j are %j', (line, names) => {
+  ])('the command line %j runs the controllers %j', (line, names) => {
     expect(flags(line).running.map(({ prefix }) => prefix)).toEqual(names)
   })
 
@@ -86,7 +86,7 @@ describe('the controllers', () => {
     ['--controllers=right --alone', 'flag -alone is for controller left, which --controllers leaves out'],
     ['--left-csi-address=/x', 'flag provided but not defined: -left-csi-address'],
     ['--timeout=x', 'invalid value "x" for flag -timeout: parse error'],
-  ])('%s is refused', (line, error) => {
+  ])('refuses the command line %s', (line, error) => {
     expect(read(line)).toMatchObject({ kind: 'refused', error })
   })
 })
@@ -102,7 +102,7 @@ describe('feature gates', () => {
     ],
     ['--feature-gates=Both=true --right-feature-gates=Both=false', {}, { Both: false }],
     ['--left-feature-gates=Both=true', { Both: true }, {}],
-  ])('%s', (line, left, right) => {
+  ])('the command line %s sets the gates of each app', (line, left, right) => {
     const { flagsOf } = flags(line)
     const gates = (app: FlaggedApp): unknown =>
       Object.fromEntries(flagsOf(app).values['feature-gates'] as ReadonlyMap<string, boolean>)
@@ -110,7 +110,7 @@ describe('feature gates', () => {
   })
 })
 
-test('help is asked for as of any program', () => {
+test('-h requests the help', () => {
   expect(read('-h')).toEqual({ kind: 'help' })
 })
 
@@ -128,7 +128,7 @@ describe('an app that asks only the driver', () => {
     return parsed.flagsOf(ASKS).values['http-endpoint']
   }
 
-  test('runs only where it is named', () => {
+  test('runs only if --controllers names it', () => {
     expect(parse('-v=1')).toMatchObject({ running: [LEFT] })
     expect(parse('--controllers=asks')).toMatchObject({ running: [ASKS] })
   })
@@ -138,7 +138,7 @@ describe('an app that asks only the driver', () => {
     ['--controllers=asks --asks-http-endpoint=:1', ':1'],
     ['--controllers=left,asks --http-endpoint=:1', ''],
     ['--controllers=left,asks --http-endpoint=:1 --asks-http-endpoint=:2', ':2'],
-  ])('gets with %s the endpoint %j', (line, endpoint) => {
+  ])('uses with %s the endpoint %j', (line, endpoint) => {
     expect(endpointOf(line)).toBe(endpoint)
   })
 
@@ -146,11 +146,11 @@ describe('an app that asks only the driver', () => {
     ['--controllers=asks --kubeconfig=x', 'flag -kubeconfig has no effect with --controllers=asks'],
     ['--controllers=asks --leader-election', 'flag -leader-election has no effect with --controllers=asks'],
     ['--controllers=left --asks-port=1', 'flag -asks-port is for controller asks, which --controllers leaves out'],
-  ])('%s is refused', (line, error) => {
+  ])('refuses the command line %s', (line, error) => {
     expect(parse(line)).toEqual({ kind: 'refused', error })
   })
 
-  test('refuses no flag that another app uses', () => {
+  test('accepts a flag that another app uses', () => {
     expect(parse('--controllers=left,asks --kubeconfig=x').kind).toBe('flags')
   })
 })

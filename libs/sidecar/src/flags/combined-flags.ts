@@ -6,7 +6,7 @@ import { STANDARD_FLAGS } from './standard-flags.ts'
 export interface FlaggedApp {
   /** The prefix of its flags, and its name in --controllers: `attacher`. */
   readonly prefix: string
-  /** The flags in addition to the standard ones. */
+  /** The flags of the app, in addition to the standard flags. */
   readonly flags: FlagTable
   readonly gates?: GateTable
   /** The standard flags of an app that asks only the driver. Default: the app accepts all of them. */
@@ -60,7 +60,7 @@ export type CombinedFlags<A extends FlaggedApp> =
       readonly standard: FlagsOfApp
     }
 
-/** Flags of the process alone. */
+/** Returns the flags that belong to no app: --controllers and --single-lease. */
 export function processFlags(choice: AppChoice<FlaggedApp>): readonly Flag[] {
   return [
     {
@@ -80,7 +80,7 @@ export function processFlags(choice: AppChoice<FlaggedApp>): readonly Flag[] {
   ]
 }
 
-/** The apps in the order of help texts. */
+/** Returns all apps in the order of the help texts. */
 export function allOf<A extends FlaggedApp>({ byDefault, onRequest = [] }: AppChoice<A>): readonly A[] {
   return [...byDefault, ...onRequest]
 }
@@ -88,8 +88,8 @@ export function allOf<A extends FlaggedApp>({ byDefault, onRequest = [] }: AppCh
 const prefixesOf = (apps: readonly FlaggedApp[]): readonly string[] => apps.map(({ prefix }) => prefix)
 
 /**
- * The flags with a prefix: the app's own flags, and standard flags that it may accept with another value than the other
- * apps.
+ * Returns the flags that may have the prefix of the app: its own flags, and standard flags whose value may differ
+ * between apps.
  */
 export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
   const own = driverFlags?.own ?? STANDARD_FOR_ONE
@@ -128,7 +128,7 @@ export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: 
   }
 }
 
-/** Every flag of the process, each once. Other spellings of an app's flag are included if no other flag has them. */
+/** Returns all flags of the process. Aliases of an app's flag are included if no other flag has that name. */
 function combinedTable(choice: AppChoice<FlaggedApp>): FlagTable {
   const apps = allOf(choice)
   const table = new Map<string, Flag>()
@@ -165,7 +165,7 @@ function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps:
   return { apps: apps.filter(({ prefix }) => names.includes(prefix)) }
 }
 
-/** Returns a given standard flag that no running app accepts. There is one only if all apps ask the driver alone. */
+/** Returns a given standard flag that no running app accepts, which is possible only if all are driver apps. */
 function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<string>): string | undefined {
   const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => given.has(name))
   return standard.find((name) =>
@@ -204,12 +204,12 @@ function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: rea
 
 type Gates = ReadonlyMap<string, boolean>
 
-/** These names mean gates of every app. */
+/** The names of gates that set gates of every app. */
 const ALL_OF_A_STAGE = ['AllAlpha', 'AllBeta']
 
 /**
- * Returns the gates of the app: the shared gates that it knows, then its own, which win. A gate that no app knows stays
- * with the first app, whose start refuses it.
+ * Returns the gates of the app: the shared gates that it knows, then the gates with its prefix, which win. A gate that
+ * no app knows stays with the first app, whose start refuses it.
  */
 function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, given }: FlagsOfApp): Gates {
   const shared = values['feature-gates'] as Gates

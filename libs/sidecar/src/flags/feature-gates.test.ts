@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { type GateTable, GENERIC_GATES, knownGatesText, RELEASE_ON_EXIT, resolveGates } from './feature-gates.ts'
 
-/** Tables like those of apps: one with a permanent gate, one without. */
+/** The gates of two apps, of which only one has a permanent gate. */
 const ATTACHER_GATES = {
   own: {
     MutableCSINodeAllocatableCount: { stage: 'ga', default: true },
@@ -32,7 +32,7 @@ function gates<N extends string>(table: GateTable<N>, text: string) {
   return resolved.gates
 }
 
-describe('refused', () => {
+describe('the validation of feature gates', () => {
   test.each([
     [ATTACHER_GATES, 'X=true', 'unrecognized feature gate: X'],
     [ATTACHER_GATES, 'VolumeAttributesClass=true', 'unrecognized feature gate: VolumeAttributesClass'],
@@ -54,17 +54,17 @@ describe('refused', () => {
       'cannot set feature gate SeparateCacheWatchRPC to true, feature is locked to false',
     ],
     [ATTACHER_GATES, 'A=true,B=false', '[unrecognized feature gate: A, unrecognized feature gate: B]'],
-  ])('%# %s', (table: GateTable, text, error) => {
+  ])('refuses the gates of case %# with the right error', (table: GateTable, text, error) => {
     expect(resolveGates(table, asked(text))).toEqual({ kind: 'refused', error })
   })
 })
 
-describe('accepted', () => {
+describe('an accepted feature gate', () => {
   test.each(
     Object.entries(GENERIC_GATES)
       .filter(([, gate]) => gate.locked !== true)
       .flatMap(([name]) => [`${name}=true`, `${name}=false`]),
-  )('%s', (text) => {
+  )('accepts the gate %s', (text) => {
     expect(resolveGates(ATTACHER_GATES, asked(text)).kind).toBe('gates')
   })
 
@@ -84,7 +84,7 @@ describe('accepted', () => {
     [RESIZER_GATES, 'KMSv1=true', [DEPRECATED]],
     [RESIZER_GATES, 'AggregatedDiscoveryRemoveBetaType=true', [DEPRECATED]],
     [ATTACHER_GATES, 'AllAlpha=true,WatchList=false', []],
-  ])('%# %s with the right notice', (table: GateTable, text, messages) => {
+  ])('accepts the gates of case %# with the right notices', (table: GateTable, text, messages) => {
     const resolved = resolveGates(table, asked(text))
     const [[featureGate, value] = []] = asked(text)
     expect(resolved.kind === 'gates' && resolved.notices).toEqual(
@@ -102,30 +102,30 @@ describe('settings', () => {
     ['AllBeta=false', false, false],
     ['AllBeta=false,AnnotateFsResize=true', false, true],
     ['ReleaseLeaderElectionOnExit=true,AllBeta=false', true, false],
-  ])('%j: release on exit %s, annotate %s', (text, release, annotate) => {
+  ])('%j sets ReleaseLeaderElectionOnExit to %s and AnnotateFsResize to %s', (text, release, annotate) => {
     const set = gates(RESIZER_GATES, text)
     expect([set.enabled('ReleaseLeaderElectionOnExit'), set.enabled('AnnotateFsResize')]).toEqual([release, annotate])
   })
 
-  test('a GA gate can be switched off, and AllBeta does not touch it', () => {
+  test('a GA gate can be switched off, and AllBeta does not change it', () => {
     expect(gates(RESIZER_GATES, 'VolumeAttributesClass=false').enabled('VolumeAttributesClass')).toBe(false)
     expect(gates(RESIZER_GATES, 'AllBeta=false').enabled('VolumeAttributesClass')).toBe(true)
   })
 
-  test('another default counts only where the command line is silent', () => {
+  test('`withDefault` changes a gate only if the command line does not set it', () => {
     const absent = (text: string) => gates(RESIZER_GATES, text).withDefault('VolumeAttributesClass', false)
     expect(absent('').enabled('VolumeAttributesClass')).toBe(false)
     expect(absent('VolumeAttributesClass=true').enabled('VolumeAttributesClass')).toBe(true)
     expect(absent('').enabled('AnnotateFsResize')).toBe(true)
   })
 
-  test('explicit is what the command line names, not what AllBeta reaches', () => {
+  test('`explicit` is true if the command line names the gate, but not if AllBeta sets it', () => {
     const set = gates(RESIZER_GATES, 'AllBeta=true,VolumeAttributesClass=true')
     expect([set.explicit('VolumeAttributesClass'), set.explicit('AnnotateFsResize')]).toEqual([true, false])
   })
 })
 
-test('the usage lists the gates that do something here, and no others', () => {
+test('the usage lists only the gates that have an effect', () => {
   expect(knownGatesText(RESIZER_GATES)).toBe(
     [
       'AnnotateFsResize=true|false (BETA - default=true)',

@@ -1,15 +1,15 @@
 import { aggregate } from './flag-checks.ts'
 
-/** The gates of one process. */
+/** The feature gates of one app, with their effective values. */
 export interface FeatureGates<N extends string = string> {
   enabled(name: N): boolean
   /** Reports whether the command line names the gate. AllAlpha and AllBeta do not count. */
   explicit(name: N): boolean
-  /** Returns the gates with another default for one of them. An explicit setting stays. */
+  /** Returns gates with another default for one of them. A gate that the command line sets keeps its value. */
   withDefault(name: N, value: boolean): FeatureGates<N>
 }
 
-/** An info line about a given gate. */
+/** A log line about a gate on the command line. */
 export interface GateNotice {
   readonly message: string
   readonly pairs: { readonly featureGate: string; readonly value: boolean }
@@ -55,8 +55,7 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 
 const IGNORED = 'Ignoring feature gate that is always on'
 /**
- * Manifests in the field still turn the gate off. Their sidecars would end, which the originals of that time did not
- * do.
+ * Existing manifests still turn such a gate off. The original sidecars started with it, so this sidecar starts, too.
  */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 
@@ -81,7 +80,7 @@ function gatesOf<N extends string>(
   }
 }
 
-/** Returns the gates with an effect for the usage, one a line. Gates of the API server library are accepted, too. */
+/** Returns the gates that have an effect, each on a line, for the usage. Other accepted gates are omitted. */
 export function knownGatesText(table: GateTable): string {
   const lines = Object.entries<FeatureGate>(table.own).map(
     ([name, gate]) => `${name}=true|false (${gate.stage.toUpperCase()} - default=${gate.default})`,
@@ -99,7 +98,7 @@ export interface FeatureGate {
   readonly locked?: boolean
 }
 
-/** The gates of one binary. */
+/** The feature gates that an app defines. */
 export interface GateTable<N extends string = string> {
   readonly own: Readonly<Record<N, FeatureGate>>
   /** Gates that upstream made permanent and then removed, with their fixed value. Either value is accepted. */
@@ -107,8 +106,8 @@ export interface GateTable<N extends string = string> {
 }
 
 /**
- * The gate of every sidecar. It is beta and on, because a lease is worth handing over. In the Go originals it is alpha
- * and off.
+ * The gate ReleaseLeaderElectionOnExit of every sidecar. It is beta and on, so that another replica can take over at
+ * once. In the Go originals it is alpha and off.
  */
 export const RELEASE_ON_EXIT: FeatureGate = { stage: 'beta', default: true }
 
@@ -117,7 +116,7 @@ const BETA: FeatureGate = { stage: 'beta', default: true }
 
 /**
  * The gates of the API server library in Kubernetes 1.37. They have no effect, but the Go originals accept them, and
- * command lines in the field name some of them.
+ * existing command lines contain some of them.
  */
 export const GENERIC_GATES: Readonly<Record<string, FeatureGate>> = {
   AllAlpha: ALPHA,

@@ -11,7 +11,7 @@ export type StandardValues = StandardFlags['values']
  * app decides the order of the checks.
  */
 
-/** Returns the `err` of the line `LoggingConfiguration is invalid`. */
+/** Returns the `err` of the log line `LoggingConfiguration is invalid`, or undefined. */
 export function loggingError(values: StandardValues): string | undefined {
   const flush = values['log-flush-frequency']
   const format = values['logging-format']
@@ -37,17 +37,17 @@ export function loggingError(values: StandardValues): string | undefined {
   return aggregate(errors)
 }
 
-/** Reports whether both addresses are given. The line has no `err`; the resizer ends it with a full stop. */
+/** Reports whether both --metrics-address and --http-endpoint are given, which is an error. */
 export function bothAddresses(values: StandardValues): boolean {
   return values['metrics-address'] !== '' && values['http-endpoint'] !== ''
 }
 
-/** Returns an info line for a flag that this program cannot follow. It is logged once, at the start. */
+/** Returns the info line if --automaxprocs is given, which has no effect. It is logged once, at the start. */
 export function automaxprocsNotice(values: StandardValues): string | undefined {
   return values.automaxprocs ? 'Flag --automaxprocs has no effect: this program uses one CPU' : undefined
 }
 
-/** The longest stretch of a retry period by jitter. */
+/** The largest factor by which jitter extends a retry period. */
 const JITTER_FACTOR = 1.2
 
 /** Returns why the lease timings are impossible, which ends the start with code 2. Called only with leader election. */

@@ -12,20 +12,20 @@ import {
   ValueError,
 } from './go-values.ts'
 
-/** The values of each type of flag. */
+/** The type of the value for each type of flag. */
 export interface FlagValues {
   bool: boolean
   /** A switch with the error texts of Go's `flag.BoolFunc`. */
   switch: boolean
   string: string
-  /** One of the words in `choices`. */
+  /** One of the texts in `choices`. */
   choice: string
   int: number
   uint: number
   float: number
-  /** Milliseconds. */
+  /** A duration in milliseconds. */
   duration: number
-  /** 0 to 2^31-1. */
+  /** A whole number from 0 to 2^31-1. */
   level: number
   vmodule: readonly VmoduleRule[]
   quantity: Quantity
@@ -46,7 +46,7 @@ export interface FlagType<T> {
    * the allowed values.
    */
   read(text: string, before: T | undefined, choices: readonly string[]): T
-  /** Returns the default for the usage. Undefined: Go shows none. */
+  /** Returns the text of the default for the usage. Undefined if Go shows no default. */
   show(value: T): string | undefined
 }
 
@@ -70,7 +70,7 @@ export const FLAG_TYPES: { readonly [N in FlagTypeName]: FlagType<FlagValues[N]>
   labels: { placeholder: 'value', read: readLabels, show: () => undefined },
 }
 
-/** Throws the error of Go's strconv, unless the flag has a shorter one. */
+/** Reads a text. If it is invalid, throws an error with the text of Go's strconv package. */
 function readStrconv<T>(name: string, text: string, read: (text: string) => T): T {
   try {
     return read(text)
@@ -92,7 +92,7 @@ const PARSERS: Readonly<Partial<Record<FlagTypeName, string>>> = {
   float: 'ParseFloat',
 }
 
-/** Returns the text of pflag about the value of one of its own flags. */
+/** Returns the error text of pflag for an invalid value of a flag. */
 export function pflagText(type: FlagTypeName, text: string, error: unknown): string {
   if (!(error instanceof ValueError)) return messageOf(error)
   if (type === 'duration') return `time: ${error.ofDuration} ${goQuote(text)}`

@@ -25,16 +25,19 @@ function values(...args: string[]) {
 }
 
 describe('forms', () => {
-  test.each([['-s=x'], ['--s=x'], ['-s', 'x'], ['--s', 'x']])('%s %s', (...args: (string | undefined)[]) => {
-    expect(values(...args.filter((arg) => arg !== undefined)).s).toBe('x')
-  })
+  test.each([['-s=x'], ['--s=x'], ['-s', 'x'], ['--s', 'x']])(
+    'the flag may have the form: %s %s',
+    (...args: (string | undefined)[]) => {
+      expect(values(...args.filter((arg) => arg !== undefined)).s).toBe('x')
+    },
+  )
 
   test.each([
-    ['a value may hold =', ['--s=a=b'], 'a=b'],
+    ['a value may contain =', ['--s=a=b'], 'a=b'],
     ['a value may be empty', ['--s='], ''],
-    ['a value of its own may look like a flag', ['--s', '--b'], '--b'],
-    ['the last one wins', ['-s=1', '--s', '2', '-s=3'], '3'],
-    ['nothing given leaves the default', [], 'd'],
+    ['a value in a separate argument may look like a flag', ['--s', '--b'], '--b'],
+    ['the last of several values wins', ['-s=1', '--s', '2', '-s=3'], '3'],
+    ['a flag that is not given has its default', [], 'd'],
   ])('%s', (_rule, args, expected) => {
     expect(values(...args).s).toBe(expected)
   })
@@ -46,23 +49,26 @@ describe('booleans', () => {
     [['--b=true'], true],
     [['--b=0'], false],
     [['--b', '--b=F'], false],
-  ])('%j is %s', (args, expected) => {
+  ])('the arguments %j mean %s', (args, expected) => {
     expect(values(...args).b).toBe(expected)
   })
 
-  test('a word after a boolean is no value but ends the flags', () => {
+  test('a word after a boolean flag is not its value but ends the flags', () => {
     expect(values('--b', 'false', '--s=x')).toMatchObject({ b: true, s: 'd' })
   })
 })
 
 describe('the end of the flags', () => {
-  test.each([[['word', '--s=x']], [['-', '--s=x']], [['--', '--s=x']], [['', '--s=x']]])('%j', (args) => {
-    expect(values(...args).s).toBe('d')
-  })
+  test.each([[['word', '--s=x']], [['-', '--s=x']], [['--', '--s=x']], [['', '--s=x']]])(
+    'the first of the arguments %j ends the flags',
+    (args) => {
+      expect(values(...args).s).toBe('d')
+    },
+  )
 })
 
 describe('values', () => {
-  test('each type reads its own', () => {
+  test('each type of flag reads its values', () => {
     const args =
       '--i=-3 --u=0x10 --f=1e3 --d=1m30s --v=5 --vmodule=a=1,,b*=2 --gates=A=true, --labels=k:v --on-loss=exit'
     expect(values(...args.split(' '))).toMatchObject({
@@ -82,7 +88,7 @@ describe('values', () => {
     expect(values('--q=1Ki').q.toString()).toBe('1Ki')
   })
 
-  test('maps and rule lists merge over repeats', () => {
+  test('maps and lists of rules merge if a flag is repeated', () => {
     const merged = values(
       '--gates=A=1,B=1',
       '--gates= B =0',
@@ -96,23 +102,23 @@ describe('values', () => {
     expect(merged.vmodule).toHaveLength(2)
   })
 
-  test('a repeated parse does not see what an earlier one merged', () => {
+  test('a second parse does not see the values that the first parse has merged', () => {
     values('--gates=A=1', '--labels=a:1')
     expect(values().gates.size + values().labels.size).toBe(0)
   })
 
-  test('come from the last of an alias and its flag, under the name of the flag', () => {
+  test('the last of a flag and its alias sets the value', () => {
     expect(values('--u=1', '--uu=2').u).toBe(2)
     expect(values('--uu=2', '--u=1').u).toBe(1)
   })
 })
 
-test('a flag is given when it is on the command line, whatever its value', () => {
+test('a flag on the command line counts as given, even with its default value', () => {
   const parsed = parseFlags(TABLE, ['--s=d', '--uu=10'])
   expect(parsed.kind === 'flags' && [...parsed.flags.given]).toEqual(['s', 'u'])
 })
 
-test.each([['-h'], ['-help'], ['--help'], ['--h'], ['--help=1'], ['--s=x', '-h']])('%s asks for help', (...args) => {
+test.each([['-h'], ['-help'], ['--help'], ['--h'], ['--help=1'], ['--s=x', '-h']])('%s requests help', (...args) => {
   expect(parseFlags(TABLE, args)).toEqual({ kind: 'help' })
 })
 
@@ -161,11 +167,11 @@ describe('errors', () => {
     ['--on-loss=go', 'invalid value "go" for flag -on-loss: must be stay or exit'],
     ['--s\u00e9="\n"', 'flag provided but not defined: -s\u00e9'],
     ['--i="\n"', 'invalid value "\\"\\n\\"" for flag -i: parse error'],
-  ])('%j: %s', (argument, error) => {
+  ])('the argument %j causes the error: %s', (argument, error) => {
     expect(parseFlags(TABLE, [argument])).toMatchObject({ kind: 'refused', error })
   })
 
-  test('the first one ends the parsing', () => {
+  test('the first error ends the parsing', () => {
     expect(parseFlags(TABLE, ['--i=a', '--x'])).toMatchObject({ error: 'invalid value "a" for flag -i: parse error' })
   })
 })

@@ -3,7 +3,7 @@ import { goQuote } from '@csi-sidecars/telemetry'
 import { FLAG_TYPES, type FlagType, type FlagTypeName, type FlagValues } from './flag-types.ts'
 import { nearestFlag } from './nearest-flag.ts'
 
-/** One flag as data. Parser, usage, documentation and chart are made from it. */
+/** One flag as data. The parser, the usage, the documentation and the chart are derived from it. */
 export type Flag = {
   readonly [N in FlagTypeName]: {
     readonly name: string
@@ -11,7 +11,7 @@ export type Flag = {
     readonly default: FlagValues[N]
     /** A word in back quotes becomes the placeholder, as in Go. */
     readonly help: string
-    /** Other spellings. The last one given of all spellings wins. */
+    /** Other names of the flag. The last value given under any of its names wins. */
     readonly aliases?: readonly string[]
     /** The values of a flag of type `choice`. */
     readonly choices?: readonly string[]
@@ -21,12 +21,10 @@ export type Flag = {
 
 export type FlagTable = readonly Flag[]
 
-/**
- * The Helm chart's setting of a flag. Templates, schema, tables and tests of the chart are made from it.
- */
+/** The setting of a flag in the Helm chart. Templates, schema, tables and tests of the chart are derived from it. */
 export type ChartKey =
   | {
-      /** The key below the section of the sidecar; a key with a dot is below the root of the values. */
+      /** The key in the section of the sidecar in values.yaml. A key with a dot is a path from the root. */
       readonly key: string
       /** A value for tests. It is not the default. */
       readonly sample: unknown
@@ -34,10 +32,10 @@ export type ChartKey =
       readonly text?: string
       /** The least number that the chart accepts. */
       readonly minimum?: number
-      /** The template of this flag is written by hand, because the flag is not the plain value. */
+      /** The chart's template for the flag is written by hand, because the argument is not the plain value. */
       readonly by?: 'hand'
     }
-  /** No value of the chart sets the flag, for this reason. Only `additionalArgs` passes it. */
+  /** The reason why no value of the chart sets the flag. Only `additionalArgs` passes it. */
   | { readonly none: string }
 
 /** The value of a flag: one of the allowed values of a choice, otherwise the value of its type. */
@@ -58,15 +56,15 @@ export interface RefusedFlags {
   readonly nearest?: string
 }
 
-/** `help` is exit code 0 with the usage on standard error, `refused` exit code 2 with the error before and after it. */
+/** The result of parsing. `help` ends with the usage and exit code 0, `refused` with the error and exit code 2. */
 export type ParsedFlags<T extends FlagTable> =
   | { readonly kind: 'flags'; readonly flags: Flags<T> }
   | { readonly kind: 'help' }
   | RefusedFlags
 
 /**
- * Reads arguments as Go's `flag` package does: `-f=v --f=v -f v --f v`, booleans only with `=`, the last one wins, maps
- * merge. Parsing ends at the first argument that is not a flag, at `-` and after `--`; later arguments are ignored.
+ * Reads arguments like Go's `flag`: `-f=v --f=v -f v --f v`, booleans only with `=`, the last value wins, maps merge.
+ * Parsing ends at the first argument that is not a flag, at `-` and after `--`.
  */
 export function parseFlags<const T extends FlagTable>(table: T, args: readonly string[]): ParsedFlags<T> {
   const reader = new Reader(table)
@@ -130,7 +128,7 @@ class Reader {
   /** Sets the value of a flag. Returns the error of a wrong text. */
   #set(flag: Flag, name: string, text: string): string | undefined {
     const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
-    // Each type reads back only its own values.
+    // A value of `before` was created by the same type of flag, so that the cast is safe.
     const type = FLAG_TYPES[flag.type] as FlagType<unknown>
     try {
       this.values[flag.name] = type.read(text, before, flag.choices ?? [])

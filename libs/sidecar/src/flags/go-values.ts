@@ -1,10 +1,10 @@
 import { goQuote } from '@csi-sidecars/telemetry'
 
-/** Texts of flag values as Go's strconv and time packages read them. */
+/** The problem of a text that Go's strconv or time package refuses. */
 
 export type ValueProblem = 'syntax' | 'range'
 
-/** Why a text is no value; `undefined` is never thrown for a text that Go accepts. */
+/** The error of a text that Go does not accept as a value. */
 export class ValueError extends Error {
   override readonly name = 'ValueError'
   readonly problem: ValueProblem
@@ -42,9 +42,9 @@ export function parseGoBool(text: string): boolean {
 const MAX_UINT64 = 2n ** 64n - 1n
 const MAX_INT64 = 2n ** 63n - 1n
 
-/** Prefixes as in Go's source: 0x, 0o, 0b, a leading 0 for octal, `_` between digits. */
+/** Matches the prefixes of numbers in Go: 0x, 0o, 0b, and a leading 0 for octal. */
 const PREFIXED = /^0(?:[xX](?<hex>.*)|[bB](?<binary>.*)|[oO](?<octal>.*)|(?<plain>.+))$/s
-/** Reads digits without a sign, at most `max`. Like Go it finds a number that is too large before a wrong character. */
+/** Reads digits without a sign. Like Go, it reports a number above `max` before a later wrong character. */
 function parseMagnitude(text: string, max: bigint): bigint {
   const { hex, binary, octal, plain } = PREFIXED.exec(text)?.groups ?? {}
   const base = hex !== undefined ? 16 : binary !== undefined ? 2 : octal !== undefined || plain !== undefined ? 8 : 10
@@ -66,12 +66,12 @@ function parseMagnitude(text: string, max: bigint): bigint {
 function underscoresFit(text: string): boolean {
   const { prefix, rest = '' } = /^[+-]?(?<prefix>0[xXbBoO])?(?<rest>.*)$/s.exec(text)?.groups ?? {}
   const digit = /^0x/i.test(prefix ?? '') ? '[0-9a-fA-F]' : '[0-9]'
-  // bounded: one character and its neighbours
+  // bounded: the expression matches one character and its neighbours
   const misplaced = new RegExp(`(?<!${digit})_|_(?!${digit})`)
   return !misplaced.test(prefix === undefined ? rest : `0${rest}`)
 }
 
-/** Go's `int`, 64 bits wide. Numbers beyond 2^53 lose their last digits. */
+/** Reads an `int` of Go with 64 bits. Numbers beyond 2^53 lose their last digits. */
 export function parseGoInt(text: string): number {
   const negative = text.startsWith('-')
   const magnitude = parseMagnitude(/^[+-]/.test(text) ? text.slice(1) : text, MAX_UINT64)
@@ -83,7 +83,7 @@ export function parseGoUint(text: string): number {
   return Number(parseMagnitude(text, MAX_UINT64))
 }
 
-/** Decimal digits only, as `strconv.ParseUint(text, 10, 31)`. */
+/** Reads decimal digits only, like `strconv.ParseUint(text, 10, 31)`. */
 export function parseGoLevel(text: string): number {
   if (!/^[0-9]/.test(text)) throw new ValueError('syntax')
   let value = 0
@@ -122,7 +122,7 @@ function hexFloat(text: string): number {
   return sign === '-' ? -value : value
 }
 
-/** `mantissa` x 2^`shift`, in steps that neither overflow nor vanish before the last one. */
+/** Returns `mantissa` x 2^`shift`. Multiplies in steps, because a single factor could overflow or become zero. */
 function scaled(mantissa: bigint, shift: number): number {
   let value = Number(mantissa)
   for (let left = shift; left !== 0 && value !== 0 && Number.isFinite(value); ) {
@@ -133,7 +133,7 @@ function scaled(mantissa: bigint, shift: number): number {
   return value
 }
 
-/** Nanoseconds. */
+/** The length of each unit in nanoseconds. */
 const UNITS: Readonly<Record<string, bigint>> = {
   ns: 1n,
   us: 1_000n,
@@ -146,7 +146,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
 }
 const DURATION_PART = /^(?<whole>[0-9]*)(?:\.(?<fraction>[0-9]*))?(?<unit>[^0-9.]*)/
 
-/** A duration as `time.ParseDuration` reads it, in milliseconds: `1h15m30.5s`, `-5ms`, `0`. */
+/** Reads a duration like `time.ParseDuration` of Go, and returns milliseconds: `1h15m30.5s`, `-5ms`, `0`. */
 export function parseGoDuration(text: string): number {
   const negative = text.startsWith('-')
   let rest = /^[+-]/.test(text) ? text.slice(1) : text
@@ -169,7 +169,7 @@ export function parseGoDuration(text: string): number {
   return negative ? -millis : millis
 }
 
-/** Rounded down to whole nanoseconds. */
+/** Returns the nanoseconds of a fraction of the unit, rounded down. */
 function fractionOf(digits: string, unit: bigint): bigint {
   return digits === '' ? 0n : (BigInt(digits) * unit) / 10n ** BigInt(digits.length)
 }
@@ -192,7 +192,7 @@ export function goDuration(ms: number): string {
 
 function decimal(value: bigint, unit: bigint): string {
   const digits = String((value % unit) + unit).slice(1)
-  // bounded: as many digits as the unit has zeros
+  // bounded: the text has as many digits as the unit has zeros
   const fraction = digits.replace(/0+$/, '')
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`
 }

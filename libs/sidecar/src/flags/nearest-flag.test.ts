@@ -21,10 +21,10 @@ test.each([
   ['nope', undefined],
   ['logtostderr', undefined],
   ['', undefined],
-])('%s is nearest to %s', (name, nearest) => {
+])('the flag nearest to %s is %s', (name, nearest) => {
   expect(nearestFlag(name, NAMES)).toBe(nearest)
 })
 
-test('an endless name costs no more than its comparison', () => {
+test('a very long name is not compared in full', () => {
   expect(nearestFlag('x'.repeat(100_000), NAMES)).toBeUndefined()
 })

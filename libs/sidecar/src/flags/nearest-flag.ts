@@ -1,6 +1,6 @@
 /**
- * Returns the known name that is nearest to an unknown name: one begins with the other, or they differ in at most one
- * of three characters. A name of one letter is never near by spelling.
+ * Returns the known name that is nearest to an unknown name: one name begins with the other, or they differ in at most
+ * one of three characters, and in at most four.
  */
 export function nearestFlag(name: string, names: Iterable<string>): string | undefined {
   let nearest: string | undefined
@@ -14,7 +14,7 @@ export function nearestFlag(name: string, names: Iterable<string>): string | und
 
 const MOST_EDITS = 4
 
-/** `-v5` is `-v` with its value, `--worker` a shortened name. */
+/** Reports whether one name begins with the other: `-v5` is `-v` with a value, and `--worker` is shortened. */
 function sameBeginning(name: string, known: string): boolean {
   if (known.length === 1) return name.startsWith(known) && /^\d+$/.test(name.slice(1))
   return name.length > 2 && (known.startsWith(name) || name.startsWith(known))

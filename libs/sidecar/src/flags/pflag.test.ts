@@ -67,13 +67,13 @@ describe('parsePFlags', () => {
     expect(parse(line)).toEqual({ kind: 'help' })
   })
 
-  it('reports the spelling that was used', () => {
+  it('includes the used alias in the given flags', () => {
     const parsed = parse('--enable-leader-election -v=1')
     if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
     expect([...parsed.flags.given]).toEqual(['leader-election', 'enable-leader-election', 'v'])
   })
 
-  it('names the nearest flag for an unknown one', () => {
+  it('contains the nearest flag in the error for an unknown flag', () => {
     expect(parse('--csi-adress=/a')).toMatchObject({ nearest: 'csi-address' })
   })
 })

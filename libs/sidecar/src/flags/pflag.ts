@@ -5,12 +5,12 @@ import type { Flag, Flags, FlagTable, ParsedFlags, RefusedFlags } from './go-fla
 import { nearestFlag } from './nearest-flag.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
-/** The flags of Go's own `flag` package, whose errors are shorter. */
+/** The flags that the Go originals define with the package `flag`, whose errors are shorter. */
 const GO_FLAGS: ReadonlySet<string> = new Set(STANDARD_FLAGS.map(({ name }) => name))
 
 /**
- * Reads arguments as `github.com/spf13/pflag` does: `--flag=v`, `--flag v`, booleans only with `=`, `-v5 -v 5 -v=5`. A
- * flag of one letter has a short form; no other flag has one. Words between flags are ignored, and `--` ends the flags.
+ * Reads arguments as `github.com/spf13/pflag` does: `--flag=v`, `--flag v`, booleans only with `=`, `-v5 -v 5 -v=5`.
+ * Only a flag of one letter has a short form. Words between flags are ignored, and `--` ends the flags.
  */
 export function parsePFlags<const T extends FlagTable>(table: T, args: readonly string[]): ParsedFlags<T> {
   const reader = new Reader(table)
@@ -25,7 +25,7 @@ export function parsePFlags<const T extends FlagTable>(table: T, args: readonly 
   return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], given: reader.given } }
 }
 
-/** The reason to stop reading. Undefined: the flag is read. */
+/** The reason to stop reading. Undefined after a valid flag. */
 type End = { readonly kind: 'help' } | RefusedFlags | undefined
 
 class Reader {
@@ -51,7 +51,7 @@ class Reader {
     return text === undefined ? refused(`flag needs an argument: --${name}`) : this.#set(flag, name, text)
   }
 
-  /** Reads a cluster of letters, of which only the last may have a value. */
+  /** Reads a cluster of flags of one letter, such as `-ab`. Only the last flag may have a value. */
   short(letters: string, rest: string[]): End {
     const [letter = '', ...others] = letters
     const flag = this.#flags.get(letter)
@@ -77,7 +77,7 @@ class Reader {
 
   #set(flag: Flag, name: string, text: string): End {
     const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
-    // Each type reads back only the values that it has set itself.
+    // A value of `before` was created by the same type of flag, so that the cast is safe.
     const type = FLAG_TYPES[flag.type] as FlagType<unknown>
     try {
       this.values[flag.name] = type.read(text, before, flag.choices ?? [])

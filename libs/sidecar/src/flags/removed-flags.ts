@@ -1,24 +1,24 @@
 /**
- * Flags that the Go originals have removed and that public drivers still pass, as charts/tests/public-drivers.json shows.
- * The present originals end at their start because of them.
+ * Flags that the Go originals have removed but public drivers still pass, see charts/tests/public-drivers.json. The
+ * current originals end with an error because of them.
  */
 const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBoolean?: true }>> = {
-  // external-resizer before v1.0
+  // Accepted by external-resizer before v1.0.
   csiTimeout: { readAs: 'timeout' },
-  // external-provisioner before v2.0
+  // Accepted by external-provisioner before v2.0.
   'enable-leader-election': { readAs: 'leader-election', isBoolean: true },
   'leader-election-type': {},
   'connection-timeout': {},
   'deletion-retry-count': {},
   provisioner: {},
   'provisioning-retry-count': {},
-  // external-snapshotter before v8.2; the gate CSIVolumeGroupSnapshot has replaced it
+  // Accepted by external-snapshotter before v8.2. The gate CSIVolumeGroupSnapshot has replaced it.
   'enable-volume-group-snapshots': { isBoolean: true },
-  // external-snapshotter before v2.0, in addition to 'connection-timeout'
+  // Accepted by external-snapshotter before v2.0, in addition to 'connection-timeout'.
   snapshotter: {},
 }
 
-/** A warning for the log. */
+/** A warning about a removed flag, for the log. */
 export interface RemovedFlagNotice {
   readonly message: string
   readonly pairs: Readonly<Record<string, string>>
@@ -29,7 +29,7 @@ export interface PresentArguments {
   readonly notices: readonly RemovedFlagNotice[]
 }
 
-/** Replaces removed flags by the present ones, or leaves them out. */
+/** Replaces removed flags by the current flags, or drops them. */
 export function replaceRemovedFlags(given: readonly string[]): PresentArguments {
   const args: string[] = []
   const notices: RemovedFlagNotice[] = []
@@ -47,7 +47,7 @@ export function replaceRemovedFlags(given: readonly string[]): PresentArguments 
       notices.push({ message: 'Warning: this flag was removed, and is read as another flag', pairs: { flag, readAs } })
       continue
     }
-    // The next argument is its value.
+    // The next argument is the value of the removed flag.
     if (value === undefined && !isBoolean) at += 1
     notices.push({ message: 'Warning: this flag was removed, and has no effect', pairs: { flag } })
   }

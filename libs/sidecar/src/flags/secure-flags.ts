@@ -1,6 +1,6 @@
 import type { Flag } from './go-flags.ts'
 
-/** The flags for the security of the HTTP endpoint. Flags of the generic API server have its names. */
+/** The flags for the security of the HTTP endpoint. Flags that the API server has, too, have the same names. */
 export const SECURE_FLAGS = [
   {
     name: 'authorization-always-allow-paths',

@@ -79,12 +79,12 @@ test('names and defaults equal the list that charts rely on', () => {
   })
 })
 
-describe('what vendors really pass', () => {
+describe('a command line in the manifest of a vendor', () => {
   test.each([
     ['-v=5 --leader-election=true --csi-address=unix:///csi/csi.sock --timeout=120s'],
     ['--v=2 -v 5 --retry-interval-max=30m --kube-api-qps=100.0 --kube-api-burst=200 --worker-threads=1200'],
     ['--http-endpoint=:8080 --leader-election-namespace=kube-system --feature-gates=VolumeAttributesClass=true'],
-  ])('%s', (line) => {
+  ])('accepts %s', (line) => {
     const table: FlagTable = [
       ...STANDARD_FLAGS,
       { name: 'worker-threads', type: 'uint', default: 10, help: '' },
@@ -128,7 +128,7 @@ describe('the logging configuration', () => {
       '[flushFrequency: Invalid value: "0s": Must be greater than zero, ' +
         'format: Invalid value: "y": Unsupported log format, vmodule: Forbidden: Only supported for text log format]',
     ],
-  ])('%j: %s', (line, error) => {
+  ])('the logging flags %j cause the error: %s', (line, error) => {
     expect(loggingError(standard(line))).toBe(error)
   })
 })
@@ -139,7 +139,7 @@ test.each<[string, string | undefined]>([
   ['--leader-election-renew-deadline=6s', 'renewDeadline must be greater than retryPeriod*JitterFactor'],
   ['--leader-election-renew-deadline=6001ms', undefined],
   ['--leader-election-retry-period=0', 'retryPeriod must be greater than zero'],
-])('lease timings %j: %s', (line, error) => {
+])('the lease timings %j cause the error: %s', (line, error) => {
   expect(leaseTimingError(standard(line))).toBe(error)
 })
 
@@ -147,7 +147,7 @@ test.each([
   ['--http-endpoint=:1 --metrics-address=:2', true],
   ['--http-endpoint=:1', false],
   ['--metrics-address=:2', false],
-])('%s asks for two servers: %s', (line, both) => {
+])('the flags %s request two servers: %s', (line, both) => {
   expect(bothAddresses(standard(line))).toBe(both)
 })
 
@@ -155,6 +155,6 @@ test.each([
   ['', undefined],
   ['--automaxprocs=false', undefined],
   ['--automaxprocs', 'Flag --automaxprocs has no effect: this program uses one CPU'],
-])('%j logs: %s', (line, notice) => {
+])('the flags %j log the notice: %s', (line, notice) => {
   expect(automaxprocsNotice(standard(line))).toBe(notice)
 })

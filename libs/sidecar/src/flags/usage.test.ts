@@ -45,7 +45,7 @@ test('the usage shows notes of the caller as further lines of the help', () => {
   )
 })
 
-test('shows two dashes where one dash is refused', () => {
+test('the usage shows two dashes if the parser refuses one dash', () => {
   const table: FlagTable = [{ name: 'qps', type: 'float', default: 5, help: 'Rate.', aliases: ['rate'] }]
   expect(usageText('x', table, { dashes: '--' })).toBe(
     'Usage of x:\n  --qps float\n    \tRate. (default 5)\n  --rate float\n    \tSame as --qps. (default 5)\n',

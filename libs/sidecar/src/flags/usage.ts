@@ -22,12 +22,12 @@ export function usageText(program: string, table: FlagTable, { notes = {}, dashe
   return `Usage of ${program}:\n${entries.map(({ text }) => text).join('')}`
 }
 
-/** The last line of the help. */
+/** Returns the last line of the help, which lists the Go originals that the program replaces. */
 export const replacesText = (originals: readonly string[]): string =>
   `\nTakes the place of ${originals.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.\n`
 
 function entryText(spelling: string, help: string, flag: Flag): string {
-  // The default of a flag has the flag's type.
+  // The default value of a flag has the type of the flag, so that the cast is safe.
   const type = FLAG_TYPES[flag.type] as FlagType<unknown>
   const quoted = /`([^`]*)`/.exec(help)
   const placeholder = quoted?.[1] ?? type.placeholder

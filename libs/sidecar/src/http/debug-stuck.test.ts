@@ -49,20 +49,20 @@ async function ask(query: Record<string, string> = {}): Promise<Body> {
 }
 const namesOf = ({ items }: Body): (string | undefined)[] => items.map(({ object }) => object?.name)
 
-test('refusals of the API server, which delay all of it', async () => {
+test('/debug/stuck reports refusals of the API server', async () => {
   const refusing = { inFlight: 3, refusals: { count: 312, since: NOW } }
   const { body } = await debugStuck({ backlog, limits: refusing, missing }, new URLSearchParams())
   const apiServer = { refused: 312, since: '2026-01-02T03:04:05.600Z', inFlight: 3 }
   expect(JSON.parse(String(body))).toEqual({ items: [], total: 0, apiServer })
 })
 
-test('missing permissions, as rules to add', async () => {
+test('/debug/stuck reports missing permissions as rules to add', async () => {
   const rule = 'volumeattributesclasses.storage.k8s.io: get, list, watch'
   missing = [rule]
   expect(await ask()).toEqual({ items: [], total: 0, missingPermissions: [rule] })
 })
 
-test('an object with all that is known of it', async () => {
+test('/debug/stuck reports all known fields of an object', async () => {
   pending = [work('a')]
   expect(await ask()).toEqual({
     items: [
@@ -87,7 +87,7 @@ test('an object with all that is known of it', async () => {
   })
 })
 
-test('unknown fields are left out, and `waitsFor` names the awaited object', async () => {
+test('/debug/stuck omits unknown fields, and `waitsFor` names the awaited object', async () => {
   const unknown = { object: undefined, volume: undefined, code: undefined, message: undefined, nextTry: undefined }
   pending = [work('a', { ...unknown, state: 'waiting', waitsFor: ['CSINode node-1'] })]
   expect(Object.keys((await ask()).items[0] ?? {}).sort()).toEqual(
@@ -100,12 +100,12 @@ describe('pages', () => {
     pending = ['e', 'd', 'c', 'b', 'a'].map((name, index) => work(name, { since: NOW - Math.floor(index / 2) }))
   })
 
-  test('begin with the oldest', async () => {
+  test('pages begin with the oldest object', async () => {
     expect(namesOf(await ask())).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect((await ask()).continue).toBeUndefined()
   })
 
-  test('continue where the last one has ended, whatever was settled or has come since', async () => {
+  test('each page continues after the previous page, even if objects were added or removed', async () => {
     const first = await ask({ limit: '2' })
     expect([namesOf(first), first.total]).toEqual([['a', 'b'], 5])
     pending = [...pending.filter(({ key }) => key !== 'b'), work('f', { since: NOW + 1 })]
@@ -114,7 +114,7 @@ describe('pages', () => {
     expect(namesOf(await ask({ limit: '2', continue: second.continue ?? '' }))).toEqual(['e', 'f'])
   })
 
-  test('hold 500 objects unless more are asked for, and never more than 5000', async () => {
+  test('a page has 500 objects by default and at most 5000', async () => {
     pending = Array.from({ length: 6000 }, (_, index) => work(`${index}`))
     const queries = [{}, { limit: '700' }, { limit: '9999' }]
     const pages = await Promise.all(queries.map((query) => ask(query)))
@@ -126,14 +126,14 @@ test.each<[Record<string, string>, string]>([
   [{ limit: '0' }, 'limit "0" is no number above 0\n'],
   [{ limit: 'many' }, 'limit "many" is no number above 0\n'],
   [{ continue: 'x' }, 'continue is no token of an earlier answer\n'],
-])('%j is refused by one line', async (query, body) => {
+])('refuses the query %j with one line', async (query, body) => {
   expect(await debugStuck({ backlog, limits, missing }, new URLSearchParams(query))).toMatchObject({
     status: 400,
     body,
   })
 })
 
-test('a process that is starting says so', async () => {
+test('/debug/stuck returns 503 while the process starts', async () => {
   expect(await debugStuck({ backlog: undefined, limits, missing }, new URLSearchParams())).toMatchObject({
     status: 503,
     body: 'starting\n',

@@ -2,7 +2,7 @@ import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import type { ServerLimits } from '@csi-sidecars/kube-client'
 import type { EndpointReply } from './listener.ts'
 
-/** One object of /debug/stuck. Unknown fields are left out. */
+/** One object in the answer of /debug/stuck. Unknown fields are omitted. */
 interface StuckItem extends Omit<PendingWork, 'key' | 'queue' | 'since' | 'nextTry' | 'waitsFor'> {
   readonly driver: string
   readonly since: string
@@ -15,9 +15,9 @@ const LARGEST_LIMIT = 5000
 
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' }
 
-/** The content of the page: pending work, and two causes that may block all of it. */
+/** The content of /debug/stuck: pending work, and two causes that may block all of it. */
 export interface Shown {
-  /** Undefined until the service has started. */
+  /** The pending work. Undefined until the service has started. */
   readonly backlog: Backlog | undefined
   readonly limits: ServerLimits
   /** The rules that the role of this process lacks. */

@@ -12,7 +12,7 @@ async function notElected(roles: Readonly<Record<string, string | undefined>>): 
   const health = new Health(new FakeClock(), new Metrics())
   const service = {
     roles: Object.entries(roles).map(([name, unhealthyReason]) => ({ name, elector: { unhealthyReason } })),
-    // Nothing else is asked here.
+    // The test needs no other fields of the service.
   } as unknown as StartedService
   health.started({ service, answers: ANSWERS })
   const reasons = await health.checks(true).leaderElection?.()
@@ -34,7 +34,7 @@ describe('readiness', () => {
   async function notReady(state: string, whyNotReady?: string): Promise<readonly string[] | undefined> {
     const health = new Health(new FakeClock(), new Metrics())
     const driver = { name: 'csi.example.com', state, lostForMs: 3_000 }
-    // Nothing else is asked here.
+    // The test needs no other fields of the service.
     const service = { driver, caches: [{ name: 'Volumes', synced: false }] } as unknown as StartedService
     health.started({ service, answers: { whyNotReady: async () => whyNotReady } })
     const reasons = await health.checks(true).ready?.()
@@ -48,7 +48,7 @@ describe('readiness', () => {
     expect(await notReady('ready', 'it has not answered')).toEqual([CACHE, 'it has not answered'])
   })
 
-  test('asks no driver that is gone', async () => {
+  test('does not ask a driver that is disconnected', async () => {
     expect(await notReady('lost', 'unused')).toEqual([CACHE, 'CSI driver csi.example.com is gone for 3 s'])
   })
 })

@@ -5,15 +5,13 @@ import type { StartedService } from '../serve/serve.ts'
 import type { HealthChecks } from './server.ts'
 
 /**
- * The limit of a stalled event loop. One second is load; a process that stalls for ten seconds cannot renew its lease.
+ * The time after which a stalled event loop fails /livez. A process that stalls for ten seconds cannot renew its lease.
  */
 const STALLED_MS = 10_000
-/** The API server ends a watch after ten minutes at the latest, and sends a bookmark about once a minute. */
+/** The time after which a silent watch fails /livez. Bookmarks arrive about once a minute. */
 const SILENT_MS = 15 * 60_000
 
-/**
- * The results of the health paths. The server listens before the service has started, so the service is added later.
- */
+/** Computes the results of the health paths. The server listens before the service starts, which is added later. */
 export class Health {
   readonly #loop: EventLoopWatch
   #service: StartedService | undefined
@@ -49,7 +47,7 @@ export class Health {
     return reasons
   }
 
-  /** True for a warm standby: it could take over now. */
+  /** Returns why the process could not work now. A standby with filled caches is ready. */
   async #notReady(): Promise<readonly string[]> {
     if (this.#service === undefined) return ['starting']
     const { driver, caches } = this.#service
@@ -63,7 +61,7 @@ export class Health {
 
   #notElected(): string[] {
     const roles = this.#service?.roles ?? []
-    // The text of one alone is that of the Go originals.
+    // The text equals the text of the Go originals if only one app runs.
     return roles.flatMap(({ name, elector }) => {
       const unhealthyReason = elector?.unhealthyReason
       return unhealthyReason === undefined ? [] : [roles.length > 1 ? `${name}: ${unhealthyReason}` : unhealthyReason]

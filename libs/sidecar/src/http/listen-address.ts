@@ -1,22 +1,22 @@
 /** The options with which Node listens like Go's `net.Listen("tcp", address)`. */
 export interface ListenAddress {
-  /** Undefined: every address of the machine, IPv6 and IPv4. */
+  /** The host. Undefined means all addresses of the machine, IPv6 and IPv4. */
   readonly host: string | undefined
   readonly port: number
 }
 
-/** An address that cannot be listened on; the message is Go's. */
+/** The error of an address on which the server cannot listen. The message equals Go's. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
 
-/** Go carries a table of services; these two are the ones in use. */
+/** The names of ports that an address may contain. Go knows more names, which nobody uses here. */
 const SERVICES: Readonly<Record<string, number>> = { http: 80, https: 443 }
 
 /** Hosts that Go reads as all addresses, IPv4 and IPv6 if the machine has both. */
 const WILDCARDS = ['', '0.0.0.0', '::']
 
-/** Reads `:8080`, `0.0.0.0:3303`, `localhost:8203`, `[::1]:80`. */
+/** Parses an address such as `:8080`, `0.0.0.0:3303`, `localhost:8203` or `[::1]:80`. */
 export function parseListenAddress(address: string): ListenAddress {
   const { host, port } = splitHostPort(address)
   return { host: WILDCARDS.includes(host) ? undefined : host, port: parsePort(port) }
@@ -58,7 +58,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EAFNOSUPPORT: 'socket: address family not supported by protocol',
 }
 
-/** Go's text for a failure to listen. */
+/** Returns the error of Go for an address on which the server cannot listen. */
 export function listenError(address: string, code: string | undefined, cause: unknown): ListenError {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
     const host = address.slice(0, address.lastIndexOf(':'))

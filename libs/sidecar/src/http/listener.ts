@@ -31,10 +31,10 @@ export interface Asked {
 /** The handlers by path. A path without a handler is not found. */
 export type Routes = ReadonlyMap<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>
 
-/** Decides whether a request for a path is answered. Returns the refusal, or undefined. */
+/** Returns the refusal of a request for a path, or undefined if the request may be answered. */
 export type EndpointGuard = (request: IncomingMessage, path: string) => Promise<EndpointReply | undefined>
 
-/** Makes the server that speaks TLS. */
+/** Creates the HTTPS server. */
 export type SecureFactory = (options: ServerOptions, answer: RequestListener) => SecureServer
 
 export interface ListenOptions {
@@ -42,9 +42,9 @@ export interface ListenOptions {
   readonly address: string
   readonly routes: Routes
   readonly log: Logger
-  /** Absent: plain HTTP. */
+  /** Creates the HTTPS server. Absent: the server uses plain HTTP. */
   readonly secure?: SecureFactory | undefined
-  /** Absent: all clients are answered. */
+  /** Decides about each request. Absent: all clients are answered. */
   readonly guard?: EndpointGuard | undefined
 }
 
@@ -53,11 +53,11 @@ export interface HttpServer {
   readonly port: number
   /** Resolves if the server ends by itself, which it never should. */
   readonly failed: Promise<Error>
-  /** Ends open connections too. */
+  /** Closes the server and its open connections. */
   close(): Promise<void>
 }
 
-/** Scrapers and probes are few and quick. */
+/** The limits of the server, whose only clients are a few scrapers and probes. */
 const LIMITS = {
   maxHeaderSize: 8 * 1024,
   headersTimeout: 5_000,
@@ -69,7 +69,7 @@ const MOST_CONNECTIONS = 32
 /** The server closes a connection after this time without data. This also ends answers that no client reads. */
 const IDLE_SOCKET_MS = 30_000
 
-/** Resolves once it listens; rejects with a ListenError, which has the message of Go, when it cannot. */
+/** Starts an HTTP server. Rejects with a ListenError, which has the message of Go, if it cannot listen. */
 export async function listenHttp(options: ListenOptions): Promise<HttpServer> {
   const { address, routes, log, secure, guard } = options
   const { host, port } = parseListenAddress(address)

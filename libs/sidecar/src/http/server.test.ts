@@ -82,13 +82,13 @@ describe('metrics', () => {
     expect((zipped ? gunzipSync(body) : body).toString()).toBe(BODY)
   })
 
-  test('stays text for a client that asks for OpenMetrics', async () => {
+  test('metrics stay in the text format for a client that requests OpenMetrics', async () => {
     await start()
     const { headers } = await get('/metrics', { headers: { Accept: 'application/openmetrics-text' } })
     expect(headers['content-type']).toMatch(/^text\/plain/)
   })
 
-  test('come from another path if it is set, and only from there', async () => {
+  test('metrics are served only at the configured path', async () => {
     await start({ metricsPath: '/m' })
     expect([(await get('/m')).status, (await get('/metrics')).status]).toEqual([200, 404])
   })
@@ -106,7 +106,7 @@ describe('metrics', () => {
 })
 
 test.each(['/', '/healthz', '/healthz/leader-election', '/livez', '/readyz', '/metrics/', '/debug/pprof/', '/Metrics'])(
-  '%s is not found where there is nothing but metrics',
+  '%s is not found if only metrics are served',
   async (path) => {
     await start()
     const answer = await get(path)
@@ -130,7 +130,7 @@ describe('health', () => {
       '/readyz',
       '503 readyz check failed:\n- connection to the CSI driver is lost\n- cache VolumeAttachments has not synced\n',
     ],
-  ])('%s answers its reasons, or ok', async (path, expected) => {
+  ])('the path %s returns the reasons of a failure, or ok', async (path, expected) => {
     let health = sick
     const check = (name: keyof HealthChecks) => () => health[name]?.() ?? []
     await start({ health: { leaderElection: check('leaderElection'), live: check('live'), ready: check('ready') } })
@@ -139,20 +139,20 @@ describe('health', () => {
     expect(text(await get(path))).toBe(WELL)
   })
 
-  test('names all leases that are not well', async () => {
+  test('lists all leases that are unhealthy', async () => {
     await start({ health: { leaderElection: () => ['csi-attacher: late', 'csi-resizer: late'] } })
     const answer = text(await get('/healthz/leader-election'))
     expect(answer).toBe('500 internal server error: csi-attacher: late, csi-resizer: late\n')
   })
 
-  test('the path of the lease is not there without leader election', async () => {
+  test('/healthz/leader-election does not exist without leader election', async () => {
     await start({ health: { live: () => [], ready: () => [] } })
     expect((await get('/healthz/leader-election')).status).toBe(404)
   })
 })
 
 describe('clients that misbehave', () => {
-  /** Everything the server says until it closes the connection. */
+  /** Sends bytes, and returns all bytes of the server until it closes the connection. */
   async function raw(bytes: string): Promise<string> {
     const socket = connect(server?.port ?? 0, '127.0.0.1')
     socket.write(bytes)
@@ -200,7 +200,7 @@ describe('clients that misbehave', () => {
     expect(await raw('hello\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
   })
 
-  test('more than 32 connections are closed at once, until one of the others ends', async () => {
+  test('a connection beyond 32 is closed at once, until another connection ends', async () => {
     await start({ health: { live: () => [] } })
     const opened = Array.from({ length: 32 }, () => connect(server?.port ?? 0, '127.0.0.1'))
     await Promise.all(opened.map((socket) => once(socket, 'connect')))
@@ -225,19 +225,19 @@ describe('an address', () => {
   const listen = (address: string) =>
     startHttpServer({ address, metricsPath: '/m', metrics: new Metrics(), log: recordingLogger() })
 
-  test('causes the error of Go if it is in use', async () => {
+  test('causes the error of Go if the address is in use', async () => {
     const { port } = await start()
     const address = `127.0.0.1:${port}`
     await expect(listen(address)).rejects.toThrow(`listen tcp ${address}: bind: address already in use`)
   })
 
-  test('causes an error if it belongs to another machine', async () => {
+  test('causes an error if the address belongs to another machine', async () => {
     await expect(listen('192.0.2.1:80')).rejects.toThrow(
       'listen tcp 192.0.2.1:80: bind: cannot assign requested address',
     )
   })
 
-  test('causes an error if it cannot be read', async () => {
+  test('causes an error if the address cannot be parsed', async () => {
     await expect(listen('foo')).rejects.toThrow('listen tcp: address foo: missing port in address')
   })
 

@@ -11,31 +11,31 @@ import {
   type Routes,
 } from './listener.ts'
 
-/** Says what is wrong, one reason for each problem; none when healthy. Called for each request. */
+/** Returns one reason for each problem, and none if all is well. Called for each request. */
 export type EndpointCheck = () => readonly string[] | Promise<readonly string[]>
 
 /** The checks behind the health paths; a path without a check is not served. */
 export interface HealthChecks {
-  /** /healthz/leader-election, with leader election only: the lease should have been renewed long ago. */
+  /** The check of /healthz/leader-election, only with leader election. Fails if the lease was not renewed in time. */
   readonly leaderElection?: EndpointCheck
-  /** /livez: the process should be restarted. */
+  /** The check of /livez. It fails if the process should be restarted. */
   readonly live?: EndpointCheck
-  /** /readyz: the process cannot do its work now. A warm standby could. */
+  /** The check of /readyz. It fails if the process could not work now. A standby with filled caches passes. */
   readonly ready?: EndpointCheck
 }
 
 export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly metricsPath: string
   readonly metrics: Metrics
-  /** Left out with --metrics-address. */
+  /** The health checks. Absent with --metrics-address, which serves only metrics. */
   readonly health?: HealthChecks
-  /** /debug/stuck, which is not served without it. */
+  /** Answers /debug/stuck. If absent, the path is not served. */
   readonly debugStuck?: (query: URLSearchParams) => Promise<EndpointReply>
   /** Serves a page at /debug/pprof/ that says that the process has no profiles. */
   readonly profilesPage?: boolean
 }
 
-/** Resolves once it listens; rejects with a ListenError, which has the message of Go, when it cannot. */
+/** Starts the HTTP server. Rejects with a ListenError, which has the message of Go, if it cannot listen. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { metricsPath } = options
   if (!metricsPath.startsWith('/')) throw new ListenError(`metrics path ${metricsPath} does not begin with a slash`)

@@ -11,11 +11,11 @@ test.each([
   ['external-resizer-', 'a_B/9', 'external-resizer-a-B-9'],
   ['external-resizer-', 'driver.', 'external-resizer-driver-X'],
   ['external-resizer-', '\u{1f600}', 'external-resizer--X'],
-])('%s for %s is %s', (prefix, driver, name) => {
+])('the Lease with the prefix %s for the driver %s has the name %s', (prefix, driver, name) => {
   expect(leaseName(prefix, driver)).toBe(name)
 })
 
-test('the identity is the sanitised host name', () => {
+test('the identity of the lease holder is the sanitised host name', () => {
   expect(leaseIdentity('csi-attacher-0.local')).toBe('csi-attacher-0-local')
 })
 
@@ -34,7 +34,7 @@ describe('the namespace', () => {
     ['the pod', '', { POD_NAMESPACE: 'of-pod' }, true, 'of-pod'],
     ['the service account', '', { POD_NAMESPACE: '' }, true, 'of-file'],
     ['default', '', {}, false, 'default'],
-  ])('equals the namespace of %s', async (_source, flag, env, there, expected) => {
+  ])('the namespace of the Lease comes from %s', async (_source, flag, env, there, expected) => {
     expect(await leaseNamespace({ flag, env, file: there ? file : join(folder, 'none') })).toBe(expected)
   })
 })
@@ -69,6 +69,6 @@ test.each([
     '--single-lease=both --leader-election --left-leader-election-lease-duration=20s',
     `flag -left-leader-election-lease-duration ${OWN}`,
   ],
-])('%s: %j', (line, error) => {
+])('the flags %s cause the error: %j', (line, error) => {
   expect(errorOf(line)).toBe(error)
 })

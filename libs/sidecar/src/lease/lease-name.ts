@@ -9,14 +9,14 @@ export function sanitizeName(name: string): string {
   return clean.endsWith('-') ? `${clean}X` : clean
 }
 
-/** Returns the name of an app's lease: `external-attacher-leader-` or `external-resizer-` before the driver's name. */
+/** Returns the name of an app's Lease: the prefix, such as `external-resizer-`, before the driver's name. */
 export function leaseName(prefix: string, driver: string): string {
   return sanitizeName(`${prefix}${driver}`)
 }
 
 /**
- * Returns the holder's identity: the name of the host, which is the pod's. Two replicas with one host name are one
- * holder.
+ * Returns the identity of the lease holder: the host name, which is the pod's name. Two replicas with the same host
+ * name count as one holder.
  */
 export function leaseIdentity(hostName: string): string {
   return sanitizeName(hostName)
@@ -28,11 +28,11 @@ export interface NamespaceSources {
   /** The value of --leader-election-namespace. */
   readonly flag: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The file of the service account. */
+  /** The file with the namespace of the service account. */
   readonly file?: string
 }
 
-/** Returns the flag, else $POD_NAMESPACE, else the namespace of the service account, else `default`. */
+/** Returns the namespace: the flag, else $POD_NAMESPACE, else that of the service account, else `default`. */
 export async function leaseNamespace({ flag, env, file = NAMESPACE_FILE }: NamespaceSources): Promise<string> {
   const podNamespace = env['POD_NAMESPACE'] ?? ''
   if (flag !== '') return flag
@@ -40,7 +40,7 @@ export async function leaseNamespace({ flag, env, file = NAMESPACE_FILE }: Names
   return (await readTrimmed(file)) || 'default'
 }
 
-/** Outside a pod the file does not exist. An unreadable file counts as missing. */
+/** Reads a text. A file that is unreadable or, as outside of a pod, missing counts as empty. */
 async function readTrimmed(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim()
@@ -52,7 +52,7 @@ async function readTrimmed(file: string): Promise<string> {
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 /** The names of Leases that the API server accepts. */
-// bounded: a flag, of which each label is read once
+// bounded: the text is the value of a flag, of which each label is read once
 const LEASE_NAME = new RegExp(`^${LABEL}(\\.${LABEL})*$`)
 const LONGEST_NAME = 253
 

@@ -59,9 +59,9 @@ describe('before the first term', () => {
   }
 
   it.each([
-    ['there are none', undefined],
-    ['they were released', ''],
-    ['this host held them', 'me'],
+    ['no other lease exists', undefined],
+    ['the other leases were released', ''],
+    ['this host held the other leases', 'me'],
   ])('does not wait if %s', async (_, holder) => {
     if (holder !== undefined) holders.set('left', holder)
     wait()
@@ -105,7 +105,7 @@ describe('before the first term', () => {
   })
 })
 
-it('logs once a minute, while it leads, that a lease is held again', async () => {
+it('a leader logs once a minute that another lease is held again', async () => {
   const watching = others.watch(stop.signal)
   await clock.advance(60_000)
   expect(lines()).toEqual([])
@@ -116,7 +116,7 @@ it('logs once a minute, while it leads, that a lease is held again', async () =>
   await watching
 })
 
-it('does not log a lease that cannot be read while it leads', async () => {
+it('a leader does not log a lease that cannot be read', async () => {
   failing = true
   const watching = others.watch(stop.signal)
   await clock.advance(120_000)

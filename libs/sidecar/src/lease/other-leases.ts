@@ -17,7 +17,7 @@ export interface OtherLeasesOptions {
 }
 
 interface Found {
-  /** `name (holder)`, or `name (why it cannot be read)`. */
+  /** The Lease for the log: `name (holder)` or `name (why it cannot be read)`. */
   readonly lease: string
   readonly held: boolean
 }
@@ -54,7 +54,7 @@ export class OtherLeases {
     return this.#heldAtFirst.promise
   }
 
-  /** Resolves when no Lease is held; after the first time at once. Rejects when aborted. */
+  /** Resolves when no Lease is held. Later calls resolve at once. Rejects if the signal is aborted. */
   async whenFree(signal: AbortSignal): Promise<void> {
     const { clock, periodMs, log } = this.#options
     let said = ''
@@ -72,7 +72,7 @@ export class OtherLeases {
     }
   }
 
-  /** Logs an error if another process takes one of the Leases while this process leads. Ends when aborted. */
+  /** Logs an error if another process takes one of the Leases while this process leads. Ends with the signal. */
   async watch(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     while (!signal.aborted) {

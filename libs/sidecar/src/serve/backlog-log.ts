@@ -3,14 +3,14 @@ import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import { type Logger, objectRef, type Pairs } from '@csi-sidecars/telemetry'
 import type { StartContext } from '../process.ts'
 
-/** The pause between two looks for stuck objects. */
+/** The pause between two searches for stuck objects. */
 const STUCK_INTERVAL_MS = 60_000
-/** The number of objects with a separate line. The other objects are counted in one line. */
+/** The maximum number of objects with a separate log line. The other objects are counted in one line. */
 const MOST_STUCK_LINES = 100
 
 /**
  * Logs the depth of each queue while work waits, and at -v=2 the stuck objects, until the returned function is called.
- * `intervalMs` is the pause between two lines about the queues. With 0 or less there are none.
+ * `intervalMs` is the pause between two lines about the queues. With 0 or less, these lines are omitted.
  */
 export function logBacklog(
   backlog: Backlog,

@@ -9,7 +9,7 @@ const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
 function kept(traced: boolean | undefined, annotations: unknown): unknown {
   const registry = new CacheRegistry({
-    // It asks for nothing before it runs.
+    // The cache sends no requests before it runs.
     client: {} as KubeClient,
     clock: new FakeClock(),
     log: silentLogger,
@@ -33,7 +33,7 @@ test.each([
   ['runs are not traced', undefined, { traceparent: TRACEPARENT }],
   ['there is no such annotation', true, { other: 'x' }],
   ['there are no annotations', true, undefined],
-  ['it is no text', true, { traceparent: 7 }],
+  ['the annotation is not a string', true, { traceparent: 7 }],
 ])('a cache keeps only the projection if %s', (_, traced, annotations) => {
   expect(Object.keys(kept(traced, annotations) as object)).toEqual(Object.keys(PLAIN))
 })

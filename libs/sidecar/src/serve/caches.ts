@@ -41,14 +41,14 @@ export function cacheOf(
 
 type CacheOptions<W extends KubeObject, T extends Cached> = Omit<InformerOptions<W, T>, 'client' | 'clock' | 'log'>
 
-/** The parts of the options that a list and a watch depend on. All caches of a kind read it in the same way. */
+/** The options of a list and its watch. They are the same for all caches of a kind. */
 type WatchedKind<W extends KubeObject> = Pick<InformerOptions<W, Cached>, 'resource' | 'message'>
 
 interface Common {
   readonly client: KubeClient
   readonly clock: Clock
   readonly log: Logger
-  /** True: annotations `traceparent` are kept. */
+  /** True: caches keep the annotation `traceparent` of their objects. */
   readonly traced?: boolean
 }
 
@@ -70,7 +70,7 @@ export class CacheRegistry {
     this.#owner = owner
   }
 
-  /** Returns the same caches for one app of several. The names of its caches contain the app. */
+  /** Returns a registry of the same caches for one of several apps. The names of its new caches contain the app. */
   ownedBy(owner: string): CacheRegistry {
     return new CacheRegistry(this.#common, this.#opened, owner)
   }
@@ -79,7 +79,7 @@ export class CacheRegistry {
     return this.#opened.caches
   }
 
-  /** Opens a cache of one kind. It runs from the end of the start on. */
+  /** Opens a cache of one kind. The process runs it after the start. */
   open<W extends KubeObject, T extends Cached>(name: string, options: CacheOptions<W, T>): Informer<T, W> {
     const informer = this.create({ ...options, watch: this.#watchOf(options) })
     const named = this.#owner === undefined ? name : `${name} of ${this.#owner}`
@@ -87,7 +87,7 @@ export class CacheRegistry {
     return informer
   }
 
-  /** Creates a cache that the caller adds in another form. */
+  /** Creates a cache that the caller may wrap, and then adds with `add`. */
   create<W extends KubeObject, T extends Cached>(options: CacheOptions<W, T>): Informer<T, W> {
     const project = this.#common.traced === true ? withTraceparent(options.project) : options.project
     return createInformer({ ...this.#common, ...options, project })
@@ -111,7 +111,7 @@ const TRACEPARENT = 'traceparent'
 
 type Project<W, T> = (object: W, intern: Interner) => T | undefined
 
-/** Keeps the annotation in addition to the projection. An object without the annotation keeps its projection. */
+/** Keeps the annotation `traceparent` in addition to the projection, if the object has it. */
 function withTraceparent<W extends KubeObject, T extends Cached>(project: Project<W, T>): Project<W, T> {
   return (object, intern) => {
     const kept = project(object, intern)

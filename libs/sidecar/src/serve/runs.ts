@@ -6,7 +6,7 @@ import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
 import { FifoOrder, type KeyOrder, type KeyPriority } from '@csi-sidecars/workqueue'
 import type { StartContext } from '../process.ts'
 
-/** The same controllers. Each run gets an ID, and a trace if traces are wanted. */
+/** Returns controllers whose runs have an ID, and a trace if tracing is on. */
 export function identified(
   { runs, tracer, clock }: Pick<StartContext, 'runs' | 'tracer' | 'clock'>,
   driver: Pick<Driver, 'name'>,
@@ -44,7 +44,7 @@ function traced(
   return { ...controller, order, around }
 }
 
-/** Measures how long each key waits in the order. */
+/** A key order that measures how long each key waits in it. */
 class TimedOrder implements KeyOrder {
   readonly #order: KeyOrder
   readonly #clock: Clock

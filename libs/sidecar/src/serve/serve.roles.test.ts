@@ -16,7 +16,7 @@ const SETTINGS = {
   release: true,
 } as const
 
-/** A process of these roles, of which `sick` fails in its first terms. */
+/** A process with these roles, of which the role `sick` fails in its first terms. */
 class Process {
   readonly clock = new FakeClock()
   readonly log = recordingLogger()
@@ -33,7 +33,7 @@ class Process {
     const { clock, log } = running
     const roles = names.map((name) => ({
       name,
-      // Only `run` and `looked` are used here.
+      // `serve` uses only `run` and `looked` of the elector.
       elector: elected ? (new ScriptedElector(clock) as unknown as Elector) : undefined,
       lead: async (lead: Lead) => {
         running.terms(name).push(lead)
@@ -97,7 +97,7 @@ describe('a role that fails', () => {
     expect(running.ending).toEqual(new Error('a bug'))
   })
 
-  it('does not delay the end while it waits for its next start', async () => {
+  it('does not delay the end of the process while it waits for its next start', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     running.kill('SIGTERM')
     await running.clock.settle()

@@ -53,7 +53,7 @@ function start(settings: Partial<ServeOptions['settings']> = {}, withElection = 
     roles: [
       {
         name: 'csi-test',
-        // Only `run` and `looked` are used here.
+        // `serve` uses only `run` and `looked` of the elector.
         elector: withElection ? (elector as unknown as Elector) : undefined,
         ...(waits && { waits }),
         lead: async (lead) => {
@@ -86,7 +86,7 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
     await clock.settle()
   })
 
-  it('starts no work, lets running work end, and ends with 0', async () => {
+  it('lets running work end without new work, and ends with exit code 0', async () => {
     kill('SIGTERM')
     await clock.advance(10_000)
     expect(leads[0]?.stop.aborted).toBe(true)
@@ -101,7 +101,7 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
     expect(log.lines[0]?.message).toBe('Received SIGTERM or SIGINT signal, shutting down controller.')
   })
 
-  it('cuts work short when the time to drain is over', async () => {
+  it('cancels running work when the time to drain is over', async () => {
     kill('SIGTERM')
     await clock.advance(24_999)
     expect(ending).toBeUndefined()
@@ -110,7 +110,7 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
     expect(ending).toEqual({ code: 0 })
   })
 
-  it('ends with 1 at a second signal, at once', async () => {
+  it('ends the process at once with exit code 1 if it is the second signal', async () => {
     kill('SIGTERM')
     kill('SIGTERM')
     await clock.settle()
@@ -125,7 +125,7 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
   })
 })
 
-describe('without the gate', () => {
+describe('without the gate ReleaseLeaderElectionOnExit', () => {
   it('a signal ends the process as if there were no handler', async () => {
     start({ release: false })
     await clock.settle()
@@ -137,7 +137,7 @@ describe('without the gate', () => {
 })
 
 describe('a lost lease', () => {
-  it('cuts running work at once and returns to standby', async () => {
+  it('cancels running work at once and returns to standby', async () => {
     start()
     await clock.settle()
     elector.term?.end('lost')
@@ -149,7 +149,7 @@ describe('a lost lease', () => {
     expect(() => leads[1]?.assertLeading()).not.toThrow()
   })
 
-  it('ends with 1 if `onLeaseLoss` is `exit`', async () => {
+  it('ends the process with exit code 1 if `onLeaseLoss` is `exit`', async () => {
     start({ onLeaseLoss: 'exit' })
     await clock.settle()
     elector.term?.end('lost')
@@ -159,7 +159,7 @@ describe('a lost lease', () => {
 })
 
 describe('a lost driver', () => {
-  it('changes nothing if it is back within the grace period', async () => {
+  it('changes nothing if the driver is back within the grace period', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -170,7 +170,7 @@ describe('a lost driver', () => {
     expect(leads[0]?.stop.aborted).toBe(false)
   })
 
-  it('costs the lease until it is back, if it stays away', async () => {
+  it('releases the lease if the driver stays lost, and competes again when the driver is back', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -208,7 +208,7 @@ describe('a lost driver', () => {
 })
 
 describe('caches', () => {
-  it('fill once the lease was read, so that the first term needs no other list', async () => {
+  it('caches fill after the first read of the lease, so that the first term needs no second list', async () => {
     start()
     await clock.settle()
     expect(filling).toBe(false)
@@ -220,14 +220,14 @@ describe('caches', () => {
   it.each([
     { where: 'there is no lease', withElection: false, lost: false },
     { where: 'the driver is lost, and there is no election', withElection: true, lost: true },
-  ])('fill at once if $where', async ({ withElection, lost }) => {
+  ])('caches fill at once if $where', async ({ withElection, lost }) => {
     if (lost) driver.state = 'lost'
     start({}, withElection)
     await clock.settle()
     expect(filling).toBe(true)
   })
 
-  it('fill while the lease may not be read', async () => {
+  it('caches fill even if the process must not read the lease yet', async () => {
     const waits = Promise.withResolvers<void>()
     start({}, true, waits.promise)
     await clock.settle()
@@ -237,14 +237,14 @@ describe('caches', () => {
     expect(filling).toBe(true)
   })
 
-  it('must be as new as the term that reads them', async () => {
+  it('a term requires caches that are as new as its start', async () => {
     await clock.advance(5000)
     start()
     await clock.settle()
     expect(leads.map(({ soleSince }) => soleSince)).toEqual([5000])
   })
 
-  it('do not delay the end if they were never filled', async () => {
+  it('caches that were never filled do not delay the end', async () => {
     start()
     await clock.settle()
     kill('SIGTERM')

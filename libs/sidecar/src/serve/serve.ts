@@ -6,26 +6,25 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { ProcessEnding, StopSignal } from '../process.ts'
 import type { Cache } from './caches.ts'
 
-/** A started process: connected to its driver, its controllers chosen, not yet at work. */
+/** A started process that is connected to its driver. Its controllers are chosen but do not work yet. */
 export interface StartedService {
   /** The log, with the pairs that the start has added. */
   readonly log: Logger
   readonly driver: Driver
   readonly caches: readonly Cache[]
   readonly roles: readonly LeaseRole[]
-  /** Saves pending reports (events) and closes listeners. Must end with its signal. */
+  /** Saves pending reports, such as events, and closes listeners. Must stop when its signal is aborted. */
   readonly close: (signal: AbortSignal) => Promise<void>
 }
 
-/** One app at work: it competes for its own Lease. */
+/** One app that competes for its Lease, and works while it holds the Lease. */
 export interface LeaseRole {
-  /** The name of the app. */
   readonly name: string
-  /** Undefined without leader election: the app then leads for the whole life of the process. */
+  /** The elector. Undefined without leader election: the app then leads for the whole life of the process. */
   readonly elector: Elector | undefined
   /** Resolves when the app may take part in the election. The driver is connected by then. */
   readonly eligible?: (signal: AbortSignal) => Promise<void>
-  /** Resolves once `eligible` has to wait, which may take long. */
+  /** Resolves when `eligible` begins to wait, which may take long. */
   readonly waits?: Promise<void>
   /** Works until `lead.stop` is aborted and running work has ended. */
   readonly lead: (lead: Lead) => Promise<void>
@@ -36,11 +35,11 @@ export interface ServeOptions {
   readonly settings: {
     readonly onLeaseLoss: 'standby' | 'exit'
     readonly onDriverLoss: 'reconnect' | 'exit'
-    /** How long a leader keeps the lease without its driver. */
+    /** How long a leader keeps the lease without its driver, in milliseconds. */
     readonly driverGraceMs: number
-    /** How long running work may continue after a stop. */
+    /** How long running work may continue after a stop, in milliseconds. */
     readonly drainMs: number
-    /** Gate ReleaseLeaderElectionOnExit. True: a signal drains and releases. False: a signal ends the process at once. */
+    /** The gate ReleaseLeaderElectionOnExit. False: a signal ends the process at once, without draining work. */
     readonly release: boolean
   }
   readonly clock: Clock
@@ -50,7 +49,7 @@ export interface ServeOptions {
   readonly terminationMessage: (message: string) => Promise<void>
 }
 
-/** The longest delay of the end by events and listeners after the work has stopped. */
+/** The longest time for saving events and closing listeners after the work has stopped. */
 const CLOSE_MS = 3_000
 
 /**
@@ -107,16 +106,16 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
 }
 
 /**
- * Waits for the first look at the lease: caches that are filled after it are new enough for the first term. A process
- * that may not look yet is a standby like others, and as ready.
+ * Waits for the first read of the lease: caches that are filled after it are new enough for the first term. Does not
+ * wait if the process must not read the lease yet, so that it becomes a ready standby.
  */
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
-  // Without its driver this process takes no part in the election and never looks at the lease.
+  // Without its driver this process takes no part in the election and never reads the lease.
   if (driver.state !== 'ready') return
   await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
 }
 
-/** Drains at the first signal if that is configured. Any other signal ends the process without waiting. */
+/** Returns a listener that drains work at the first signal, if configured. Other signals end the process at once. */
 function onSignal(
   { settings, service: { log } }: ServeOptions,
   stop: AbortController,
@@ -147,8 +146,8 @@ function watchDriver(
 }
 
 /**
- * Works until stopped, or until a lost term ends the process. If a role among several fails, it starts again after a
- * pause, without effect on the others. A single role that fails ends the process.
+ * Runs a role until it is stopped, or until a lost term ends the process. If one of several roles fails, it starts
+ * again after a pause, without effect on the others. A single role that fails ends the process.
  */
 async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   const { service, clock } = options
@@ -176,8 +175,8 @@ async function leadAlone(role: LeaseRole, { settings, clock }: ServeOptions, sto
 }
 
 /**
- * Takes part in the election until stopped or until a term is lost. A driver that stays lost costs the lease, not the
- * election. Failed work releases the lease, so that another process may take it, and its error is thrown then.
+ * Takes part in the election until it is stopped or a term is lost. If the driver stays lost, it releases the lease but
+ * stays in the election. Failed work releases the lease, so that another process may take it, and then throws.
  */
 async function runElection(
   role: LeaseRole & { readonly elector: Elector },
@@ -263,12 +262,12 @@ function whenReady(driver: Driver, signal: AbortSignal): Promise<void> {
   return abortable(ready.promise, signal).finally(unsubscribe)
 }
 
-/** The first pause of a container that crashes. */
+/** The pause before a failed app starts again, which equals the first pause of a crashing container. */
 const RESTART_MS = 10_000
 
 /**
- * Runs the part of one app in a shared process. An error is logged, and after a pause the part runs again, while the
- * other apps continue. Resolves with the result of the part, or with undefined if stopped after a failure.
+ * Runs the work of one app in a shared process. An error is logged, and after a pause the work starts again, while the
+ * other apps continue. Resolves with the result of the work, or with undefined if stopped after a failure.
  */
 export async function restarting<T>(
   run: () => Promise<T>,
@@ -277,7 +276,7 @@ export async function restarting<T>(
     readonly name: string
     readonly clock: Clock
     readonly log: Logger
-    /** Ends the restarts. A running part must end by itself. */
+    /** Ends the restarts when it is aborted. Running work must end by itself. */
     readonly stop: AbortSignal
   },
 ): Promise<T | undefined> {

@@ -60,7 +60,7 @@ describe('ServedKinds', () => {
     expect(caches[0]?.name).toBe('contents')
   })
 
-  it('lets the caches try if the client may not ask', async () => {
+  it('fills the caches if the client may not read the discovery document', async () => {
     const { clock, ran } = begin(() => {
       throw new ApiError({ code: 403, reason: 'Forbidden', message: 'no' })
     })
@@ -68,7 +68,7 @@ describe('ServedKinds', () => {
     expect(ran).toEqual(['contents', 'classes'])
   })
 
-  it('asks again without a line while the API server is unreachable', async () => {
+  it('asks again without a log line while the API server is unreachable', async () => {
     const { clock, log, ran } = begin(() => {
       throw new ApiError({ code: 0, reason: '', message: 'connection refused' })
     })
@@ -77,7 +77,7 @@ describe('ServedKinds', () => {
     expect(ran).toEqual([])
   })
 
-  it('ends its wait with the signal', async () => {
+  it('stops waiting when the signal is aborted', async () => {
     const { clock, stop, running } = begin(() => {
       throw NOT_FOUND
     })

@@ -18,13 +18,13 @@ const LONGEST_PAUSE_MS = 5_000
 const REPORT_MS = 60_000
 
 /**
- * Delays caches until the API server serves their kinds. A list of a missing kind fails with ever longer pauses and a line
- * for each try; this asks discovery every few seconds and logs one line a minute.
+ * Delays caches until the API server serves their kinds. It reads the discovery document every few seconds and logs one
+ * line a minute. Lists of a missing kind would fail with ever longer pauses and a line each.
  */
 export class ServedKinds {
   readonly #options: ServedKindsOptions
   #waiting: Promise<void> | undefined
-  /** The kind that is not served. */
+  /** A kind that the API server does not serve. */
   #missing: string | undefined
   #heardAt = 0
 
@@ -32,7 +32,7 @@ export class ServedKinds {
     this.#options = options
   }
 
-  /** The same cache, which is filled once its kind is served. Until then its name says why it is empty. */
+  /** Returns a cache that is filled once its kind is served. Until then its name says why it is empty. */
   delayed(cache: Cache): Cache {
     const missing = (): string | undefined => this.#missing
     const silentForMs = (): number => this.#options.clock.monotonic() - this.#heardAt
@@ -72,7 +72,7 @@ export class ServedKinds {
     this.#missing = undefined
   }
 
-  /** False also if the client may not ask: then the lists of the caches show what is wrong. */
+  /** Reports whether a kind is missing. False also if the client may not ask: the lists then show the error. */
   async #isMissing(signal: AbortSignal): Promise<boolean> {
     const { client, clock, resources } = this.#options
     const [{ group, version }] = resources
@@ -95,7 +95,7 @@ export class ServedKinds {
 
 const CLASS = 'VolumeAttributesClass'
 
-/** Unless the command line sets the gate, it depends on whether the API server serves these classes. */
+/** Disables the gate if the API server does not serve VolumeAttributesClasses and no flag sets the gate. */
 export async function attributesClassGate<N extends string>(
   gates: FeatureGates<N | typeof CLASS>,
   { client, log, signal }: Pick<ServedKindsOptions, 'client' | 'log'> & { readonly signal: AbortSignal },

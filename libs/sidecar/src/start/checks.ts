@@ -8,22 +8,22 @@ import { PrintAndExit, StartError, stepError } from '../start-error.ts'
 import { type ChosenApp, logOf, notApplicable, type StartPlan, standardOf, withSidecarName } from './program.ts'
 import type { LeadingApp } from './roles.ts'
 
-/** The verbosity from which on the lines of a run contain its ID: they are about steps, and of many runs at once. */
+/** The verbosity from which log lines contain the ID of their run, because many runs log their steps at once. */
 const STEPS = 4
 
 /**
- * The id of a run is one more key of a JSON line. Text lines below this verbosity equal the original's, because many
- * programs read them.
+ * Reports whether log lines contain the ID of their run. Lines in JSON do. Lines in text equal the Go original's below
+ * the verbosity `STEPS`, because many programs read them.
  */
 function logsRuns({ values }: StandardFlags): boolean {
   if (values['logging-format'] === 'json' || values.v >= STEPS) return true
   return values.vmodule.some(({ level }) => level >= STEPS)
 }
 
-/** How long the last log lines may take to leave the process. */
+/** The longest time for writing the last log lines. */
 const FLUSH_MS = 1000
 
-/** Opens the log of the process. A refused format, or a format with refused options, is reported in text. */
+/** Opens the log of the process. If the format or its options are invalid, the log is in text. */
 export function openAppLog(
   { clock, stderr }: Host,
   standard: StandardFlags,
@@ -38,7 +38,7 @@ export function openAppLog(
   return { log, runs, flush: () => sink.flush(FLUSH_MS) }
 }
 
-/** Refuses logging options that this program does not have, and logs a notice about the flag without effect. */
+/** Throws if a logging option is not supported, and logs that --automaxprocs has no effect. */
 export function checkLogging({ values }: StandardFlags, log: Logger): void {
   const logging = loggingError(values)
   if (logging !== undefined) throw new StartError('LoggingConfiguration is invalid', { cause: new Error(logging) })
@@ -51,7 +51,7 @@ export interface GatedApp extends ChosenApp {
   readonly gates: FeatureGates
 }
 
-/** The checks that need the command line only. Throws StartError, and PrintAndExit for --version. */
+/** Makes the checks that need only the command line. Throws StartError, and PrintAndExit for --version. */
 export function checkCommandLine(
   { host, log, version, standard: { values } }: StartContext,
   { sidecars, driverApps, table }: StartPlan,
@@ -80,11 +80,11 @@ function gatesOf(sidecar: ChosenApp, log: Logger, { gatesFailed, logsGates }: St
 }
 
 const MIB = 1024 * 1024
-/** Below this limit the pages of the executable are read from disk again and again: the process lives, and hardly works. */
+/** The minimum memory. With less, the kernel reads the executable from disk all the time, which is very slow. */
 const NEEDED_MIB = { one: 80, several: 96 }
 const PER_THOUSAND_OBJECTS_MIB = 2
 
-/** Logs a memory limit that is too low. Nothing else would report it: the process is not killed, only slow. */
+/** Warns of a memory limit that is too low. Nothing else reports it: the process is not killed, only slow. */
 export function warnOfLittleMemory(
   { limit, sidecars }: { readonly limit: number | undefined; readonly sidecars: number },
   log: Logger,
@@ -99,7 +99,7 @@ export function warnOfLittleMemory(
   })
 }
 
-/** Lets each app ask the API server. Returns the apps with the gates that apply then. */
+/** Lets each app ask the API server. Returns the apps with their resulting gates. */
 export async function askServer(
   { host, log, signal }: StartContext,
   client: KubeClient,
@@ -127,7 +127,7 @@ export async function selectControllers(
   return selected
 }
 
-/** If several apps run, an error says how to start without the app. */
+/** Lets an app choose its controllers. If several apps run, an error says how to start without this app. */
 async function select(sidecar: GatedApp, shared: Omit<AppParts, 'flags' | 'gates'>): Promise<SelectedApp> {
   const { app, flags, gates, companions } = sidecar
   const log = logOf(sidecar, shared.log)

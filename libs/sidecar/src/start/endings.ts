@@ -22,22 +22,22 @@ export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }:
   return { code: 2 }
 }
 
-/** The signals of the process. Before the service takes them over, a signal ends the start. */
+/** Handles signals during the start: a signal ends the start. */
 export interface EarlyStop extends Disposable {
   /** Aborted by a signal during the start. */
   readonly signal: AbortSignal
-  /** The ending that a signal during the start asked for. */
+  /** Returns the ending that a signal during the start has requested. */
   askedFor(): ProcessEnding | undefined
-  /** Gives later signals to the listener instead. */
+  /** Passes all later signals to the listener. */
   onSignal(listener: (signal: StopSignal) => void): void
 }
 
-/** Listens once for the whole life of the process: a removed listener would lose a signal that is on its way. */
+/** Listens to signals for the whole life of the process. To replace the listener could lose a signal. */
 export function earlyStop(host: Host, release: boolean): EarlyStop {
   const asked = scope()
   let askedFor: ProcessEnding | undefined
   let receive = (signal: StopSignal): void => {
-    // There is nothing yet to drain or to release.
+    // During the start there is no work to drain and no lease to release.
     askedFor ??= release ? { code: 0 } : { bySignal: signal }
     asked.abort(new CancelledError(`received ${signal}`))
   }
@@ -72,7 +72,9 @@ export function terminationMessage(host: Host, log: Logger): (message: string) =
       .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
 }
 
-/** Returns the ending after an error of the start or of the service. `askedFor`: the ending of a signal during the start. */
+/**
+ * Returns the ending after an error of the start or the service. `askedFor`: the ending of a signal during the start.
+ */
 export function endOf(
   error: unknown,
   askedFor: ProcessEnding | undefined,
@@ -92,7 +94,7 @@ export function endOf(
   return { code: 1 }
 }
 
-/** A controller that ends the process ends the driver apps, too: their lines say so. */
+/** Logs the last lines of the driver apps, which a controller ends with the process. */
 export function logLastLines({ sidecars, driverApps }: StartPlan, log: Logger): void {
   if (sidecars.length === 0) return
   for (const { app } of driverApps) log.error(undefined, app.endingNotice)

@@ -27,22 +27,22 @@ import {
   tracingOf,
 } from './steps.ts'
 
-// This page reads from `main` to the first reconcile, in the order of the calls: `main`, `runProgram`, `start`,
+// This file shows the calls from `main` to the first reconcile, in their order: `main`, `runProgram`, `start`,
 // `startControllers`, `serve`, which elects a leader for each role, and `runTerm`, whose workers call `reconcile`.
 
 declare const __VERSION__: string | undefined
 
-/** Set by the build. A run from source has no version of its own. */
+/** The version, which the build sets. A program that runs from source has none. */
 const VERSION = typeof __VERSION__ === 'undefined' ? 'unknown' : __VERSION__
 
-/** Runs the program as this process, to the end of both. */
+/** Runs the program in this process, and then ends the process. */
 export async function main(program: Program): Promise<never> {
   const ending = await runProgram(program, processHost(process), { version: VERSION })
   if ('bySignal' in ending) {
     process.removeAllListeners(ending.bySignal)
     process.kill(process.pid, ending.bySignal)
   }
-  // The first process of a container outlives its own signal.
+  // The signal does not end the first process of a container, so it exits with the code of the signal.
   process.exit('code' in ending ? ending.code : { SIGINT: 130, SIGTERM: 143 }[ending.bySignal])
 }
 
@@ -63,7 +63,7 @@ export async function runProgram(program: Program, host: Host, options: RunOptio
 
 interface RunOptions {
   readonly version: string
-  /** Replaced by tests. Default: `start`. */
+  /** Starts the service. Tests replace it. Default: `start`. */
   readonly begin?: typeof start
 }
 
@@ -81,7 +81,7 @@ async function runPlan(
     registerProcessMetrics(given.metrics)
     const { signal, onSignal } = stop
     const service = await begin({ ...given, standard, signal, atEnd: (close) => ends.defer(close) }, plan)
-    // Steps that did not wait have not seen the signal.
+    // The last step may not have noticed that the signal was aborted.
     signal.throwIfAborted()
     if (service === undefined) return await new Promise((resolve) => onSignal((bySignal) => resolve({ bySignal })))
     const settings = serveSettings(standard, release)
@@ -91,7 +91,7 @@ async function runPlan(
   }
 }
 
-/** The steps of a start, in the order in which users see them fail. Throws StartError or PrintAndExit. */
+/** Starts the process. Users see failures in the order of the steps. Throws StartError or PrintAndExit. */
 async function start(given: StartContext, plan: StartPlan): Promise<StartedService | undefined> {
   const sidecars = checkCommandLine(given, plan)
   using starting = scope(given.signal)
@@ -108,7 +108,7 @@ async function start(given: StartContext, plan: StartPlan): Promise<StartedServi
   }
 }
 
-/** Driver apps wait for the driver alone, even if the start of the controllers is delayed. */
+/** Opens the driver apps, which wait only for the driver, even if the start of the controllers is delayed. */
 async function openDriverApps(context: StartContext, { sidecars, driverApps }: StartPlan): Promise<void> {
   const alone = sidecars.length + driverApps.length === 1
   await Promise.all(
@@ -116,7 +116,7 @@ async function openDriverApps(context: StartContext, { sidecars, driverApps }: S
   )
 }
 
-/** Connects to the API server and to the driver, and lets each app choose its controllers. Nothing works yet. */
+/** Connects to the API server and to the driver, and lets each app choose its controllers. No controller runs yet. */
 async function startControllers(
   given: StartContext,
   plan: StartPlan,

@@ -51,7 +51,7 @@ function host(args: readonly string[]): Host {
   }
 }
 
-/** A program that reads its flags as an app does, and starts as the test says. */
+/** Runs a program with the flags of the test sidecar. `begin` replaces its start. */
 const run = (
   args: readonly string[],
   begin: (context: StartContext) => Promise<StartedService> = unstartable,
@@ -61,7 +61,7 @@ const unstartable = async (): Promise<never> => {
   throw new StartError('It does not start')
 }
 
-/** The log lines without time, process and place. */
+/** Returns the log lines without time, process and call site. */
 const lines = (): string[] =>
   stderr
     .split('\n')
@@ -69,7 +69,7 @@ const lines = (): string[] =>
     .map((line) => line.replace(/^([IWEF])\d{4} .*?\] /, '$1 '))
 
 describe('the command line', () => {
-  it('refuses an unknown flag with the error, the usage and 2', async () => {
+  it('refuses an unknown flag with the error, the usage and exit code 2', async () => {
     expect(await run(['--nope'])).toEqual({ code: 2 })
     expect(stderr).toMatch(/^flag provided but not defined: -nope\nUsage of \/csi-test:\n/)
     expect(stderr).toContain('  -label string\n    \tLabel to set. (default "seen")\n')
@@ -79,13 +79,13 @@ describe('the command line', () => {
     ['--nope', 'flag provided but not defined: -nope'],
     ['--csi-addr=x', 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address'],
     ['--kube-api-qps=x', 'invalid value "x" for flag -kube-api-qps: parse error'],
-  ])('ends with the error in the last line with %s, so that a termination message contains it', async (flag, line) => {
+  ])('prints the error for %s in the last line, so that a termination message contains it', async (flag, line) => {
     await run([flag])
     expect(stderr).toMatch(/\n\nTakes the place of external-test v1\.0\.0\.\n\n[^\n]+\n$/)
     expect(stderr.split('\n').at(-2)).toBe(line)
   })
 
-  it.each(['-h', '--help'])('%s shows the usage on standard error and ends with 0', async (flag) => {
+  it.each(['-h', '--help'])('%s shows the usage on standard error and ends with exit code 0', async (flag) => {
     expect(await run([flag])).toEqual({ code: 0 })
     expect(stderr).toMatch(/^Usage of \/csi-test:\n/)
     expect(stderr).toContain('ReleaseLeaderElectionOnExit=true|false')
@@ -93,7 +93,7 @@ describe('the command line', () => {
     expect(stdout).toBe('')
   })
 
-  it('passes own and standard flags to the start', async () => {
+  it('passes the flags of the app and the standard flags to the start', async () => {
     let seen: StartContext | undefined
     await run(['--label=7', '-v=3', '--csi-address', '/s'], async (context) => {
       seen = context
@@ -106,7 +106,7 @@ describe('the command line', () => {
 })
 
 describe('a start that fails', () => {
-  it('logs one line with the step and the reason, and ends with 1', async () => {
+  it('logs one line with the step and the reason, and ends with exit code 1', async () => {
     const start = (): Promise<never> =>
       Promise.reject(new Error('no such file')).catch(failing('Failed to build it', { path: '/x' }))
     expect(await run([], start)).toEqual({ code: 1 })
@@ -136,7 +136,7 @@ describe('a start that fails', () => {
     expect(lines()).toEqual([])
   })
 
-  it('ends if the process was asked to end in the last step, which did not wait', async () => {
+  it('ends if a signal arrives in the last step, which does not wait', async () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       signalled?.('SIGTERM')
       const unused = (): never => {
@@ -149,11 +149,11 @@ describe('a start that fails', () => {
     expect(lines()).toEqual([])
   })
 
-  it('loses no signal that arrives while the start hands over to the service', async () => {
+  it('does not lose a signal that arrives at the end of the start', async () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       const meant = signalled
       const lead = async ({ stop }: Lead): Promise<void> => {
-        // A listener that is gone by now does not hear it.
+        // A listener that was removed by now would miss the signal.
         if (signalled === meant) meant?.('SIGTERM')
         else signalled?.('SIGINT')
         await aborted(stop)
@@ -174,7 +174,7 @@ it('the end closes all opened parts in reverse order, even after a failed start'
   expect(closed).toEqual(['second', 'first'])
 })
 
-it('a requested text goes to standard output, and the process ends with 0', async () => {
+it('a requested text goes to standard output, and the process ends with exit code 0', async () => {
   expect(await run(['--version'], () => Promise.reject(new PrintAndExit('/csi-test v1.2.3\n')))).toEqual({ code: 0 })
   expect(stdout).toBe('/csi-test v1.2.3\n')
 })
@@ -191,7 +191,7 @@ describe('values that the parser accepts but the process cannot use', () => {
       code: 1,
       line: 'E "LoggingConfiguration is invalid" err="vmodule: Forbidden: Only supported for text log format"',
     },
-  ])('$args: $code', async ({ args, code, line }) => {
+  ])('the flags $args end the start with exit code $code', async ({ args, code, line }) => {
     expect(await run(args)).toEqual({ code })
     expect(lines()).toEqual([line])
   })
@@ -213,25 +213,25 @@ describe('values that the parser accepts but the process cannot use', () => {
       throw new StartError(elector === undefined ? 'No elector' : 'An elector')
     }
 
-    it('end the start of leader election with 2', async () => {
+    it('impossible lease timings end the start with exit code 2 if leader election is on', async () => {
       const args = ['--leader-election', '--leader-election-lease-duration=1s']
       expect(await run(args, elect)).toEqual({ code: 2 })
       const line = 'E "Leader election timings are impossible" err="leaseDuration must be greater than renewDeadline"'
       expect(lines()).toEqual([line])
     })
 
-    it('do not matter to a start that fails earlier', async () => {
+    it('a start that fails earlier does not report impossible lease timings', async () => {
       await run(['--leader-election', '--leader-election-lease-duration=1s'])
       expect(lines()).toEqual(['E "It does not start"'])
     })
 
-    it('matter only with leader election', async () => {
+    it('impossible lease timings have no effect without leader election', async () => {
       await run(['--leader-election-lease-duration=1s'], elect)
       expect(lines()).toEqual(['E "No elector"'])
     })
   })
 
-  it('--automaxprocs is accepted, and a line says that it has no effect', async () => {
+  it('--automaxprocs is accepted, and a log line says that it has no effect', async () => {
     await run(['--automaxprocs'])
     expect(lines()[0]).toBe('I "Flag --automaxprocs has no effect: this program uses one CPU"')
   })
@@ -242,7 +242,7 @@ it('logs in JSON with --logging-format=json', async () => {
   expect(JSON.parse(stderr)).toMatchObject({ msg: 'It does not start', err: null })
 })
 
-describe('the id of a run', () => {
+describe('the ID of a run', () => {
   const id = '4bf92f3577b34da6a3ce929d0e0e4736'
   const start = async ({ runs, log }: StartContext): Promise<never> => {
     const say = async (): Promise<void> => log.info('Attached')
@@ -258,12 +258,12 @@ describe('the id of a run', () => {
     [['--vmodule=other=1,attach=4'], true],
     [['--logging-format=json'], true],
     [['--logging-format=json', '--enable-otel-tracing'], true],
-  ])('appears in the lines of the run with %j: %p', async (flags, logged) => {
+  ])('appears in the log lines of the run with %j: %p', async (flags, logged) => {
     await run(flags, start)
     expect(stderr.includes(id)).toBe(logged)
   })
 
-  it('exists for traces even if no line contains it', async () => {
+  it('exists for traces even if no log line contains it', async () => {
     const seen: boolean[] = []
     for (const flags of [[], ['--enable-otel-tracing']]) {
       await run(flags, async ({ runs }) => {

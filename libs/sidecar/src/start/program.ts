@@ -15,11 +15,11 @@ import { StartError } from '../start-error.ts'
 /** A program that can run from a command line. */
 export interface Program {
   readonly name: string
-  /** Pure. Default of `env`: no variable is set. */
+  /** Reads the command line, without side effects. Default of `env`: no variable is set. */
   readonly parse: (host: Pick<Host, 'argv0' | 'args'> & Partial<Pick<Host, 'env'>>) => Command
 }
 
-/** The request of a command line. */
+/** The meaning of a command line: help, an error or a start. */
 export type Command =
   | { readonly kind: 'help'; readonly usage: string }
   | (RefusedFlags & { readonly usage: string })
@@ -29,7 +29,7 @@ export type Command =
 export interface StartPlan {
   readonly sidecars: readonly ChosenApp[]
   readonly driverApps: readonly ChosenApp<DriverApp>[]
-  /** The flags that concern the process. */
+  /** The standard flags that apply to the whole process. */
   readonly standard: StandardFlags
   readonly table: StartTable
   readonly handshake: HandshakeTable
@@ -46,7 +46,7 @@ export interface ChosenApp<A extends App | DriverApp = App> {
   readonly companions: readonly string[]
 }
 
-/** The start of an app that has no Go original, and of several apps in one process. */
+/** The messages and the order of the start, for an app without a Go original and for several apps in one process. */
 export const DEFAULT_START: StartTable = {
   flagSyntax: 'flag',
   gatesFailed: 'Failed to set feature gates',
@@ -61,7 +61,7 @@ export const DEFAULT_START: StartTable = {
   context: () => ({}),
 }
 
-/** The program that is one app. */
+/** Returns the program that runs a single app. */
 export function programOf(app: App): Program {
   const table = [...STANDARD_FLAGS, ...app.flags]
   const isPFlag = app.start?.flagSyntax === 'pflag'
@@ -86,7 +86,7 @@ export function programOf(app: App): Program {
   }
 }
 
-/** The program that runs several apps in one process. With one selected app it starts as that app does alone. */
+/** Returns the program that runs several apps in one process. With one selected app it starts like that app alone. */
 export function combine(name: string, choice: AppChoice<App | DriverApp>): Program {
   return {
     name,
@@ -95,7 +95,7 @@ export function combine(name: string, choice: AppChoice<App | DriverApp>): Progr
       if (parsed.kind !== 'flags') return { ...parsed, usage: combinedUsage(argv0, choice) }
       const { running, flagsOf, singleLease } = parsed
       const sidecarOf = <A extends App | DriverApp>(app: A): ChosenApp<A> => {
-        // The values and the given flags were read with the app's own table.
+        // The flags were read with the table of the app, so that the cast is safe.
         const flags = flagsOf(app) as AppFlags
         const settings = 'configure' in app ? (app.configure?.(flags, env) ?? {}) : {}
         return { app, flags, settings, companions: running.flatMap((each) => (each === app ? [] : [each.prefix])) }
@@ -108,7 +108,7 @@ export function combine(name: string, choice: AppChoice<App | DriverApp>): Progr
         onEachNodeError(sidecars, running)
       if (error !== undefined) return { kind: 'refused', error, usage: combinedUsage(argv0, choice) }
       const [only, ...others] = sidecars
-      // The values and the given flags were read with a table that contains the standard flags.
+      // The flags were read with a table that contains the standard flags, so that the cast is safe.
       const flags = only !== undefined && others.length === 0 ? only.flags : (parsed.standard as AppFlags)
       return planOf({ sidecars, driverApps, flags, singleLease })
     },
@@ -125,13 +125,13 @@ function planOf({
   return { kind: 'start', ...given, standard: standardOf(flags), table, handshake }
 }
 
-/** The standard flags as the app takes them. */
+/** Returns the standard flags of an app. */
 export function standardOf(flags: AppFlags): StandardFlags {
-  // The table of each app begins with the standard flags.
+  // The table of each app begins with the standard flags, so that the cast is safe.
   return flags as unknown as StandardFlags
 }
 
-/** Errors of the handshake say how to start without the app. */
+/** Returns the handshake of an app. Its errors say how to start without this app. */
 function handshakeOf(sidecar: ChosenApp): HandshakeTable {
   const table = { ...DEFAULT_HANDSHAKE, ...sidecar.settings.handshake }
   const questions: HandshakeTable['questions'] = (driver) =>
@@ -142,7 +142,7 @@ function handshakeOf(sidecar: ChosenApp): HandshakeTable {
   return { ...table, questions }
 }
 
-/** Refuses an app that needs a leader in a process that runs on each node. */
+/** Returns the error of an app that needs a leader in a process that runs on each node. */
 function onEachNodeError(sidecars: readonly ChosenApp[], running: readonly (App | DriverApp)[]): string | undefined {
   const central = sidecars.filter(({ settings }) => settings.onEachNode !== true).map(({ app }) => app.prefix)
   if (central.length === 0 || central.length === sidecars.length) return undefined
@@ -150,7 +150,7 @@ function onEachNodeError(sidecars: readonly ChosenApp[], running: readonly (App 
   return `flag -node-deployment is not for the ${central.join(' and the ')}, which needs a leader: use --controllers=${others.join(',')}`
 }
 
-/** Reports whether a signal drains and releases the lease: each app that has the gate has it on. Refused gates leave the default. */
+/** Reports whether a signal drains work and releases the lease: all apps that have the gate for it must have it on. */
 export function releasesOnExit({ sidecars }: StartPlan): boolean {
   const name = 'ReleaseLeaderElectionOnExit'
   if (sidecars.length === 0) return false

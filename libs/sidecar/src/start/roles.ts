@@ -22,8 +22,8 @@ interface RoleParts {
 }
 
 /**
- * Returns the roles. Each app has the Lease of its Go original, which may run at the same time; or all apps share a
- * single Lease.
+ * Returns the roles that compete for Leases. Each app has the Lease of its Go original, so that only one of them works;
+ * or all apps share a single Lease.
  */
 export async function rolesOf(
   context: StartContext,

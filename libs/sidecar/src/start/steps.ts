@@ -25,7 +25,7 @@ import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
 import type { StartPlan } from './program.ts'
 
-/** Reads the configuration of the API client. The flags that only an app can check may end the start before and after. */
+/** Reads the configuration of the API client. Errors of the apps' flags may end the start before or after it. */
 export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
@@ -43,7 +43,7 @@ export async function loadConfig(
 }
 
 /**
- * Creates a client whose requests are limited by the flags. Each client has its own limits; all have the same user
+ * Creates a client with the rate limits of the flags. Each client has separate limits, but all have the same user
  * agent.
  */
 export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
@@ -67,10 +67,10 @@ export function kubeClient(context: StartContext, config: ClusterConfig): OwnedK
   return client
 }
 
-/** The rate of reviews, which are few. Clients that try tokens must not delay the work. */
+/** The rate limit of reviews, so that clients that guess tokens do not delay the work. */
 const REVIEW_FLOW = { kind: 'bucket', qps: 10, burst: 20, perGroup: false } as const
 
-/** Returns a client for reviews, created for the first review. */
+/** Returns a function that returns the client for reviews, which is created for the first review. */
 export function reviewClient(context: StartContext, config: ClusterConfig): () => KubeClient {
   const { clock, log, metrics, missing } = context
   const common = { config, flow: REVIEW_FLOW, clock, log, metrics, missing, userAgent: userAgentOf(context) }
@@ -86,7 +86,7 @@ function userAgentOf({ name, version }: StartContext): string {
   return `${name}/${version}`
 }
 
-/** The listener for scrapers and probes. */
+/** The HTTP endpoint for scrapers and probes. */
 export interface HttpEndpoint {
   /** Announces the service that the endpoint reports on. */
   started(started: {
@@ -98,7 +98,7 @@ export interface HttpEndpoint {
 }
 
 /**
- * Starts the HTTP server, if flags ask for one. `client` makes reviews; `limits` belong to the client of the
+ * Starts the HTTP server if the flags request it. `client` is for reviews, and `limits` are those of the client of the
  * controllers.
  */
 export async function openEndpoint(
@@ -108,7 +108,7 @@ export async function openEndpoint(
     readonly security: Security | undefined
     readonly client: () => KubeClient
     readonly limits: () => ServerLimits
-    /** The pairs of each line of the log, for the line of a failure. */
+    /** The pairs of the log line about a failure. */
     readonly pairs: Pairs
   },
 ): Promise<HttpEndpoint> {
@@ -155,15 +155,13 @@ export async function tracingOf({ standard, runs, host, ...context }: StartConte
 }
 
 export interface ElectionOptions {
-  /** Makes a client for the Lease alone, when it is needed. */
+  /** Creates the client for the Lease when it is needed. */
   readonly client: () => KubeClient
-  /** The standard flags as the app takes them. */
   readonly standard: StandardFlags
-  /** The name of the Lease. */
   readonly name: string
   /** The source of the Lease's events, before the name of the host. */
   readonly component: string
-  /** True: metrics have the name of the Lease, too. */
+  /** True: the metrics of the election are labelled with the name of the Lease. */
   readonly named?: boolean
   readonly log: Logger
 }

@@ -11,7 +11,7 @@ export interface Ended {
 }
 
 export interface InProcessOptions {
-  /** Acts as SIGTERM. */
+  /** The signal whose abort acts like SIGTERM. */
   readonly signal?: AbortSignal
   readonly env?: NodeJS.ProcessEnv
   /** Receives each piece of the log. */

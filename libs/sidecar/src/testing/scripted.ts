@@ -2,7 +2,7 @@ import type { FakeClock } from '@csi-sidecars/base/testing'
 import { type Driver, type DriverEvent, driverCapabilities } from '@csi-sidecars/csi'
 import { type Election, LeaderTerm } from '@csi-sidecars/leader-election'
 
-/** A driver that the test loses and brings back. */
+/** A driver whose connection the test ends and restores. */
 export class ScriptedDriver implements Driver {
   readonly name = 'csi.example.com'
   readonly capabilities = driverCapabilities({ services: new Set(), volumeExpansion: new Set() })
@@ -30,7 +30,7 @@ export class ScriptedDriver implements Driver {
   }
 }
 
-/** An elector that gives the lease at once, for as long as the test wants. */
+/** An elector that leads at once, until the test ends the term. */
 export class ScriptedElector {
   readonly clock: FakeClock
   readonly look = Promise.withResolvers<void>()

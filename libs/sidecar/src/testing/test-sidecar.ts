@@ -7,8 +7,8 @@ import type { GateTable } from '../flags/feature-gates.ts'
 import type { Flag } from '../flags/go-flags.ts'
 
 /**
- * A whole small sidecar: it labels every ConfigMap. It shows that the shape holds for more than the real sidecars, and
- * tests of this package start it.
+ * A complete small sidecar that labels every ConfigMap. The tests of this package start it, and it shows that an `App`
+ * need not be one of the real sidecars.
  */
 
 const FLAGS = [

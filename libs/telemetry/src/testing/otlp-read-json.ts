@@ -2,7 +2,7 @@ import { attributeMap, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** The members of an object that has no others. */
+/** Returns the value as an object. Throws if it has members that are not in `known`. */
 function members(value: unknown, what: string, known: readonly string[]): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ProtocolError(`${what} is no object`)
@@ -21,20 +21,20 @@ function text(value: unknown, what: string): string {
   return value
 }
 
-/** Numbers of 64 bits are texts, for JSON's own are not that long. */
+/** Reads a 64-bit number. OTLP sends it as a string, because JSON numbers have fewer digits. */
 function long(value: unknown, what: string): bigint {
   const digits = text(value, what)
   if (!/^-?\d+$/.test(digits)) throw new ProtocolError(`${what} is no whole number`)
   return BigInt(digits)
 }
 
-/** Enums are numbers here, never names. */
+/** Reads a whole number. OTLP sends enums as numbers, never as names. */
 function short(value: unknown, what: string): number {
   if (!Number.isInteger(value)) throw new ProtocolError(`${what} is no whole number`)
   return value as number
 }
 
-/** The spans of an ExportTraceServiceRequest in JSON. */
+/** Returns the spans of an ExportTraceServiceRequest in JSON. */
 export function readJson(body: string): ReceivedSpan[] {
   const request = members(JSON.parse(body), 'the request', ['resourceSpans'])
   return list(request['resourceSpans'], 'resourceSpans').flatMap((each) => {

@@ -1,15 +1,15 @@
 import { BinaryReader } from '@bufbuild/protobuf/wire'
 import { attributeMap, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
 
-/** How the fields of a message are read, by number and wire type: `5/2`. */
+/** The functions that read the fields of a message, by field number and wire type: `5/2`. */
 type Readers = Readonly<Record<string, (reader: BinaryReader) => unknown>>
 
-/** The values of a message in the order in which they came. */
+/** The field values of a protobuf message, in the order of the message. */
 class Fields {
   readonly #what: string
   readonly #values: (readonly [field: number, value: unknown])[] = []
 
-  /** Refuses fields that the message does not have. */
+  /** Throws if the message contains a field that has no reader. */
   constructor(what: string, bytes: Uint8Array, readers: Readers) {
     this.#what = what
     const reader = new BinaryReader(bytes, strictText)
@@ -38,7 +38,7 @@ const string = (reader: BinaryReader): string => reader.string()
 const id = (reader: BinaryReader): string => Buffer.from(reader.bytes()).toString('hex')
 const nanoseconds = (reader: BinaryReader): bigint => BigInt(reader.fixed64())
 
-/** The spans of an ExportTraceServiceRequest in its binary form. */
+/** Returns the spans of an ExportTraceServiceRequest in binary form. */
 export function readProtobuf(body: Uint8Array): ReceivedSpan[] {
   const fields = new Fields('the request', body, { '1/2': (reader) => resourceSpans(reader.bytes()) })
   return fields.all<ReceivedSpan[]>(1).flat()

@@ -7,7 +7,7 @@ import { readJson } from './otlp-read-json.ts'
 import { readProtobuf } from './otlp-read-protobuf.ts'
 import { checkSpan, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
 
-/** An answer in place of the receiver's own. */
+/** An HTTP answer that a test sets in place of the normal answer of the receiver. */
 export interface OtlpAnswer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -17,7 +17,7 @@ export interface OtlpAnswer {
 export interface OtlpReceiverOptions {
   readonly port?: number
   readonly path?: string
-  /** Asks for a certificate that `ca` has signed. */
+  /** If `ca` is set, clients must present a certificate that it has signed. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string }
 }
 
@@ -26,9 +26,9 @@ export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = []
   readonly requests: http.IncomingHttpHeaders[] = []
   connections = 0
-  /** Why requests were refused. */
+  /** The reasons for which requests were refused. */
   readonly refusals: string[] = []
-  /** Asked for each request before it is read. `hang`: there will be no answer. */
+  /** Returns the answer to each request. Undefined means the normal answer, and `hang` means no answer. */
   answer: (() => OtlpAnswer | 'hang' | undefined) | undefined
   readonly #server: http.Server
   readonly #options: OtlpReceiverOptions

@@ -1,9 +1,9 @@
-/** Spans as a receiver has read them, in any encoding. */
+/** A span that a receiver has read from a request in any encoding. */
 export interface ReceivedSpan {
   /** The ID in hexadecimal digits. */
   readonly traceId: string
   readonly spanId: string
-  /** Empty for the first span of a trace. */
+  /** The ID of the parent span. Empty for the first span of a trace. */
   readonly parentSpanId: string
   readonly flags: number
   readonly name: string
@@ -18,12 +18,12 @@ export interface ReceivedSpan {
   readonly scope: string
 }
 
-/** Something that the protocol forbids. */
+/** The error of a request that violates the protocol. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
 }
 
-/** No span is older: smaller numbers are milliseconds or microseconds. */
+/** The earliest accepted time in nanoseconds. A smaller number is in milliseconds or microseconds by mistake. */
 const EARLIEST = 1_000_000_000_000_000_000n
 
 /** Throws if the span violates the protocol or its data model. */
@@ -49,7 +49,7 @@ function isId(text: string, digits: number): boolean {
   return text.length === digits && /^[0-9a-f]+$/.test(text) && /[^0]/.test(text)
 }
 
-/** Attributes of one owner: no key may be empty or come twice. */
+/** Returns the attributes of a span or a resource. Throws if a key is empty or repeated, or a value is missing. */
 export function attributeMap(entries: readonly (readonly [string, unknown])[]): Record<string, unknown> {
   const map: Record<string, unknown> = {}
   for (const [key, value] of entries) {

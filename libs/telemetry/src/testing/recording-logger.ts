@@ -10,7 +10,7 @@ export interface RecordedLine {
 }
 
 export interface RecordingLogger extends Logger {
-  /** Everything logged so far, also through loggers made by `with`. */
+  /** All lines logged so far, including the lines of loggers that `with` has returned. */
   readonly lines: RecordedLine[]
 }
 

@@ -4,14 +4,14 @@ export interface RecordedSpan {
   readonly name: string
   readonly traceparent: string
   readonly attributes: Readonly<Record<string, unknown>>
-  /** The error of the span's end. Undefined while the span runs. */
+  /** The error with which the span ended. Undefined while the span runs. */
   readonly end: { readonly error: unknown } | undefined
 }
 
-/** A tracer for tests. It keeps the recorded requests. */
+/** A tracer for tests that keeps the spans of all requests. */
 export class RecordingTracer implements Tracer {
   readonly spans: RecordedSpan[] = []
-  /** True if a run is under way. */
+  /** True if requests belong to a run. Requests outside of a run are not recorded. */
   running = true
 
   begin(name: string, attributes: Attributes): ReturnType<Tracer['begin']> {

@@ -15,19 +15,19 @@ export interface TracingOptions {
   readonly log: Logger
   readonly metrics: Metrics
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The sender of the spans, unless the environment names another. */
+  /** The program that sends the spans, unless the environment sets another name. */
   readonly program: { readonly name: string; readonly version: string; readonly hostName: string }
 }
 
 export interface Tracing {
   readonly tracer: RunTracer
-  /** Sends the waiting spans. Bounded by its signal. */
+  /** Sends the waiting spans, at most until the signal is aborted. */
   close(signal: AbortSignal): Promise<void>
 }
 
 /**
- * Opens tracing as the environment configures it. Returns undefined if the configuration is absent or invalid. Logs an
- * invalid one.
+ * Opens tracing as the environment configures it. Returns undefined, and logs it, if the environment disables tracing
+ * or has an invalid variable.
  */
 export function openTracing(options: TracingOptions): Tracing | undefined {
   const { log, program, env } = options
@@ -51,7 +51,7 @@ export function openTracing(options: TracingOptions): Tracing | undefined {
 
 function open({ runs, clock, log, metrics, program }: TracingOptions, settings: TraceSettings): Tracing {
   const { url, encoding, timeoutMs } = settings.export
-  // A URL may hold a user's name and password, and its query a key.
+  // The log omits the user name, the password and the query of the URL, which may contain secrets.
   const endpoint = url.origin + url.pathname
   log.info('Tracing is on', { endpoint, encoding, sampler: settings.samplerName })
   const exported = metrics.counter(SPANS_EXPORTED_TOTAL)

@@ -1,20 +1,20 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import type { Attributes, Span } from './span.ts'
 
-/** The spans of one request, and who sends them. */
+/** The spans of one export request, and the description of their sender. */
 export interface SpanBatch {
   readonly resource: Attributes
   readonly scope: { readonly name: string; readonly version: string }
   readonly spans: readonly Span[]
 }
 
-/** The numbers of the protocol. */
+/** The numbers of the span kinds in OTLP. */
 export const SPAN_KINDS = { internal: 1, client: 3 } as const
 export const STATUS_ERROR = 2
-/** The W3C flag in the lowest byte of a span's flags. It is constant, because only sampled spans are sent. */
+/** The W3C flag `sampled` in the flags of a span. It is constant, because only sampled spans are sent. */
 export const SAMPLED = 1
 
-/** An ExportTraceServiceRequest in JSON: ids in hexadecimal digits, times as texts. */
+/** Returns an ExportTraceServiceRequest in JSON, with IDs as hexadecimal digits and times as strings. */
 export function toJson({ resource, scope, spans }: SpanBatch): Buffer {
   const scopeSpans = [{ scope, spans: spans.map(spanJson) }]
   return Buffer.from(
@@ -52,7 +52,7 @@ function valueJson(value: Attributes[string]): object {
   }
 }
 
-/** Whole microseconds: more the clock does not know. */
+/** Converts milliseconds to nanoseconds. Rounds to microseconds, because the clock is not more precise. */
 export function nanoseconds(ms: number): bigint {
   return BigInt(Math.round(ms * 1000)) * 1000n
 }

@@ -64,7 +64,7 @@ async function send(
 }
 
 describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
-  test.each([false, true])('says of a span all that there is, packed or not (%p)', async (gzip) => {
+  test.each([false, true])('sends all fields of a span, compressed or not (%p)', async (gzip) => {
     client = undefined
     expect(await send({ encoding, gzip })).toEqual({ kind: 'delivered', rejected: 0, why: '' })
     expect(receiver.refusals).toEqual([])
@@ -116,7 +116,7 @@ describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
     '{"partialSuccess":{"rejectedSpans":-1}}',
     '{"partialSuccess":7}',
     '\n\u0000',
-  ])('an answer that cannot be read, such as %j, says nothing', async (body) => {
+  ])('an unreadable answer such as %j counts as a delivery without rejected spans', async (body) => {
     client = undefined
     receiver.answer = () => ({ status: 200, body })
     expect(await send({ encoding })).toEqual({ kind: 'delivered', rejected: 0, why: '' })
@@ -137,7 +137,7 @@ test.each([
   [404, {}, { kind: 'refused', why: 'HTTP 404' }],
   [301, { location: 'http://elsewhere' }, { kind: 'refused', why: 'HTTP 301' }],
   [500, {}, { kind: 'refused', why: 'HTTP 500' }],
-])('an answer %d %j', async (status, headers, delivery) => {
+])('the status %d with the headers %j decides whether the spans are sent again', async (status, headers, delivery) => {
   client = undefined
   receiver.answer = () => ({ status, headers })
   expect(await send()).toEqual(delivery)

@@ -6,11 +6,11 @@ import { messageOf, onAbort } from '@csi-sidecars/base'
 import { type SpanBatch, toJson, toProtobuf } from './otlp-json.ts'
 import type { Encoding, ExportSettings } from './settings.ts'
 
-/** The result of one request. */
+/** The result of one export request. */
 export type Delivery =
-  /** The collector has rejected `rejected` of its spans, for the reason `why`. */
+  /** The collector has accepted the request, but rejected `rejected` of its spans for the reason `why`. */
   | { readonly kind: 'delivered'; readonly rejected: number; readonly why: string }
-  /** Worth another try, after the time that the collector asks for if it does. */
+  /** The client may retry, after `afterMs` if the collector asks for a delay. */
   | { readonly kind: 'later'; readonly why: string; readonly afterMs: number | undefined }
   | { readonly kind: 'refused'; readonly why: string }
 
@@ -18,12 +18,12 @@ const CONTENT_TYPES: Readonly<Record<Encoding, string>> = {
   protobuf: 'application/x-protobuf',
   json: 'application/json',
 }
-/** The answers after which the protocol wants another try. */
+/** The status codes after which OTLP allows a retry. */
 const RETRYABLE = new Set([429, 502, 503, 504])
-/** A longer answer is not read to its end. */
+/** The maximum number of bytes of an answer. A longer answer is an error. */
 const LONGEST_ANSWER = 64 * 1024
 
-/** Sends spans to one collector, over one connection that is kept. Goes straight there, past any proxy. */
+/** Sends spans to one collector, over one persistent connection. Ignores the proxy settings of the environment. */
 export class OtlpClient {
   readonly #settings: ExportSettings
   readonly #agent: http.Agent
@@ -35,7 +35,7 @@ export class OtlpClient {
       settings.url.protocol === 'https:' ? new https.Agent({ ...options, ...settings.tls }) : new http.Agent(options)
   }
 
-  /** Never rejects. */
+  /** Sends one batch of spans. Never rejects: failures are deliveries of another `kind`. */
   async send(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
     let body: Buffer
     try {
@@ -115,7 +115,7 @@ interface Rejected {
   readonly why: string
 }
 
-/** The fields of an answer, of any type. */
+/** The fields of an answer, whose types are not checked yet. */
 interface PartialSuccess {
   rejected: unknown
   why: unknown
@@ -125,7 +125,7 @@ const NONE: Rejected = { rejected: 0, why: '' }
 /** The maximum length of a collector's error message. */
 const LONGEST_MESSAGE = 1000
 
-/** The rejected spans of an ExportTraceServiceResponse. An unreadable answer counts as none. */
+/** Returns the number of rejected spans in an ExportTraceServiceResponse, or 0 if the response is unreadable. */
 function rejectedOf(body: Buffer, encoding: Encoding): Rejected {
   if (body.length === 0) return NONE
   try {

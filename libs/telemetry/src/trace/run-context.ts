@@ -6,18 +6,18 @@ import type { RunTrace } from './span.ts'
 export interface RunContext {
   /** The ID in every line of the run, 32 hexadecimal digits. It is also the ID of the trace, if there is one. */
   readonly traceId: string
-  /** Undefined without tracing. */
+  /** The trace of the run. Undefined if tracing is off. */
   readonly trace?: RunTrace | undefined
 }
 
 interface RunSlot {
-  /** Undefined after the end of the run. Objects that the run started, such as a connection, may live longer. */
+  /** Undefined after the end of the run. Objects that the run has created, such as a connection, may live longer. */
   context: RunContext | undefined
 }
 
 /**
  * Finds the current run by its async context. The process creates it only if needed, because AsyncLocalStorage costs
- * time in each turn.
+ * time in each turn of the event loop.
  */
 export class RunContexts {
   readonly #storage = new AsyncLocalStorage<RunSlot>()
@@ -36,7 +36,7 @@ export class RunContexts {
     }
   }
 
-  /** Runs `work` outside of any run. Resources that all runs share need it, because a single run starts them. */
+  /** Runs `work` outside of any run. Use it to create resources that outlive the run, such as a shared connection. */
   outside<T>(work: () => T): T {
     return this.#storage.exit(work)
   }
@@ -53,7 +53,7 @@ export function newSpanId(clock: Random): string {
   return randomHex(clock, 1) + randomHex(clock, 0)
 }
 
-/** Eight digits. */
+/** Returns eight hexadecimal digits. */
 function randomHex(clock: Random, minimum: number): string {
   return Math.max(Math.floor(clock.random() * 2 ** 32), minimum)
     .toString(16)

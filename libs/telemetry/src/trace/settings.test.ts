@@ -39,11 +39,11 @@ test.each([
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector/otlp/' }, 'http://collector/otlp/v1/traces'],
   [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector/' }, 'http://collector/'],
   [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a/in', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://b' }, 'http://a/in'],
-])('%j sends to %s', (env, url) => {
+])('the variables %j send spans to %s', (env, url) => {
   expect(read(env).export.url.href).toBe(url)
 })
 
-test('variables for traces override those for all signals', () => {
+test('variables for traces override the variables for all signals', () => {
   const { export: exporting } = read({
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
@@ -64,11 +64,11 @@ test('headers and attributes are lists of pairs whose values are percent-encoded
   expect(resource).toEqual({ ...OWN, 'service.name': 'mine', team: 'störage' })
 })
 
-test('a batch is never larger than what can wait', () => {
+test('a batch is never larger than the queue', () => {
   expect(read({ OTEL_BSP_MAX_QUEUE_SIZE: '7' }).batch).toMatchObject({ queueSize: 7, batchSize: 7 })
 })
 
-test('certificates are files', () => {
+test('the variables for certificates name files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'settings-'))
   try {
     const file = (name: string): string => {
@@ -86,7 +86,7 @@ test('certificates are files', () => {
   }
 })
 
-describe('an invalid variable is named, and its value is not', () => {
+describe('an invalid environment variable', () => {
   test.each([
     ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
     ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'canary'],
@@ -105,14 +105,14 @@ describe('an invalid variable is named, and its value is not', () => {
     ['OTEL_RESOURCE_ATTRIBUTES', '=canary'],
     ['OTEL_BSP_MAX_QUEUE_SIZE', '0'],
     ['OTEL_BSP_SCHEDULE_DELAY', '-1'],
-  ])('%s=%s', (variable, value) => {
+  ])('the error for %s=%s names the variable and hides the value', (variable, value) => {
     const error = thrown({ [variable]: value })
     expect(error).not.toBeInstanceOf(TracingDisabled)
     expect(error.variable).toBe(variable)
     expect(error.message).not.toContain('canary')
   })
 
-  test('the argument of a sampler', () => {
+  test('the error for an invalid sampler argument names its variable', () => {
     const error = thrown({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: 'half' })
     expect(error.variable).toBe('OTEL_TRACES_SAMPLER_ARG')
   })
@@ -121,7 +121,7 @@ describe('an invalid variable is named, and its value is not', () => {
 test.each([
   ['OTEL_SDK_DISABLED', 'TRUE'],
   ['OTEL_TRACES_EXPORTER', 'none'],
-])('%s=%s asks for no traces', (variable, value) => {
+])('%s=%s disables tracing', (variable, value) => {
   expect(thrown({ [variable]: value })).toBeInstanceOf(TracingDisabled)
 })
 
@@ -142,19 +142,19 @@ test.each([
   ['parentbased_always_on', '', [true, true, true]],
   ['parentbased_always_off', '', [false, false, false]],
   ['parentbased_traceidratio', '0.5', [true, false, false]],
-])('%s %s decides by the trace', (name, argument, expected) => {
+])('the sampler %s with the argument "%s" decides by the trace ID', (name, argument, expected) => {
   expect([LOW, MIDDLE, HIGH].map((traceId) => samplerOf(name, argument)?.(traceId, undefined))).toEqual(expected)
 })
 
 test.each(['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'])(
-  '%s follows a parent',
+  'the sampler %s follows the decision of the parent span',
   (name) => {
     const sampler = samplerOf(name, '')
     expect([true, false].map((sampled) => sampler?.(MIDDLE, parent(sampled)))).toEqual([true, false])
   },
 )
 
-test('others do not', () => {
+test('samplers that are not parent-based ignore the decision of the parent span', () => {
   expect(samplerOf('always_on', '')?.(MIDDLE, parent(false))).toBe(true)
   expect(samplerOf('always_off', '')?.(MIDDLE, parent(true))).toBe(false)
 })
@@ -167,6 +167,6 @@ test.each([
   ['traceidratio', '1.1'],
   ['traceidratio', '-0.1'],
   ['parentbased_traceidratio', 'NaN'],
-])('%j with %j is none', (name, argument) => {
+])('the name %j with the argument %j is not a valid sampler', (name, argument) => {
   expect(samplerOf(name, argument)).toBeUndefined()
 })

@@ -5,7 +5,7 @@ import type { Attributes, SpanContext } from './span.ts'
 
 export type Encoding = 'protobuf' | 'json'
 
-/** The destination and the form of the spans. */
+/** The destination and the encoding of the spans. */
 export interface ExportSettings {
   readonly url: URL
   readonly encoding: Encoding
@@ -17,13 +17,13 @@ export interface ExportSettings {
 }
 
 export interface BatchSettings {
-  /** How long a span waits for others. */
+  /** How long a span waits for further spans. */
   readonly delayMs: number
-  /** How many spans wait at most. */
+  /** The maximum number of waiting spans. */
   readonly queueSize: number
-  /** How many go in one request. */
+  /** The maximum number of spans in one request. */
   readonly batchSize: number
-  /** How long one batch is tried. */
+  /** The time limit of one batch, including its retries. */
   readonly timeoutMs: number
 }
 
@@ -47,7 +47,7 @@ export class VariableError extends Error {
   }
 }
 
-/** The environment asks for no traces. */
+/** The error of an environment that disables tracing. */
 export class TracingDisabled extends VariableError {}
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -98,7 +98,7 @@ function exportSettings(variables: Variables): ExportSettings {
   }
 }
 
-/** The endpoint of traces is the whole URL. The path is appended to the common endpoint. */
+/** Returns the URL for traces. The variable for traces is the whole URL; the common variable lacks `/v1/traces`. */
 function endpoint(variables: Variables): URL {
   const [name, text] = variables.forTraces('ENDPOINT', 'http://localhost:4318')
   const url = URL.parse(text)
@@ -155,7 +155,7 @@ function wholeNumber(name: string, text: string): number {
   throw new VariableError(name, 'it is no whole number above 0')
 }
 
-/** `a=b,c=d`, percent-encoded as the W3C's baggage is. */
+/** Parses pairs such as `a=b,c=d`, percent-encoded as in W3C baggage. */
 function pairs(variable: string, text: string): Record<string, string> {
   const found: Record<string, string> = {}
   for (const pair of text.split(',')) {
@@ -186,7 +186,7 @@ function file<K extends string>(key: K, [variable, path]: readonly [string, stri
   }
 }
 
-/** An empty variable counts as absent. */
+/** The environment variables. An empty variable counts as absent. */
 class Variables {
   readonly #env: Environment
 
@@ -198,7 +198,7 @@ class Variables {
     return this.#env[name]?.trim() || otherwise
   }
 
-  /** The effective variable with its value. The variable for traces overrides the variable for all signals. */
+  /** Returns the effective variable with its value. The variable for traces overrides the variable for all signals. */
   forTraces(what: string, otherwise: string): readonly [name: string, value: string] {
     const own = `OTEL_EXPORTER_OTLP_TRACES_${what}`
     if (this.text(own) !== '') return [own, this.text(own)]
@@ -207,10 +207,10 @@ class Variables {
   }
 }
 
-/** Whether a trace is recorded, decided at its beginning. */
+/** Decides at the beginning of a trace whether it is recorded. */
 export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean
 
-/** Undefined for a name that is not known, or an argument that is no part of 1. */
+/** Returns the sampler of a name. Undefined if the name is unknown or the argument is not a number from 0 to 1. */
 export function samplerOf(name: string, argument: string): Sampler | undefined {
   const [, parentBased, root = ''] = /^(parentbased_)?(.*)$/.exec(name) ?? []
   const decide = rootSampler(root, argument)

@@ -74,7 +74,7 @@ const counts = async (): Promise<string[]> =>
   [...(await metrics.text()).matchAll(/^csi_sidecar_spans_(.*)$/gm)].map(([, line]) => line ?? '')
 const lines = (): string[] => log.lines.map(({ message }) => message)
 
-test('spans wait for others, and go together', async () => {
+test('spans wait for further spans and are sent together', async () => {
   add('a')
   await clock.advance(1000)
   add('b')
@@ -85,7 +85,7 @@ test('spans wait for others, and go together', async () => {
   expect(await counts()).toEqual(['exported_total 2'])
 })
 
-test('as many as fit in a request go at once, the rest after its delay', async () => {
+test('a full batch is sent at once, and the remaining spans after the delay', async () => {
   add('abcd')
   await clock.settle()
   expect(sent).toEqual(['abc@0'])
@@ -107,7 +107,7 @@ test('sends one request at a time, and the next request at once if the batch is 
   expect(sent).toEqual(['abc@0', 'def@0', 'gh@0'])
 })
 
-test('an unreachable collector is retried until the time of the batch is over; what does not fit is dropped', async () => {
+test('an unreachable collector is retried until the time-out of the batch, and spans that do not fit are dropped', async () => {
   answer = () => AWAY
   add('abc')
   await clock.settle()
@@ -191,7 +191,7 @@ test('a request without an answer times out', async () => {
 })
 
 describe('closing', () => {
-  test('sends the waiting spans, and accepts no others', async () => {
+  test('sends the waiting spans, and accepts no further spans', async () => {
     add('ab')
     await close()
     expect([sent, closed]).toEqual([['ab@0'], true])
@@ -201,7 +201,7 @@ describe('closing', () => {
     expect(await counts()).toEqual(['dropped_total{reason="queue_full"} 1', 'exported_total 2'])
   })
 
-  test('does not wait for a collector that is known to fail', async () => {
+  test('does not wait for a collector whose last attempt failed', async () => {
     answer = () => AWAY
     add('abc')
     await clock.settle()
@@ -222,7 +222,7 @@ describe('closing', () => {
     expect(sent).toEqual(['ab@0'])
   })
 
-  test('ends with its signal', async () => {
+  test('ends when its signal is aborted', async () => {
     answer = (signal) =>
       new Promise((resolve) => signal.addEventListener('abort', () => resolve({ ...AWAY, why: 'given up' })))
     add('ab')

@@ -12,7 +12,7 @@ export interface SpanBufferOptions {
   readonly batch: BatchSettings
   /** The time-out of one request. */
   readonly requestMs: number
-  /** The sender, without the spans. */
+  /** The description of the sender in each request. */
   readonly sender: Omit<SpanBatch, 'spans'>
   readonly client: Pick<OtlpClient, 'send' | 'close'>
   /** The endpoint, for the log. */
@@ -26,11 +26,11 @@ export interface SpanBufferOptions {
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 5_000
 const JITTER = 0.2
-/** How often a failing collector is logged. */
+/** The shortest time between two log lines about a failing collector. */
 const REPORT_MS = 60_000
 
 /**
- * Spans that wait for their request. It holds as many as its limits allow and one batch in progress, even if the
+ * Collects spans and sends them in batches. It contains at most the queue and one batch in progress, even if the
  * collector is unreachable for long: spans that do not fit are dropped and counted.
  */
 export class SpanBuffer {
@@ -39,9 +39,9 @@ export class SpanBuffer {
   #waiting: Span[] = []
   #sending: Promise<void> | undefined
   #cancelTimer: Cancel | undefined
-  /** The last attempt has failed. */
+  /** True if the last attempt has failed. */
   #failing = false
-  /** Its failure was logged. */
+  /** True if a failure was logged, so that the recovery is logged too. */
   #reported = false
   #closing = false
   #reportedAt = Number.NEGATIVE_INFINITY
@@ -89,7 +89,7 @@ export class SpanBuffer {
     })
   }
 
-  /** One batch, and on as long as there are whole ones. */
+  /** Sends one batch, and further batches as long as they are full. */
   async #sendFull(): Promise<void> {
     do await this.#sendBatch()
     while (this.#waiting.length >= this.#options.batch.batchSize && !this.#life.signal.aborted)
@@ -112,7 +112,7 @@ export class SpanBuffer {
     this.#reportFailure(delivery.why)
   }
 
-  /** Tries until the batch's time is over. */
+  /** Sends a batch, and retries until the time-out of the batch. */
   async #deliver(batch: SpanBatch): Promise<Delivery> {
     const { clock } = this.#options
     using limit = deadline(clock, this.#options.batch.timeoutMs, { what: 'exporting spans', signal: this.#life.signal })

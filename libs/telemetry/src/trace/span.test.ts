@@ -9,10 +9,10 @@ test.each([true, false])('reads a written traceparent, sampled or not (%p)', (sa
 })
 
 test.each([
-  ['flags that are not known yet', `00-${traceId}-${spanId}-ff`, true],
-  ['a version to come', `cc-${traceId}-${spanId}-00`, false],
-  ['a version to come that says more', `cc-${traceId}-${spanId}-01-what-the-future-holds`, true],
-])('%s are no obstacle', (_, text, sampled) => {
+  ['a traceparent with unknown flags', `00-${traceId}-${spanId}-ff`, true],
+  ['a traceparent of a later version', `cc-${traceId}-${spanId}-00`, false],
+  ['a traceparent of a later version with more fields', `cc-${traceId}-${spanId}-01-what-the-future-holds`, true],
+])('parses %s', (_, text, sampled) => {
   expect(parseTraceparent(text)).toEqual({ traceId, spanId, sampled })
 })
 
@@ -28,6 +28,6 @@ test.each([
   `00-${traceId.slice(1)}-${spanId}-01`,
   ` 00-${traceId}-${spanId}-01`,
   `00-${traceId}-${spanId}-01\r\nX: y`,
-])('%j is none', (text) => {
+])('%j is not a valid traceparent', (text) => {
   expect(parseTraceparent(text)).toBeUndefined()
 })

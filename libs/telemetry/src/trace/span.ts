@@ -1,11 +1,11 @@
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** A part of a run in progress. */
+/** The span of a request that is in progress. */
 export interface ActiveSpan {
-  /** The header for the requests of the span, so that the other side continues the trace. */
+  /** The header `traceparent` of the request, so that the server continues the trace. */
   readonly traceparent: string
   set(attributes: Attributes): void
-  /** Ends the span. Callers call it once. With an error the span has failed. */
+  /** Ends the span. Call it once. A span with an error counts as failed. */
   end(error?: unknown): void
 }
 
@@ -24,26 +24,26 @@ export interface Span {
   readonly parentSpanId: string | undefined
   readonly name: string
   readonly kind: SpanKind
-  /** Milliseconds since 1970, with parts of them. */
+  /** Milliseconds since 1970, with decimals. */
   readonly startMs: number
   readonly endMs: number
   readonly attributes: Attributes
-  /** Why it failed. */
+  /** The error message of a failed span. */
   readonly error: string | undefined
 }
 
 /** The trace of a run in progress. */
 export interface RunTrace {
   begin(name: string, attributes: Attributes): ActiveSpan
-  /** A run without requests and without an error records no trace. */
+  /** Ends the trace. A run without requests and without an error is not recorded. */
   end(attributes: Attributes, error?: unknown): void
 }
 
 /** The place of a span in a trace, as the W3C's header `traceparent` carries it. */
 export interface SpanContext {
-  /** 32 hexadecimal digits in lower case. */
+  /** The ID of the trace: 32 hexadecimal digits in lower case. */
   readonly traceId: string
-  /** 16 of them. */
+  /** The ID of the span: 16 hexadecimal digits in lower case. */
   readonly spanId: string
   readonly sampled: boolean
 }
@@ -55,7 +55,7 @@ export function traceparentOf({ traceId, spanId, sampled }: SpanContext): string
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
 }
 
-/** Undefined for an invalid header. Later versions may have more fields behind the known ones. */
+/** Parses `traceparent`. Undefined if it is invalid. Later versions may have more fields behind the known ones. */
 export function parseTraceparent(text: string): SpanContext | undefined {
   const [, version, traceId = '', spanId = '', flags = '', more] = FORM.exec(text) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined

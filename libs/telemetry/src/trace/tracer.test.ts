@@ -27,7 +27,7 @@ function tracer(sampler = 'parentbased_always_on'): RunTracer {
   return new RunTracer({ runs, clock, sampler: decide, record: (span) => spans.push(span) })
 }
 
-test('a run is a span from the moment its key began to wait, with the wait and each request inside', async () => {
+test('a run is a span that starts with the wait in the queue and contains a span for each request', async () => {
   const tracing = tracer()
   const context = tracing.start(RUN)
   await runs.run(context, async () => {
@@ -66,7 +66,7 @@ test('a run is a span from the moment its key began to wait, with the wait and e
   expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(3)
 })
 
-test('the header for the other side names the span of the request', async () => {
+test('the traceparent header for the server names the span of the request', async () => {
   const tracing = tracer()
   const context = tracing.start(RUN)
   const header = await runs.run(context, async () => {
@@ -77,7 +77,7 @@ test('the header for the other side names the span of the request', async () => 
   expect(header).toBe(`00-${context.traceId}-${spans[0]?.spanId}-01`)
 })
 
-test('a failed request has its error message, cut to a limit', async () => {
+test('the span of a failed request has its error message, cut to a limit', async () => {
   const tracing = tracer()
   await runs.run(tracing.start(RUN), async () => {
     tracing.begin('call', {})?.end(new Error('no such array'))
@@ -87,12 +87,12 @@ test('a failed request has its error message, cut to a limit', async () => {
 })
 
 describe('a run without requests', () => {
-  test('records nothing', () => {
+  test('records no span', () => {
     tracer().start(RUN).trace.end({})
     expect(spans).toEqual([])
   })
 
-  test('records a failed run', () => {
+  test('records its spans if it has failed', () => {
     tracer().start(RUN).trace.end({}, new Error('no volume'))
     expect(spans.map(({ name, error }) => [name, error])).toEqual([
       ['wait in queue', undefined],
@@ -104,7 +104,7 @@ describe('a run without requests', () => {
 describe('a traceparent on the object', () => {
   const of = (flags: string) => `00-${PARENT.traceId}-${PARENT.spanId}-${flags}`
 
-  test('makes the run a part of that trace', () => {
+  test('makes the run a part of the trace that it names', () => {
     const context = tracer().start({ ...RUN, traceparent: of('01') })
     context.trace.end({}, new Error('any'))
     expect(context.traceId).toBe(PARENT.traceId)
@@ -130,11 +130,11 @@ describe('a traceparent on the object', () => {
 })
 
 describe('work outside of any run', () => {
-  test('does not record a request', () => {
+  test('does not record a request outside of any run', () => {
     expect(tracer().begin('GET lease', {})).toBeUndefined()
   })
 
-  test('includes work that continues after the end of its run', async () => {
+  test('work that continues after the end of its run belongs to no run', async () => {
     const tracing = tracer()
     const later = Promise.withResolvers<void>()
     const begun = await runs.run(tracing.start(RUN), async () => ({
@@ -144,13 +144,13 @@ describe('work outside of any run', () => {
     expect(await begun.seen).toEqual([undefined, undefined])
   })
 
-  test('includes shared work, although a run has started it', async () => {
+  test('shared work belongs to no run, even if a run has started it', async () => {
     const seen = await runs.run(tracer().start(RUN), async () => runs.outside(() => runs.current))
     expect(seen).toBeUndefined()
   })
 })
 
-test('runs at the same time are isolated', async () => {
+test('concurrent runs have separate contexts', async () => {
   const tracing = tracer()
   const ids = await Promise.all(
     [1, 2, 3].map((each) => {
@@ -164,7 +164,7 @@ test('runs at the same time are isolated', async () => {
   expect(ids).toEqual([true, true, true])
 })
 
-test('an id is never zero', () => {
+test('the IDs of traces and spans are never zero', () => {
   const zero = new FakeClock({ random: () => 0 })
   const context = new RunTracer({ runs, clock: zero, sampler: () => true, record: (span) => spans.push(span) }).start(
     RUN,

@@ -12,28 +12,28 @@ import {
   traceparentOf,
 } from './span.ts'
 
-/** One run, as its trace records it. */
+/** The data about a run that its trace records at the start. */
 export interface RunStart {
   readonly name: string
   readonly attributes: Attributes
   /** The traceparent annotation of the run's object, which makes the run a part of that trace. */
   readonly traceparent: string | undefined
-  /** How long its key has waited for a worker. */
+  /** How long the key of the run has waited for a worker. */
   readonly waitedMs: number
 }
 
-/** The longest text. An error message of a driver has no limit. */
+/** The maximum length of an error message in a span. The error messages of drivers have no limit. */
 const LONGEST_TEXT = 4096
 
 export interface RunTracerOptions {
   readonly runs: RunContexts
   readonly clock: Clock
   readonly sampler: Sampler
-  /** Takes a span that has ended; must neither throw nor block. */
+  /** Receives each span that has ended. Must neither throw nor block. */
   readonly record: (span: Span) => void
 }
 
-/** Starts a trace for each run, or continues the one that its object names. */
+/** Starts a trace for each run, or continues the trace that an annotation of its object names. */
 export class RunTracer implements Tracer {
   readonly #options: RunTracerOptions
 
@@ -58,7 +58,7 @@ export class RunTracer implements Tracer {
   }
 }
 
-/** Nothing is recorded, but the other side gets the header. */
+/** Returns a trace that records nothing. Its requests still carry the header `traceparent`. */
 function unrecorded(position: SpanContext): RunTrace {
   const span: ActiveSpan = { traceparent: traceparentOf(position), set: () => undefined, end: () => undefined }
   return { begin: () => span, end: () => undefined }
@@ -72,7 +72,7 @@ interface RecordedRunOptions extends Pick<RunTracerOptions, 'clock' | 'record'> 
 class RecordedRun implements RunTrace {
   readonly #start: RunStart
   readonly #options: RecordedRunOptions
-  /** Wall time less monotonic time, so that a clock change during the run distorts no span. */
+  /** The wall time minus the monotonic time at the start, so that a changed wall clock does not distort spans. */
   readonly #offsetMs: number
   readonly #startedMs: number
   #requests = 0

@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, test } from '@jest/globals'
 import { pairSource, selfMadeSource } from './certificates.ts'
 
-/** A pair that is replaced as a whole after so many reads of a file. */
+/** Returns a reader of two files. Both files are replaced after each of the given numbers of reads. */
 function replacedAfter(reads: readonly number[]): (file: string) => Promise<string> {
   let read = 0
   return async (file) => {
@@ -17,16 +17,16 @@ test.each([
   ['between certificate and key', [1], ['crt 1', 'key 1']],
   ['after the key', [2], ['crt 1', 'key 1']],
   ['again in the second reading', [1, 4], ['crt 2', 'key 2']],
-])('a pair that is replaced %s is read as it belongs together', async (_, reads, expected) => {
+])('a certificate and a key that are replaced %s are read in the same version', async (_, reads, expected) => {
   expect(await pairSource('crt', 'key', replacedAfter(reads)).read()).toEqual(expected)
 })
 
-test('a file that is replaced all the time is not read for ever', async () => {
+test('a file that changes all the time is read only a few times', async () => {
   const always = Array.from({ length: 100 }, (_, index) => index)
   expect(await pairSource('crt', 'key', replacedAfter(always)).read()).toHaveLength(2)
 })
 
-test('a certificate is renewed when half of its time is over', async () => {
+test('a self-signed certificate is renewed after half of its lifetime', async () => {
   const clock = new FakeClock()
   const source = selfMadeSource(clock, 'host-1')
   const first = await source.read()

@@ -14,7 +14,7 @@ export interface Pair {
 type ReadText = (file: string) => Promise<string>
 
 const readText: ReadText = (file) => readFile(file, 'utf8')
-/** Files are not replaced that often. */
+/** The maximum number of reads of two files that are replaced while they are read. */
 const MOST_READS = 3
 
 export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<Pair> {
@@ -26,7 +26,7 @@ export function pairSource(certFile: string, keyFile: string, read: ReadText = r
   }
 }
 
-/** The source of the authorities whose clients are known, as PEM. */
+/** Returns the source of the certificate authorities of clients, as PEM. */
 export function authoritiesSource(file: string): FileSource<string> {
   return {
     read: async () => [await readText(file)],
@@ -36,7 +36,7 @@ export function authoritiesSource(file: string): FileSource<string> {
   }
 }
 
-/** The two files of one pair: they may be replaced between two reads. */
+/** Reads a certificate and its key. Reads both again if they were replaced between the reads. */
 async function readPair(certFile: string, keyFile: string, read: ReadText): Promise<readonly string[]> {
   for (let reads = 1; ; reads += 1) {
     const texts = [await read(certFile), await read(keyFile)]
@@ -44,9 +44,7 @@ async function readPair(certFile: string, keyFile: string, read: ReadText): Prom
   }
 }
 
-/**
- * Checks that the key belongs to the certificate, because Node accepts a pair without a match. The reasons equal Go's.
- */
+/** Checks that the key belongs to the certificate, which Node does not check. The error texts are Go's. */
 function checkedPair(pair: Pair): Pair {
   const [first = ''] = blocksIn(pair.cert)
   if (first === '') throw new Error('tls: failed to find any PEM data in certificate input')
@@ -57,13 +55,13 @@ function checkedPair(pair: Pair): Pair {
   return takenByOpenSsl(pair, pair)
 }
 
-/** OpenSSL refuses more than can be seen in the texts: a chain that is not well formed, a key that is too small. */
+/** Throws if OpenSSL refuses the certificates, for example because of a malformed chain or a small key. */
 function takenByOpenSsl<T>(context: SecureContextOptions, value: T): T {
   createSecureContext(context)
   return value
 }
 
-/** The error omits the reason of the parser, which may quote parts of the key. */
+/** Parses a key. The error omits the reason of the parser, which may quote parts of the key. */
 function privateKey(pem: string): KeyObject {
   try {
     return createPrivateKey(pem)
@@ -84,16 +82,16 @@ function blocksIn(pem: string): readonly string[] {
 }
 
 const DAYS = 365
-/** Half of its life: no client sees an expired one. */
+/** The age at which a self-signed certificate is renewed: half of its lifetime. */
 const RENEW_MS = (DAYS * 24 * 60 * 60 * 1000) / 2
 
-/** 127.0.0.1 and ::1. */
+/** The addresses 127.0.0.1 and ::1. */
 const LOOPBACK = [
   [127, 0, 0, 1],
   [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
 ]
 
-/** A self-signed certificate for this host; a new one in time. */
+/** Returns the source of a self-signed certificate for this host, which is renewed in time. */
 export function selfMadeSource(clock: Clock, hostName: string): FileSource<Pair> {
   let madeAt = Number.NEGATIVE_INFINITY
   let texts: readonly string[] = []

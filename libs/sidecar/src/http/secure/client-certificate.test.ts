@@ -26,13 +26,13 @@ describe('with --client-ca-file', () => {
     ['of another authority', stranger, 401],
     ['for servers', ca.client('/CN=scraper', 'serverAuth'), 401],
     ['without a name', ca.client('/O=ops'), 401],
-  ])('a certificate %s: %i', async (_, client, expected) => {
+  ])('a client certificate %s gets the status %i', async (_, client, expected) => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     expect(await server.status('/metrics', { ...client })).toBe(expected)
     expect(await server.status('/livez', { ...client })).toBe(200)
   })
 
-  test('a token is nothing', async () => {
+  test('a bearer token does not replace a client certificate', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     expect(await server.status('/metrics', { headers: { authorization: 'Bearer x' } })).toBe(401)
   })
@@ -54,7 +54,7 @@ describe('a change of the authorities', () => {
     expect(await codes()).toEqual([401, 200])
   })
 
-  test('to what are none is one line, and those before stay', async () => {
+  test('an invalid bundle of authorities is logged once, and the previous authorities stay', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writeCa('nothing')
     for (let looks = 0; looks < 3; looks += 1) await server.look()
@@ -64,7 +64,7 @@ describe('a change of the authorities', () => {
     ])
   })
 
-  test('takes effect although the certificate pair is broken, and the other way round', async () => {
+  test('takes effect even if the certificate of the server is broken', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writePair({ cert: '', key: '' })
     server.writeCa(other.cert)

@@ -20,7 +20,7 @@ afterEach(() => {
   log.lines.length = 0
 })
 
-/** The endpoint over plain HTTP, whose requests are reviewed by a script. */
+/** Starts the endpoint with plain HTTP. `api` answers the reviews of its requests. */
 async function start(api: ScriptedReviews, time = clock): Promise<void> {
   const reviews = new Reviews(time, () => api.client)
   server = await startHttpServer({
@@ -46,7 +46,7 @@ const PROMETHEUS = {
 }
 
 describe('with --authorize-metrics', () => {
-  test('no token: 401; a wrong one: 401; one without the right: 403; with it: 200', async () => {
+  test('answers 401 without a valid token, 403 without the permission, and 200 with the permission', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS, weak: { username: 'weak' } }, ({ user }) => user !== 'weak')
     await start(api)
     const codes = await Promise.all([ask(undefined), ask('wrong'), ask('weak'), ask('good')])
@@ -55,7 +55,7 @@ describe('with --authorize-metrics', () => {
     expect(await codes[2]?.text()).toBe('Forbidden: User "weak" cannot get path "/metrics"\n')
   })
 
-  test('the review has all that is known of the user, the path and the verb', async () => {
+  test('the review contains all fields of the user, the path and the verb', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS })
     await start(api)
     await ask('good', '/metrics?x=1', 'POST')
@@ -71,21 +71,21 @@ describe('with --authorize-metrics', () => {
     ])
   })
 
-  test('each path is a right of its own', async () => {
+  test('each path needs a separate permission', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS }, ({ nonResourceAttributes: { path } }) => path === '/metrics')
     await start(api)
     const codes = await Promise.all([ask('good'), ask('good', '/debug/stuck'), ask('good', '/none')])
     expect(codes.map(({ status }) => status)).toEqual([200, 403, 403])
   })
 
-  test.each(['Basic good', 'Bearer', 'Bearer good good', 'good'])('%j is no token', async (authorization) => {
+  test.each(['Basic good', 'Bearer', 'Bearer good good', 'good'])('%j contains no token', async (authorization) => {
     const api = new ScriptedReviews({ good: PROMETHEUS })
     await start(api)
     const answer = await fetch(`http://127.0.0.1:${server?.port}/metrics`, { headers: { authorization } })
     expect([answer.status, api.asked]).toEqual([401, []])
   })
 
-  test('answers are relied on for ten seconds', async () => {
+  test('answers of the API server are cached for ten seconds', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({ good: PROMETHEUS })
     await start(api, time)
@@ -96,7 +96,7 @@ describe('with --authorize-metrics', () => {
     expect((await ask('good')).status).toBe(401)
   })
 
-  test('a token that is denied, or without a user, is cached no longer', async () => {
+  test('an invalid token is cached for ten seconds, too', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({})
     await start(api, time)
@@ -106,7 +106,7 @@ describe('with --authorize-metrics', () => {
     expect((await ask('late')).status).toBe(200)
   })
 
-  test('tokens go nowhere but to the API server', async () => {
+  test('tokens are sent only to the API server', async () => {
     const api = new ScriptedReviews({ 'canary-token': PROMETHEUS }, () => false)
     await start(api)
     const text = await (await ask('canary-token')).text()
@@ -119,7 +119,7 @@ describe('with --authorize-metrics', () => {
 describe('without the API server', () => {
   const away = new ApiError({ code: 0, reason: '', message: 'connection refused' })
 
-  test('the health paths answer, all others say 503, and one line says why', async () => {
+  test('the health paths answer, all other paths return 503, and one log line gives the reason', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS })
     api.away = away
     await start(api)
@@ -132,7 +132,7 @@ describe('without the API server', () => {
     expect((await ask('good')).status).toBe(200)
   })
 
-  test('an answer that does not come is waited for five seconds', async () => {
+  test('an answer of the API server is awaited for at most five seconds', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({ good: PROMETHEUS })
     api.silent = true
@@ -144,7 +144,7 @@ describe('without the API server', () => {
   })
 })
 
-test('a client certificate takes the place of a token', async () => {
+test('a client certificate replaces a token', async () => {
   const ca = makeAuthority('ca')
   const api = new ScriptedReviews({}, ({ user }) => user === 'scraper')
   const reviews = new Reviews(clock, () => api.client)

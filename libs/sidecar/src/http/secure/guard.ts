@@ -6,9 +6,9 @@ import { type EndpointGuard, type EndpointReply, ERROR_HEADERS } from '../listen
 import type { ReviewedUser, Reviews } from './reviews.ts'
 
 export interface GuardOptions {
-  /** Open to all clients; a path that ends with /* covers all below it. */
+  /** The paths that every client may read. A path that ends with /* covers all paths below it. */
   readonly alwaysAllow: readonly string[]
-  /** Undefined: tokens identify no user, and a client with a certificate may do everything. */
+  /** Asks the API server. Undefined: tokens identify no user, and a client certificate allows all requests. */
   readonly reviews: Reviews | undefined
   readonly log: Logger
 }
@@ -52,8 +52,8 @@ export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): EndpointGu
 }
 
 /**
- * The user in a client certificate that the handshake has verified. The common name is the user and the organizations
- * are the groups, as in Kubernetes.
+ * Returns the user in a client certificate that the handshake has verified: the common name, with the organizations
+ * as groups, as in Kubernetes.
  */
 function userOfCertificate(socket: Socket): ReviewedUser | undefined {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined
@@ -78,7 +78,7 @@ async function userOfToken(
   return user && { ...user, groups: withAuthenticated(user.groups) }
 }
 
-/** The group of all authenticated users, which the API server adds, too. */
+/** Adds the group of all authenticated users, as the API server does. */
 function withAuthenticated(groups: readonly string[] = []): readonly string[] {
   return groups.includes(AUTHENTICATED) ? groups : [...groups, AUTHENTICATED]
 }

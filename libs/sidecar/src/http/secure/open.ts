@@ -6,15 +6,15 @@ import { Reviews } from './reviews.ts'
 import { securitySettings } from './settings.ts'
 import { openTls } from './tls.ts'
 
-/** The protection of the HTTP endpoint, as far as flags ask for it. */
+/** The TLS and the authorization of the HTTP endpoint, as far as the flags request them. */
 export interface Security {
-  /** Absent: plain HTTP. */
+  /** Creates the HTTPS server. Undefined: the server uses plain HTTP. */
   readonly secure: SecureFactory | undefined
-  /** Decides who is answered; undefined: all clients. The API client is only for reviews, and is created on demand. */
+  /** Returns the guard of requests. Undefined: all clients are answered. `client` returns the client for reviews. */
   guard(client: () => KubeClient): EndpointGuard | undefined
 }
 
-/** Reads the files of the flags. Throws an error that names the unusable file. */
+/** Reads the files that the flags name. Throws an error that names the unusable file. */
 export async function openSecurity({ standard, host, clock, log, atEnd }: StartContext): Promise<Security> {
   const { tls: settings, authorize, alwaysAllow } = securitySettings(standard.values)
   const tls = settings && (await openTls(settings, { clock, log, hostName: host.hostName }))

@@ -19,7 +19,7 @@ function source(): FileSource<string> & { texts: string[]; unreadable: Error | u
   }
 }
 
-test('a value follows its source, and a line says so', async () => {
+test('a new value in the source is used and logged', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -30,7 +30,7 @@ test('a value follows its source, and a line says so', async () => {
   expect(log.lines.map(({ message }) => message)).toEqual(['Loaded'])
 })
 
-test('an unusable value is logged once, and the previous one stays', async () => {
+test('an unusable value is logged once, and the previous value stays', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -55,7 +55,7 @@ test('a file that becomes unusable a second time is logged again', async () => {
   expect(log.lines).toHaveLength(2)
 })
 
-test('there is nothing to begin with: it is refused', async () => {
+test('an unusable first value is an error', async () => {
   const from = source()
   from.texts = ['bad']
   await expect(Reloaded.open(from, recordingLogger())).rejects.toThrow('cannot use bad')

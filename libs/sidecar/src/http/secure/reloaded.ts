@@ -4,14 +4,14 @@ import type { Logger } from '@csi-sidecars/telemetry'
 /** The source of a value that another process may replace. */
 export interface FileSource<T> {
   readonly read: () => Promise<readonly string[]>
-  /** Throws for texts that cannot be used. */
+  /** Creates the value from the texts. Throws if they cannot be used. */
   readonly make: (texts: readonly string[]) => T
-  /** The lines for a new value, and for an unusable value. */
+  /** The log messages for a new value and for an unusable value. */
   readonly loaded: string
   readonly refused: string
 }
 
-/** A value that follows its source. An unusable value is logged once, and the previous one stays. */
+/** A value that is read again from its source. An unusable value is logged once, and the previous value stays. */
 export class Reloaded<T> {
   readonly #source: FileSource<T>
   readonly #log: Logger
@@ -40,7 +40,7 @@ export class Reloaded<T> {
     try {
       const texts = await this.#source.read()
       const same = texts.length === this.#texts.length && texts.every((text, index) => text === this.#texts[index])
-      // A value that came back ends a complaint, too.
+      // If the previous value returns, the next failure is logged again.
       if (!same) this.value = this.#source.make(texts)
       this.#texts = texts
       this.#complaint = undefined

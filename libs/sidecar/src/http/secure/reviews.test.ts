@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals'
 import { ReviewCache, Reviews } from './reviews.ts'
 import { ScriptedReviews } from './testing/scripted-reviews.ts'
 
-/** Reviews that are all answered with this status. */
+/** Returns reviews that the API server always answers with this status. */
 function answered(status: object): Reviews {
   const { client } = new ScriptedReviews({})
   const create: KubeClient['create'] = async (_, review) => ({ ...review, status })
@@ -18,7 +18,7 @@ test.each([
   [{ authenticated: true, user: {} }, undefined],
   [{ authenticated: true }, undefined],
   [{}, undefined],
-])('a token review that says %j is about %j', async (status, user) => {
+])('a token review with the status %j identifies the user %j', async (status, user) => {
   expect(await answered(status).userOf('token')).toEqual(user)
 })
 
@@ -28,11 +28,11 @@ test.each([
   [{ allowed: true, denied: true }, false],
   [{ allowed: false }, false],
   [{}, false],
-])('an access review that says %j allows: %p', async (status, allows) => {
+])('an access review with the status %j allows the request: %p', async (status, allows) => {
   expect(await answered(status).allows({ username: 'a' }, 'get', '/metrics')).toBe(allows)
 })
 
-test('the right of one user is not that of another with its name, but other groups', async () => {
+test('users with the same name but different groups are reviewed separately', async () => {
   const api = new ScriptedReviews({}, () => true)
   const reviews = new Reviews(new FakeClock(), () => api.client)
   await reviews.allows({ username: 'a', groups: ['x'] }, 'get', '/metrics')
@@ -40,7 +40,7 @@ test('the right of one user is not that of another with its name, but other grou
   expect(api.asked).toHaveLength(2)
 })
 
-test('an answer is relied on for ten seconds, also one that says no', async () => {
+test('an answer is cached for ten seconds, even a refusal', async () => {
   const clock = new FakeClock()
   const cache = new ReviewCache<boolean>(clock)
   let asked = 0
@@ -79,7 +79,7 @@ test('a failure rejects all callers of the question, and is not cached', async (
   expect(await cache.get('a', async () => 'back')).toBe('back')
 })
 
-test('the oldest answer makes room for another one', async () => {
+test('the oldest answer is dropped if the cache is full', async () => {
   const cache = new ReviewCache<number>(new FakeClock())
   const asked: string[] = []
   const get = (key: string): Promise<number> =>
@@ -94,7 +94,7 @@ test('the oldest answer makes room for another one', async () => {
   expect(asked).toEqual(['0'])
 })
 
-test('no more questions at a time than the API server should hear', async () => {
+test('reviews beyond sixteen at the same time are refused', async () => {
   const cache = new ReviewCache<number>(new FakeClock())
   const gate = Promise.withResolvers<number>()
   const all = Array.from({ length: 16 }, (_, number) => cache.get(`${number}`, () => gate.promise))

@@ -3,7 +3,7 @@ import { CancelledError, type Clock, deadline } from '@csi-sidecars/base'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Resource } from '@csi-sidecars/kube-types'
 
-/** A client, as the API server knows users. */
+/** The user of a client, with the fields that the API server knows. */
 export interface ReviewedUser {
   readonly username: string
   readonly uid?: string | undefined
@@ -59,7 +59,7 @@ export class Reviews {
     this.#rights = new ReviewCache(clock)
   }
 
-  /** Undefined for a token without a user. Rejects when the API server does not say. */
+  /** Returns the user of a token, undefined for an invalid token. Rejects if the API server does not answer. */
   userOf(token: string): Promise<ReviewedUser | undefined> {
     return this.#users.get(token, async () => {
       const spec = { token }
@@ -70,7 +70,7 @@ export class Reviews {
     })
   }
 
-  /** Rejects when the API server does not say. */
+  /** Returns whether the user may use the path. Rejects if the API server does not answer. */
   allows(user: ReviewedUser, verb: string, path: string): Promise<boolean> {
     const { username, uid, groups, extra } = user
     return this.#rights.get(JSON.stringify([username, uid, groups, extra, verb, path]), async () => {
@@ -87,15 +87,15 @@ export class Reviews {
   }
 }
 
-/** The lifetime of an answer in Kubernetes' delegated authentication and authorization. */
+/** The time for which an answer is cached, as in the delegated authentication of Kubernetes. */
 const FRESH_MS = 10_000
 const MOST_ANSWERS = 256
-/** The number of reviews at the same time. Only a client that guesses tokens causes more. */
+/** The maximum number of reviews at the same time. Only a client that guesses tokens causes more. */
 const MOST_QUESTIONS = 16
 
 /**
- * Keeps answers of the API server for a short time. Equal reviews at the same time share one request. Errors are not
- * kept, and of questions only digests: they hold tokens, and as much text as a client likes.
+ * Caches answers of the API server for a short time. Equal reviews at the same time share one request. Errors are not
+ * cached. The keys are digests, because the questions contain tokens and may be long.
  */
 export class ReviewCache<T> {
   readonly #clock: Clock

@@ -16,7 +16,7 @@ const DEFAULT_CIPHERS =
   `${TLS_13}:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:` +
   'ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-CHACHA20-POLY1305'
 
-test('a pair with all that goes with it', () => {
+test('the flags of a certificate pair set all TLS settings', () => {
   const more = '--client-ca-file=/a --tls-min-version=VersionTLS13 --authorize-metrics'
   expect(settings(`${SERVED} ${PAIR} ${more}`)).toEqual({
     tls: {
@@ -30,18 +30,18 @@ test('a pair with all that goes with it', () => {
   })
 })
 
-test('a certificate of its own', () => {
+test('--tls-self-signed requests TLS without certificate files', () => {
   const { tls, authorize } = settings(`${SERVED} --tls-self-signed`)
   expect(tls).toEqual({ pair: undefined, clientCaFile: undefined, minVersion: 'TLSv1.2', ciphers: DEFAULT_CIPHERS })
   expect(authorize).toBe(false)
 })
 
-test('plain HTTP with authorization', () => {
+test('--authorize-metrics is possible with plain HTTP', () => {
   expect(settings(`${SERVED} --authorize-metrics`)).toMatchObject({ tls: undefined, authorize: true })
 })
 
 test.each(['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-CHACHA20-POLY1305,AES256-SHA'])(
-  'the cipher suites %s',
+  'the cipher suites %s are added to the suites of TLS 1.3',
   (names) => {
     const { tls } = settings(`${SERVED} ${PAIR} --tls-cipher-suites=${names}`)
     expect(tls?.ciphers).toBe(`${TLS_13}:${names.replace(',', ':')}`)
@@ -52,11 +52,11 @@ test.each([
   ['/livez,/debug/*', ['/livez', '/debug/*']],
   ['/*', ['/*']],
   ['', []],
-])('paths that are always allowed: %j', (paths, expected) => {
+])('reads the paths that are always allowed: %j', (paths, expected) => {
   expect(settings(`${SERVED} --authorization-always-allow-paths=${paths}`).alwaysAllow).toEqual(expected)
 })
 
-describe('refused is', () => {
+describe('securitySettings', () => {
   test.each([
     [`${SERVED} --tls-cert-file=/c`, '--tls-cert-file needs --tls-private-key-file'],
     [`${SERVED} --tls-private-key-file=/k`, '--tls-private-key-file needs --tls-cert-file'],
@@ -96,7 +96,7 @@ describe('refused is', () => {
     ],
     [`${SERVED} --authorize-metrics --authorization-always-allow-paths=/a*`, 'only trailing /* allowed in /a*'],
     [`${SERVED} --authorize-metrics --authorization-always-allow-paths=/a/*/b`, 'only trailing /* allowed in /a/*/b'],
-  ])('%s', (line, error) => {
+  ])('refuses %s', (line, error) => {
     expect(() => settings(line)).toThrow(new Error(error))
   })
 })

@@ -2,11 +2,11 @@ import { getCiphers, type SecureVersion } from 'node:tls'
 import type { StandardValues } from '../../flags/flag-checks.ts'
 
 export interface TlsSettings {
-  /** Absent: the process makes its own. */
+  /** The certificate files. Undefined: the process creates a self-signed certificate. */
   readonly pair: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly clientCaFile: string | undefined
   readonly minVersion: SecureVersion
-  /** OpenSSL's list of names. */
+  /** The cipher suites, as a list of names for OpenSSL. */
   readonly ciphers: string
 }
 
@@ -30,7 +30,7 @@ const FORWARD_SECRET = ['ECDSA', 'RSA'].flatMap((key) =>
   ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map((cipher) => `ECDHE-${key}-${cipher}`),
 )
 
-/** Throws an error that names the contradicting flags. */
+/** Reads the settings in the flags. Throws an error that names flags that contradict each other. */
 export function securitySettings(values: StandardValues): SecuritySettings {
   const given = (['authorize-metrics', 'tls-cert-file', 'tls-self-signed'] as const).find((flag) => values[flag])
   if (given !== undefined && values['http-endpoint'] === '') throw new Error(`--${given} needs --http-endpoint`)
@@ -64,7 +64,7 @@ function tlsSettings(values: StandardValues): TlsSettings | undefined {
   }
 }
 
-/** OpenSSL's list for the flag. The suites of TLS 1.3 are always offered, as in Go. */
+/** Returns OpenSSL's list for --tls-cipher-suites. The suites of TLS 1.3 are always offered, as in Go. */
 export function ciphersOf(flag: string): string {
   const names = flag === '' ? FORWARD_SECRET : flag.split(',')
   const unknown = names.find((name) => !SUITES.has(name.toLowerCase()))

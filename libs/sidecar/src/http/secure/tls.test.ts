@@ -31,19 +31,19 @@ describe('the certificate', () => {
 
   test.each([
     ['of another key', { cert: second.cert, key: first.key }, 'tls: private key does not match public key'],
-    ['that is none', { cert: 'x', key: first.key }, 'tls: failed to find any PEM data in certificate input'],
+    ['that is invalid', { cert: 'x', key: first.key }, 'tls: failed to find any PEM data in certificate input'],
     ['without key', { cert: second.cert, key: '' }, 'tls: failed to find any PEM data in key input'],
     [
-      'with a key that is none',
+      'with an invalid key',
       { cert: second.cert, key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n' },
       'tls: failed to parse private key',
     ],
     [
-      'with a chain that is none',
+      'with an invalid chain',
       { cert: second.cert + ca.cert.replace(/MII\w/, 'MIIA'), key: second.key },
       'error:0680009B:asn1 encoding routines::too long',
     ],
-  ])('%s is one line, and the old one stays until a right one comes', async (_, wrong, message) => {
+  ])('a new certificate %s is logged once, and the old certificate stays', async (_, wrong, message) => {
     await using server = await SecureServer.start({ pair: first })
     server.writePair(wrong)
     for (let looks = 0; looks < 3; looks += 1) await server.look()
@@ -55,7 +55,7 @@ describe('the certificate', () => {
     expect(nameOf((await server.get('/livez')).socket)).toBe('second')
   })
 
-  test('at the start must be right', async () => {
+  test('causes an error at the start if it is invalid', async () => {
     await expect(SecureServer.start({ pair: { cert: second.cert, key: first.key } })).rejects.toThrow(
       'tls: private key does not match public key',
     )
@@ -92,7 +92,7 @@ describe('the handshake', () => {
     expect(await offer(server.port, {})).toMatch(/^TLSv1\.3 /)
   })
 
-  test('offers only TLS 1.3 if that is the least', async () => {
+  test('offers only TLS 1.3 if it is the minimum version', async () => {
     await using server = await SecureServer.start({ pair: first, settings: { minVersion: 'TLSv1.3' } })
     expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toMatch(/^ERR_SSL_/)
     expect(await offer(server.port, {})).toMatch(/^TLSv1\.3 /)
@@ -106,12 +106,12 @@ describe('the handshake', () => {
     ['ECDHE-ECDSA-AES128-GCM-SHA256', true],
     ['ECDHE-ECDSA-AES256-GCM-SHA384', true],
     ['ECDHE-ECDSA-CHACHA20-POLY1305', true],
-  ])('accepts %s with TLS 1.2 unless a flag says otherwise: %s', async (ciphers, accepted) => {
+  ])('accepts the cipher suite %s with TLS 1.2 by default: %s', async (ciphers, accepted) => {
     await using server = await SecureServer.start({ pair: first })
     expect((await offer(server.port, { maxVersion: 'TLSv1.2', ciphers })).startsWith('TLSv1.2 ')).toBe(accepted)
   })
 
-  test('offers the given ciphers, also after a change of the certificate', async () => {
+  test('offers the given ciphers, even after a change of the certificate', async () => {
     const ciphers = 'TLS_AES_128_GCM_SHA256:ECDHE-ECDSA-AES256-GCM-SHA384'
     await using server = await SecureServer.start({ pair: first, settings: { ciphers } })
     for (const pair of [first, second]) {
@@ -125,7 +125,7 @@ describe('the handshake', () => {
     }
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('resumes no session with %s', async (maxVersion) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('does not resume a session with %s', async (maxVersion) => {
     await using server = await SecureServer.start({ pair: first })
     const options = { host: '127.0.0.1', port: server.port, rejectUnauthorized: false, maxVersion } as const
     const sessions: Buffer[] = []
@@ -140,11 +140,11 @@ describe('the handshake', () => {
     again.destroy()
   })
 
-  test('does not delay the close of the server if it never ends', async () => {
+  test('an unfinished handshake does not delay the close of the server', async () => {
     const server = await SecureServer.start({ pair: first })
     const socket = connectTcp(server.port, '127.0.0.1')
     socket.on('error', () => undefined)
-    // The head of a ClientHello that announces more bytes.
+    // The client sends only the head of a ClientHello, which announces more bytes.
     socket.write('\x16\x03\x01\x01\x00\x01\x00')
     await once(socket, 'connect')
     expect(await server.status('/livez')).toBe(200)

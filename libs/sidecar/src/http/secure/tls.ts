@@ -64,7 +64,7 @@ function contextOf(settings: TlsSettings, pair: Pair, authorities: string | unde
   }
 }
 
-/** Repeats the call, with a pause after each end. */
+/** Repeats the call until it is stopped, with a pause after each call. */
 function repeat(clock: Clock, call: () => Promise<void>): { stop(): void } {
   let stopped = false
   let cancel = (): void => undefined

@@ -6,14 +6,14 @@ interface Access {
   readonly nonResourceAttributes: { readonly path: string; readonly verb: string }
 }
 
-/** An API server that answers nothing but reviews. */
+/** A scripted API server that answers only reviews. */
 export class ScriptedReviews {
   /** The specs of all reviews. */
   readonly asked: unknown[] = []
   users: Readonly<Record<string, ReviewedUser>>
   /** The error of each review while the API server is unreachable. */
   away: Error | undefined
-  /** It never answers. */
+  /** True: the API server never answers. */
   silent = false
   readonly client: KubeClient
   readonly #allows: (access: Access) => boolean

@@ -30,7 +30,7 @@ export interface Answer {
   readonly socket: TLSSocket
 }
 
-/** The endpoint over TLS, with files that a test rewrites and a clock that it turns. */
+/** The HTTP endpoint with TLS. A test rewrites its certificate files and advances its clock. */
 export class SecureServer implements AsyncDisposable {
   readonly clock = new FakeClock({ now: systemClock.now() })
   readonly log: RecordingLogger = recordingLogger()
