@@ -8,7 +8,7 @@ import { typed } from '../schema/typed.ts'
 import { bodyOf } from './decode-body.ts'
 import type { FieldValidation } from './query-options.ts'
 
-/** The object in the body of a POST or PUT, of the kind that the path says. */
+/** Returns the object in the body of a POST or PUT. Throws 400 if its kind differs from the kind in the path. */
 export function objectIn(kind: ServedKind, contentType: string | undefined, body: Buffer): ApiObject {
   const object = bodyOf(contentType, body, { name: kind.kind, schema: schemaOf(kind) })
   const mismatch = kindMismatch(kind, object)
@@ -45,7 +45,7 @@ export function asObject(value: unknown): ApiObject {
   return { ...value, metadata: metadata ?? {} }
 }
 
-/** An object as the server stores it, and the warnings about fields that its type does not have. */
+/** Returns an object in the form of the storage, and the warnings about fields that its type does not have. */
 export function decoded(
   kind: ServedKind,
   given: ApiObject,
