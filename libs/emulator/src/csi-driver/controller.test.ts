@@ -118,12 +118,8 @@ describe('publishing', () => {
   it.each<[string, () => unknown, string]>([
     ['refuses an unknown volume', () => publish('nothing'), 'NOT_FOUND'],
     ['refuses an unknown node', () => publish(create('a'), 'n9'), 'NOT_FOUND'],
-    ['refuses a publish without a node', () => publish(create('a'), ''), 'INVALID_ARGUMENT'],
-    [
-      'refuses a publish without an access mode',
-      () => publish(create('a'), 'n1', { mode: Mode.UNKNOWN }),
-      'INVALID_ARGUMENT',
-    ],
+    ['requires a node', () => publish(create('a'), ''), 'INVALID_ARGUMENT'],
+    ['requires an access mode', () => publish(create('a'), 'n1', { mode: Mode.UNKNOWN }), 'INVALID_ARGUMENT'],
     ['refuses a second node', () => [publish(create('a')), publish(create('a'), 'n2')], 'FAILED_PRECONDITION'],
     ['accepts a repeated publish to the same node', () => [publish(create('a')), publish(create('a'))], 'OK'],
     [

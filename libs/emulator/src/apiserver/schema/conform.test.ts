@@ -40,12 +40,7 @@ test.each<[string, string, JsonMap, JsonMap]>([
     { name: 'd', nodeID: 'i', topologyKeys: null },
   ],
   ['an empty required list becomes null', 'CSINodeSpec', { drivers: [] }, { drivers: null }],
-  [
-    'missing structures are filled in',
-    'PersistentVolumeClaim',
-    {},
-    { metadata: {}, spec: { resources: {} }, status: {} },
-  ],
+  ['missing structures are added', 'PersistentVolumeClaim', {}, { metadata: {}, spec: { resources: {} }, status: {} }],
   ['an unset time becomes null', 'VolumeError', { message: 'm' }, { message: 'm', time: null }],
   [
     'quantities become canonical',
