@@ -19,7 +19,7 @@ export interface InProcessServerOptions {
   readonly clock?: Clock
   readonly log?: Logger
   readonly adminToken?: string
-  /** Tokens of other users; RBAC roles and bindings grant their permissions. */
+  /** The tokens of other users. RBAC roles and bindings grant the permissions of these users. */
   readonly tokens?: readonly TokenGrant[]
   readonly faults?: readonly RequestRule[]
   /** The size of the history that each kind keeps for watches and list pages. */

@@ -36,7 +36,7 @@ export interface DriverSettings {
   topology: Readonly<Record<string, string>> | undefined
   /** The reaction to a call for an unknown volume: refuse the call, or accept it as if the volume existed. */
   unknownVolumes: 'refuse' | 'adopt'
-  /** True if the node must also expand a volume after the controller. */
+  /** True if the node must expand a volume, too, after the controller has expanded it. */
   nodeExpansion: boolean
   /** The storage of each topology. Undefined if all topologies share one pool that is practically unlimited. */
   pools: readonly StoragePool[] | undefined

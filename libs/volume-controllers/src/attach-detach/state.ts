@@ -42,7 +42,7 @@ export class AttachDetachState {
 
   /**
    * Builds both states after a start. Volumes in node statuses count as attached; an attachment that no status lists is
-   * uncertain, because it may be as new as the restart.
+   * uncertain, because its attach may not be complete.
    */
   rebuild(): void {
     const { nodes, attachments, pods } = this.#caches

@@ -21,10 +21,7 @@ export function objectIn(kind: ServedKind, contentType: string | undefined, body
   return asObject(object)
 }
 
-/**
- * Explains why the kind in an object is not the kind of the path. Undefined if they agree, or if the object names no
- * kind.
- */
+/** Returns an error text if the kind that an object names is not the kind in the path. Undefined if they agree. */
 export function kindMismatch(kind: ServedKind, object: Json): string | undefined {
   const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
   const said = textAt(object, 'kind') || kind.kind

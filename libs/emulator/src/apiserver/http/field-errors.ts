@@ -51,7 +51,7 @@ export class FieldErrors {
     return isThere
   }
 
-  /** Reports a value that is not among the choices. The value may be absent. */
+  /** Reports a value that is not among the choices. An absent value is allowed. */
   oneOf(field: string, value: Json | undefined, choices: readonly string[]): void {
     if (value !== undefined && !choices.includes(String(value))) this.unsupported(field, value, choices)
   }

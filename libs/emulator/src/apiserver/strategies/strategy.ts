@@ -13,7 +13,7 @@ export interface Strategy {
   readonly keepsStatus?: boolean
   /** Fills fields that follow from other fields, after the defaults of the types. */
   readonly defaults?: (object: ApiObject) => ApiObject
-  /** `now` is a timestamp in the API's form. */
+  /** `now` is a timestamp in the format of the API. */
   readonly prepareCreate?: (object: ApiObject, now: string) => ApiObject
   readonly prepareUpdate?: (object: ApiObject, old: ApiObject) => ApiObject
   readonly prepareStatus?: (object: ApiObject, old: ApiObject, now: string) => ApiObject
